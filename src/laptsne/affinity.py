@@ -1,0 +1,202 @@
+"""Affinities of the data: the symmetric joint probabilities P of t-SNE."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from laptsne.compiled import compiled
+from laptsne.neighbors import all_distances, neighbor_distances
+from laptsne.workers import Workers
+
+Array = NDArray[Any]
+_BLOCK = 1024
+
+
+@compiled
+def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perplexity: float, p: Array) -> None:
+    """Find the precision of every row at which its entropy is log(perplexity); p may be squared itself.
+
+    Infinite distances get the affinity 0. A row of equal distances, or with too few neighbours for the
+    perplexity, ends up uniform over its nearest points.
+    """
+    for i in range(start, stop):
+        row = squared[indptr[i] : indptr[i + 1]]
+        out = p[indptr[i] : indptr[i + 1]]
+        nearest = np.inf
+        furthest = 0.0
+        for e in range(row.size):
+            nearest = min(nearest, row[e])
+            if row[e] < np.inf:
+                furthest = max(furthest, row[e])
+        # In units of the row's own spread, the search starts alike whatever the scale of the data.
+        spread = furthest - nearest
+        unit = 1.0 / spread if spread > 0 else 1.0
+        beta, low, high = 1.0, 0.0, np.inf
+        for _ in range(200):
+            total, weighted = 0.0, 0.0
+            for e in range(row.size):
+                if row[e] < np.inf:
+                    excess = (row[e] - nearest) * unit
+                    weight = np.exp(-beta * excess)
+                    total += weight
+                    weighted += weight * excess
+            if total == 0.0:
+                break
+            entropy = np.log(total) + beta * weighted / total
+            if abs(entropy - np.log(perplexity)) < 1e-5 or beta > 1e12 or beta < 1e-12:
+                break
+            if entropy > np.log(perplexity):
+                low = beta
+                beta = 2 * beta if high == np.inf else (low + high) / 2
+            else:
+                high = beta
+                beta = (low + high) / 2
+        scale = 1.0 / total if total > 0 else 0.0
+        for e in range(row.size):
+            out[e] = scale * np.exp(-beta * (row[e] - nearest) * unit) if row[e] < np.inf else 0.0
+
+
+def joint_affinities(
+    X: Any,
+    *,
+    perplexity: float,
+    n_neighbors: int | str = "auto",
+    metric: Any = "euclidean",
+    metric_params: dict[str, Any] | None = None,
+    workers: Workers | None = None,
+) -> Any:
+    r"""Symmetric affinities :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2N` with Gaussian conditionals.
+
+    :math:`p_{j|i} \propto \exp(-\beta_i d_{ij}^2)` over the neighbours j of i, where :math:`\beta_i` gives the row the
+    entropy :math:`\log(\mathrm{perplexity})`.
+
+    Parameters
+    ----------
+    X : array or sparse matrix
+        Features, or what ``metric`` says: "precomputed" distances or neighbour graph, or the "affinities".
+    perplexity : float
+        Effective number of neighbours; lowered with a warning to a third of the neighbours there are.
+    n_neighbors : int, "auto" or "all", default="auto"
+        Neighbours that get an affinity: "auto" three times the perplexity, "all" every pair (a dense matrix).
+    metric : str or callable, default="euclidean"
+        What scikit-learn's neighbours take, "precomputed", or "affinities" where X is P already.
+    metric_params : dict, optional
+        Further arguments of the metric.
+    workers : Workers, optional
+        Threads.
+
+    Returns
+    -------
+    P : sparse matrix in CSR form, or array where ``n_neighbors="all"``
+        Single precision; sums to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laptsne.affinity import joint_affinities
+    >>> X = np.random.default_rng(0).normal(size=(100, 5))
+    >>> P = joint_affinities(X, perplexity=10)
+    >>> P.shape, round(float(P.sum()), 4)
+    ((100, 100), 1.0)
+    """
+    workers = workers or Workers(1)
+    if isinstance(metric, str) and metric == "affinities":
+        return _given(X)
+    n_samples = X.shape[0]
+    if n_neighbors == "all":
+        perplexity = _feasible(perplexity, n_samples - 1)
+        squared = all_distances(X, metric=metric, metric_params=metric_params, n_jobs=workers.n_threads)
+        np.square(squared, out=squared)
+        _check_finite(squared)
+        np.fill_diagonal(squared, np.inf)
+        indptr, flat = np.arange(n_samples + 1) * n_samples, squared.reshape(-1)
+        work = 100.0 * flat.size
+        workers.rows(_conditional_rows, n_samples, indptr, flat, perplexity, flat, work=work)
+        return _normalised(_symmetrised(squared))
+    wanted = int(3 * perplexity) if n_neighbors == "auto" else int(n_neighbors)
+    graph = neighbor_distances(
+        X,
+        min(max(wanted, 1), n_samples - 1),
+        metric=metric,
+        metric_params=metric_params,
+        n_jobs=workers.n_threads,
+    )
+    perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
+    squared = graph.data.astype(np.float64) ** 2
+    _check_finite(squared)
+    p = np.empty(squared.size)
+    work = 100.0 * p.size
+    workers.rows(_conditional_rows, n_samples, graph.indptr, squared, perplexity, p, work=work)
+    conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
+    joint = (conditional + conditional.T).tocsr()
+    joint.sort_indices()
+    return _normalised(joint.astype(np.float32))
+
+
+def _feasible(perplexity: float, n_neighbors: int) -> float:
+    """Lower the perplexity to what the number of neighbours can carry."""
+    # A third, rounded down to whole neighbours as 3 x perplexity is.
+    if int(3 * perplexity) <= n_neighbors:
+        return max(perplexity, 1.0)
+    lowered = max(n_neighbors / 3, 1.0)
+    warnings.warn(
+        f"perplexity={perplexity:g} needs {int(3 * perplexity)} neighbours a point, but there are only "
+        f"{n_neighbors}: it is lowered to {lowered:.4g}. Set perplexity to at most that to silence this warning.",
+        UserWarning,
+        stacklevel=2,
+    )
+    return lowered
+
+
+def _check_finite(squared: Array) -> None:
+    if not np.isfinite(squared).all():
+        raise ValueError(
+            "X: some distances are not finite; the data is too large for its number type. "
+            "Scale X down, for instance with sklearn.preprocessing.StandardScaler."
+        )
+
+
+def _symmetrised(P: Array) -> Array:
+    """P + P^T in place, block by block, so that no second matrix is made."""
+    n = P.shape[0]
+    for a in range(0, n, _BLOCK):
+        for b in range(a, n, _BLOCK):
+            rows, columns = slice(a, a + _BLOCK), slice(b, b + _BLOCK)
+            block = P[rows, columns] + P[columns, rows].T
+            P[rows, columns] = block
+            P[columns, rows] = block.T
+    return P
+
+
+def _normalised(P: Any) -> Any:
+    total = float(P.sum(dtype=np.float64))
+    if total <= 0:
+        raise ValueError(
+            "X: no point has a neighbour with a positive affinity; give a graph or affinities with at least one edge."
+        )
+    values = P.data if scipy.sparse.issparse(P) else P
+    values /= values.dtype.type(total)
+    return P
+
+
+def _given(X: Any) -> Any:
+    """Affinities from the user: made symmetric, without a diagonal, with sum 1."""
+    if scipy.sparse.issparse(X):
+        P = X.tocsr().astype(np.float32)
+        if (P.data < 0).any():
+            raise ValueError("X: affinities must not be negative; give similarities, not distances or signed weights.")
+        P = P + P.T
+        P.setdiag(0)
+        P.eliminate_zeros()
+        P.sort_indices()
+        return _normalised(P)
+    P = np.array(X, dtype=np.float32)
+    if (P < 0).any():
+        raise ValueError("X: affinities must not be negative; give similarities, not distances or signed weights.")
+    np.fill_diagonal(P, 0)
+    return _normalised(_symmetrised(P))

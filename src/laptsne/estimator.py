@@ -1,0 +1,362 @@
+"""The estimator: it stores the parameters and wires the parts."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.neighbors import VALID_METRICS
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from laptsne.affinity import joint_affinities
+from laptsne.fields import ExactFields
+from laptsne.initialization import initial_map
+from laptsne.kernels import Gaussian, Kernel, Student
+from laptsne.labels import cluster_labels
+from laptsne.objective import Contraction, KLDivergence, Penalty
+from laptsne.optimizer import Callback, Descent, Problem, descend
+from laptsne.progress import ProgressBar
+from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
+from laptsne.workers import Workers
+
+_AUTO_CONTRACTION = 0.02
+_METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
+
+
+class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Cluster-contractive t-SNE.
+
+    Minimises over the map :math:`Y`
+
+    .. math:: \mathrm{KL}(P \| Q_Y) + \lambda \sum_{k=1}^{K} \phi(\sigma_k(L_Y)),
+
+    the loss of t-SNE plus a penalty on the smallest eigenvalues of the normalised Laplacian of the map's own
+    similarity graph. Each eigenvalue near zero is a cluster that hardly touches the rest: pressing them down pulls
+    clusters together and apart from each other.
+
+    Parameters
+    ----------
+    n_components : {1, 2, 3}, default=2
+        Dimension of the map.
+    perplexity : float, default=30.0
+        Effective number of neighbours of a point. Lowered with a warning where there are too few points.
+    n_clusters : int or "auto", default="auto"
+        The paper's k-hat, K in the formula: how many eigenvalues are pressed to zero. "auto" reads it off the
+        largest gap between the eigenvalues of the data's own graph.
+    contraction : float or "auto", default="auto"
+        The strength :math:`\lambda`. 0 is plain t-SNE.
+    penalty : {"log", "trace"} or float in (0, 1], default="log"
+        The function :math:`\phi`: :math:`\log(\sigma + 10^{-3})`, :math:`\sigma`, or :math:`\sigma^p`.
+    kernel : {"student", "gaussian"} or kernel object, default="student"
+        Similarity of two points of the map. :class:`laptsne.kernels.Gaussian` sets the width, for all points
+        or one a point.
+    init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
+        Where the points start.
+    early_exaggeration : float, default=12.0
+        Factor on the attraction in the first third of the iterations; 1 is none.
+    learning_rate : float or "auto", default="auto"
+        Step size. "auto" is ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration in force.
+    max_iter : int, default=750
+        Largest number of iterations.
+    metric : str or callable, default="euclidean"
+        A metric of scikit-learn's neighbours; "precomputed", where X holds distances (dense) or is a sparse
+        neighbour graph of distances; or "affinities", where X is P itself, such as another run's ``affinities_``.
+    metric_params : dict, default=None
+        Further arguments of the metric.
+    n_neighbors : int, "auto" or "all", default="auto"
+        Neighbours over which P is spread: "auto" three times the perplexity, "all" every pair, as in the paper.
+    method : {"auto", "exact"}, default="auto"
+        How sums over the map are computed. "exact" takes all pairs.
+    optimizer : Descent, default=None
+        Momentum, schedules and stopping; None takes the defaults of :class:`laptsne.Descent`.
+    callbacks : callable or sequence of callables, default=None
+        Each is called with a :class:`laptsne.optimizer.State` before every step; one that returns True ends the run.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+    n_jobs : int, default=None
+        Number of threads; None and -1 take all cores that the process may use. It does not change the result.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random part of the initialisation.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n_samples, n_components)
+        The map.
+    affinities_ : sparse matrix in CSR form of shape (n_samples, n_samples)
+        P; a dense array where ``n_neighbors="all"``.
+    n_clusters_ : int
+        The number of eigenvalues pressed to zero.
+    contraction_ : float
+        The strength used.
+    data_eigenvalues_ : array
+        Smallest eigenvalues of the Laplacian of the data's graph.
+    eigenvalues_ : array of shape (n_clusters_,)
+        Smallest eigenvalues of the Laplacian of the map's graph.
+    kl_divergence_ : float
+        KL divergence of the map.
+    objective_ : float
+        ``kl_divergence_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
+    labels_ : array of shape (n_samples,)
+        Clusters, 0 to ``n_clusters_ - 1``, read from the eigenvectors of the map's graph.
+    n_iter_ : int
+        Number of iterations run.
+    n_features_in_ : int
+        Number of features seen in fit.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the features, where X has names.
+
+    References
+    ----------
+    Y. Sun, Y. Han and J. Fan, "Laplacian-based Cluster-Contractive t-SNE for High-Dimensional Data
+    Visualization", ACM Transactions on Knowledge Discovery from Data, 2023.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from laptsne import LaptSNE
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> Y = LaptSNE(max_iter=100, random_state=0).fit_transform(X[:300])
+    >>> Y.shape
+    (300, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_components": [Interval(Integral, 1, 3, closed="both")],
+        "perplexity": [Interval(Real, 0, None, closed="neither")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "contraction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "penalty": [Interval(Real, 0, 1, closed="right"), StrOptions({"log", "trace"})],
+        "kernel": [StrOptions({"student", "gaussian"}), Student, Gaussian],
+        "init": [StrOptions({"spectral", "pca", "random"}), "array-like"],
+        "early_exaggeration": [Interval(Real, 1, None, closed="left")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "metric": [StrOptions(_METRICS | {"precomputed", "affinities"}), callable],
+        "metric_params": [dict, None],
+        "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
+        "method": [StrOptions({"auto", "exact"})],
+        "optimizer": [Descent, None],
+        "callbacks": [callable, list, tuple, None],
+        "verbose": ["verbose"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        perplexity: float = 30.0,
+        n_clusters: int | str = "auto",
+        contraction: float | str = "auto",
+        penalty: float | str = "log",
+        kernel: str | Kernel = "student",
+        init: str | ArrayLike = "spectral",
+        early_exaggeration: float = 12.0,
+        learning_rate: float | str = "auto",
+        max_iter: int = 750,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        n_neighbors: int | str = "auto",
+        method: str = "auto",
+        optimizer: Descent | None = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.perplexity = perplexity
+        self.n_clusters = n_clusters
+        self.contraction = contraction
+        self.penalty = penalty
+        self.kernel = kernel
+        self.init = init
+        self.early_exaggeration = early_exaggeration
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.metric = metric
+        self.metric_params = metric_params
+        self.n_neighbors = n_neighbors
+        self.method = method
+        self.optimizer = optimizer
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @classmethod
+    def paper(cls, n_clusters: int | str = "auto", contraction: float = 0.01, **changes: Any) -> Self:
+        """LaptSNE as its authors ran it: trace penalty, spectral start, all pairs, no exaggeration.
+
+        Parameters
+        ----------
+        n_clusters : int or "auto", default="auto"
+            k-hat; the authors read it off a plot of the eigenvalues.
+        contraction : float, default=0.01
+            lambda; the authors took 0.01 to 0.1.
+        **changes
+            Any other parameter.
+
+        Examples
+        --------
+        >>> from laptsne import LaptSNE
+        >>> LaptSNE.paper(n_clusters=11, contraction=0.1).penalty
+        'trace'
+        """
+        settings: dict[str, Any] = {
+            "perplexity": 25.0,
+            "penalty": "trace",
+            "kernel": "student",
+            "init": "spectral",
+            "early_exaggeration": 1.0,
+            "learning_rate": 100.0,
+            "max_iter": 500,
+            "n_neighbors": "all",
+            "method": "exact",
+            "optimizer": Descent(
+                momentum=0.5, contraction_start=0, contraction_ramp=0, refresh_every=10, hold_gradient=False
+            ),
+        }
+        return cls(n_clusters=n_clusters, contraction=contraction, **(settings | changes))
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Make the map of X.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The data; see ``metric`` for distances, graphs and affinities.
+        y : ignored
+
+        Returns
+        -------
+        self : LaptSNE
+        """
+        X = self._validate(X)
+        n_samples = X.shape[0]
+        if not isinstance(self.n_clusters, str) and self.n_clusters >= n_samples:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is out of range for {n_samples} samples; "
+                f"give a number from 1 to {n_samples - 1}, or 'auto'."
+            )
+        with Workers(self.n_jobs) as workers:
+            P = joint_affinities(
+                X,
+                perplexity=self.perplexity,
+                n_neighbors=self.n_neighbors,
+                metric=self.metric,
+                metric_params=self.metric_params,
+                workers=workers,
+            )
+            spectrum = self._spectrum(P)
+            Y = initial_map(
+                self.init,
+                X,
+                spectrum,
+                self.n_components,
+                metric=self.metric,
+                random_state=check_random_state(self.random_state),
+            )
+            self._descend(P, spectrum, Y, workers)
+        self.affinities_ = P
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+        self.embedding_ = self.embedding_.astype(dtype, copy=False)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
+        """Make the map of X and return it.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            The data; see ``metric`` for distances, graphs and affinities.
+        y : ignored
+
+        Returns
+        -------
+        Y : array of shape (n_samples, n_components)
+        """
+        return self.fit(X).embedding_
+
+    def _validate(self, X: Any) -> Any:
+        X = validate_data(
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_min_samples=2,
+        )
+        if self.metric in ("precomputed", "affinities") if isinstance(self.metric, str) else False:
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    f"metric={self.metric!r} needs a square matrix, one row and one column a sample; "
+                    f"X has shape {X.shape}."
+                )
+            if (X.data if scipy.sparse.issparse(X) else X).min(initial=0) < 0:
+                raise ValueError(
+                    f"metric={self.metric!r} needs values of at least 0, but X has negative ones; "
+                    "give distances or affinities."
+                )
+        return X
+
+    def _spectrum(self, P: Any) -> Spectrum:
+        n_values = MAX_CLUSTERS + 1 if isinstance(self.n_clusters, str) else int(self.n_clusters) + 1
+        spectrum = laplacian_spectrum(P, max(n_values, self.n_components + 1, MAX_CLUSTERS + 1))
+        self.data_eigenvalues_ = spectrum.eigenvalues
+        automatic = isinstance(self.n_clusters, str)
+        self.n_clusters_ = eigengap_clusters(spectrum.eigenvalues) if automatic else int(self.n_clusters)
+        return spectrum
+
+    def _descend(self, P: Any, spectrum: Spectrum, Y: NDArray[np.float64], workers: Workers) -> None:
+        self.contraction_ = _AUTO_CONTRACTION if isinstance(self.contraction, str) else float(self.contraction)
+        kernel = {"student": Student(), "gaussian": Gaussian()}.get(self.kernel, self.kernel)  # type: ignore
+        penalty = Penalty(self.penalty)
+
+        def make_fields(Y: NDArray[np.float64]) -> ExactFields:
+            # Differences of coordinates are small numbers however far the map has spread: single precision is enough.
+            return ExactFields(Y.astype(np.float32), kernel, workers)
+
+        kl = KLDivergence(P)
+        contraction = Contraction(self.n_clusters_, penalty, spectrum.eigenvectors[:, 1:])
+        callbacks = self.callbacks or []
+        with contextlib.ExitStack() as stack:
+            observers = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
+            if self.verbose:
+                observers.append(stack.enter_context(ProgressBar(self.max_iter)))
+            self.embedding_, self.n_iter_ = descend(
+                Problem(kl, contraction, self.contraction_ if self.n_clusters_ > 1 else 0.0, make_fields),
+                Y,
+                self.optimizer or Descent(),
+                max_iter=self.max_iter,
+                early_exaggeration=self.early_exaggeration,
+                learning_rate=self.learning_rate,
+                callbacks=observers,
+            )
+        fields = make_fields(self.embedding_)
+        contraction.refresh(fields, tol=1e-4, max_passes=100)
+        self.eigenvalues_ = contraction.eigenvalues
+        self.kl_divergence_ = kl.value(fields)
+        self.objective_ = self.kl_divergence_ + self.contraction_ * float(penalty.value(self.eigenvalues_).sum())
+        self.labels_ = cluster_labels(contraction.eigenvectors)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.pairwise = self.metric == "precomputed" or self.metric == "affinities"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,69 @@
+"""Distances of every point to its neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+
+
+def neighbor_distances(
+    X: Any, n_neighbors: int, *, metric: Any, metric_params: dict[str, Any] | None, n_jobs: int
+) -> Any:
+    """Distances to the nearest neighbours of every point, a point itself not among them.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        Features; with ``metric="precomputed"`` distances of shape (n_samples, n_samples), where a sparse
+        matrix is a neighbour graph and may have any number of neighbours in a row.
+    n_neighbors : int
+        Number of neighbours; a graph gives at most as many as it has.
+
+    Returns
+    -------
+    graph : sparse matrix in CSR form, of shape (n_samples, n_samples)
+        Distances; a stored zero is the distance of a duplicate.
+    """
+    if metric == "precomputed" and scipy.sparse.issparse(X):
+        return _nearest_of_graph(X.tocsr(), n_neighbors)
+    search = NearestNeighbors(
+        n_neighbors=n_neighbors, metric=metric, metric_params=metric_params, n_jobs=n_jobs
+    )
+    distances, indices = search.fit(X).kneighbors()
+    n_samples = X.shape[0]
+    indptr = np.arange(n_samples + 1) * n_neighbors
+    return scipy.sparse.csr_matrix((distances.ravel(), indices.ravel(), indptr), (n_samples, n_samples))
+
+
+def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None, n_jobs: int) -> NDArray[Any]:
+    """Distances of all pairs as a dense single-precision matrix that the caller may overwrite."""
+    if metric == "precomputed":
+        if scipy.sparse.issparse(X):
+            raise ValueError(
+                "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
+                "give a dense matrix of distances, or n_neighbors='auto'."
+            )
+        return np.array(X, dtype=np.float32)
+    if not scipy.sparse.issparse(X):
+        X = np.asarray(X, dtype=np.float32)
+    distances = pairwise_distances(X, metric=metric, n_jobs=n_jobs, **(metric_params or {}))
+    return np.asarray(distances, dtype=np.float32)
+
+
+def _nearest_of_graph(graph: Any, n_neighbors: int) -> Any:
+    """Cut a neighbour graph to at most ``n_neighbors`` a row, without the diagonal."""
+    data, columns, indptr = [], [], [0]
+    for i in range(graph.shape[0]):
+        row = slice(graph.indptr[i], graph.indptr[i + 1])
+        others = graph.indices[row] != i
+        distance, column = graph.data[row][others], graph.indices[row][others]
+        nearest = np.argsort(distance, kind="stable")[:n_neighbors]
+        data.append(distance[nearest])
+        columns.append(column[nearest])
+        indptr.append(indptr[-1] + nearest.size)
+    return scipy.sparse.csr_matrix((np.concatenate(data), np.concatenate(columns), indptr), graph.shape)

@@ -1,0 +1,130 @@
+"""The Kullback-Leibler divergence of the map's similarities from the affinities of the data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from laptsne.compiled import compiled, window
+from laptsne.fields import Fields
+
+Array = NDArray[Any]
+
+
+@compiled
+def _pull(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
+    """Return h / k and log k at squared distance r2, both finite where k itself underflows.
+
+    a and b are the precisions of the two points; None, None is the Student kernel.
+    """
+    one = type(r2)(1)
+    half = type(r2)(0.5)
+    if a is None or b is None:
+        return (one + one) / (one + r2), -np.log(one + r2)
+    m = min(a, b)
+    ki = np.exp(-half * (a - m) * r2)
+    kj = np.exp(-half * (b - m) * r2)
+    return (a * ki + b * kj) / (ki + kj), np.log(half * (ki + kj)) - half * m * r2
+
+
+@compiled
+def _attraction_rows(
+    start: int,
+    stop: int,
+    y0: Array,
+    y1: Array | None,
+    y2: Array | None,
+    precision: Array | None,
+    indptr: Array,
+    indices: Array | None,
+    affinities: Array,
+    force: Array,
+    log_likelihood: Array | None,
+) -> None:
+    """Attraction over the stored affinities; with ``log_likelihood`` also sum_j p_ij log k_ij.
+
+    Without ``indices`` every row has an affinity for every point.
+    """
+    zero = y0.dtype.type(0)
+    for i in range(start, stop):
+        x0 = y0[i]
+        x1 = zero if y1 is None else y1[i]
+        x2 = zero if y2 is None else y2[i]
+        a = None if precision is None else precision[i]
+        p = affinities[indptr[i] : indptr[i + 1]]
+        columns = window(indices, indptr[i], indptr[i + 1])
+        s0 = s1 = s2 = total = zero
+        for e in range(p.size):
+            j = e if columns is None else columns[e]
+            d0 = x0 - y0[j]
+            d1 = zero if y1 is None else x1 - y1[j]
+            d2 = zero if y2 is None else x2 - y2[j]
+            ratio, log_k = _pull(d0 * d0 + d1 * d1 + d2 * d2, a, None if precision is None else precision[j])
+            pull = p[e] * ratio
+            s0 += pull * d0
+            s1 += pull * d1
+            s2 += pull * d2
+            if log_likelihood is not None:
+                total += p[e] * log_k
+        force[i, 0], force[i, 1], force[i, 2] = s0, s1, s2
+        if log_likelihood is not None:
+            log_likelihood[i] = total
+
+
+class KLDivergence:
+    r"""The term :math:`\mathrm{KL}(P \| Q) = \sum_{ij} p_{ij} \log (p_{ij} / q_{ij})` of a map.
+
+    Its gradient is :math:`2 \sum_j p_{ij} (h_{ij} / k_{ij}) (y_i - y_j) + (2 / Z) \nabla\varphi_1(y_i)`, where
+    :math:`Z = \sum_i d_i` normalises :math:`q_{ij} = k_{ij} / Z`.
+
+    Parameters
+    ----------
+    P : sparse matrix in CSR form or array, of shape (n_samples, n_samples)
+        Symmetric affinities that sum to 1.
+    """
+
+    def __init__(self, P: Any) -> None:
+        self.P = P
+        p = P.data if scipy.sparse.issparse(P) else P
+        self._negative_entropy = _sum_p_log_p(p)
+
+    def value(self, fields: Fields) -> float:
+        """Kullback-Leibler divergence of the map."""
+        log_likelihood = np.empty(fields.n_samples)
+        self._attraction(fields, log_likelihood)
+        normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
+        return float(self._negative_entropy - log_likelihood.sum() + np.log(normaliser))
+
+    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
+        """Gradient with respect to the map; the attraction is multiplied by ``exaggeration``."""
+        normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
+        return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
+
+    def _attraction(
+        self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        n = fields.n_samples
+        force = np.empty((n, 3))
+        if scipy.sparse.issparse(self.P):
+            affinities = (self.P.indptr, self.P.indices, self.P.data)
+        else:
+            affinities = (n * np.arange(n + 1), None, self.P.reshape(-1))
+        work = 4.0 * affinities[2].size
+        fields.workers.rows(
+            _attraction_rows, n, *fields.geometry, *affinities, force, log_likelihood, work=work
+        )
+        return force[:, : fields.n_components]
+
+
+def _sum_p_log_p(p: Array) -> float:
+    """Sum of p log p in blocks, so that a dense P needs no second matrix."""
+    blocks = p.reshape(-1)
+    total = 0.0
+    for start in range(0, blocks.size, 1 << 20):
+        block = blocks[start : start + (1 << 20)].astype(np.float64)
+        block = block[block > 0]
+        total += float(block @ np.log(block))
+    return total

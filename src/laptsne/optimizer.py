@@ -1,0 +1,250 @@
+"""Gradient descent on the objective: momentum, gains, schedules, callbacks."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from laptsne.fields import Fields
+from laptsne.objective import Contraction, KLDivergence
+
+Map = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Descent:
+    """How the map is moved. The defaults suit nearly all data; ``LaptSNE(optimizer=Descent(...))`` changes them.
+
+    Parameters
+    ----------
+    momentum : float, default=0.8
+        Share of the last step that is added to the next.
+    gains : bool, default=True
+        Whether every coordinate has a step size of its own that grows while its direction lasts.
+    max_step : float, default=5.0
+        Longest way that a point may go in one iteration; longer steps are cut.
+    exaggeration_share : float, default=1/3
+        Share of the iterations in which the attraction is exaggerated.
+    contraction_start : float, default=1/3
+        Share of the iterations after which contraction begins.
+    contraction_ramp : float, default=1/3
+        Share of the iterations over which contraction rises to its full strength.
+    refresh_every : int, default=10
+        Iterations between two refreshes of the eigenvectors of the map.
+    hold_gradient : bool, default=True
+        Whether the gradient of the contraction is held between two refreshes, or computed anew in every
+        iteration for the eigenvectors at hand. The first is several times as fast.
+    check_every : int, default=50
+        Iterations between two looks at the objective, once no schedule changes it any more.
+    tol : float, default=1e-4
+        The run ends where the objective has not fallen by this share of the divergence for ``patience`` checks.
+    patience : int, default=2
+        See ``tol``.
+    """
+
+    momentum: float = 0.8
+    gains: bool = True
+    max_step: float = 5.0
+    exaggeration_share: float = 1 / 3
+    contraction_start: float = 1 / 3
+    contraction_ramp: float = 1 / 3
+    refresh_every: int = 10
+    hold_gradient: bool = True
+    check_every: int = 50
+    tol: float = 1e-4
+    patience: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot work, by name."""
+        for name in ("exaggeration_share", "contraction_start", "contraction_ramp"):
+            _require(0 <= getattr(self, name) <= 1, name, getattr(self, name), "a share from 0 to 1")
+        for name in ("refresh_every", "check_every", "patience"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "an integer of at least 1")
+        _require(0 <= self.momentum < 1, "momentum", self.momentum, "a number from 0 to below 1")
+        _require(self.max_step > 0, "max_step", self.max_step, "a positive number")
+        _require(self.tol >= 0, "tol", self.tol, "a number of at least 0")
+
+    def contraction_share(self, iteration: int, max_iter: int) -> float:
+        """Share of the full contraction in force at an iteration."""
+        begun = iteration - self.contraction_start * max_iter
+        if begun < 0:
+            return 0.0
+        ramp = self.contraction_ramp * max_iter
+        return min(1.0, (begun + 1) / ramp) if ramp >= 1 else 1.0
+
+
+def _require(condition: bool, name: str, value: Any, remedy: str) -> None:  # noqa: FBT001
+    if not condition:
+        raise ValueError(f"Descent: {name} must be {remedy}; got {value!r}.")
+
+
+class State:
+    """What a callback sees. Values are computed when they are asked for, so that a callback pays for what it reads.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of steps taken so far.
+    contraction : float
+        The strength of the contraction in force.
+    """
+
+    def __init__(
+        self, iteration: int, contraction: float, fields: Fields, Y: Map, kl: KLDivergence, term: Contraction
+    ) -> None:
+        self.iteration = iteration
+        self.contraction = contraction
+        self._fields, self._Y, self._kl, self._term = fields, Y, kl, term
+
+    @property
+    def embedding(self) -> Map:
+        """A copy of the map, shape (n_samples, n_components)."""
+        return self._Y.copy()
+
+    @cached_property
+    def kl_divergence(self) -> float:
+        """KL divergence of the map, without exaggeration."""
+        return self._kl.value(self._fields)
+
+    @cached_property
+    def eigenvalues(self) -> NDArray[np.float64]:
+        """Smallest eigenvalues of the map's Laplacian, n_clusters of them."""
+        return self._term.observed_at(self._fields).eigenvalues
+
+    @cached_property
+    def objective(self) -> float:
+        """KL divergence plus contraction times the penalised eigenvalues."""
+        penalised = self._term.penalty.value(self.eigenvalues).sum() if self.contraction else 0.0
+        return float(self.kl_divergence + self.contraction * penalised)
+
+
+Callback = Callable[[State], Any]
+
+
+@dataclass
+class Problem:
+    """What is minimised: the two terms, their weight, and how the fields of a map are made."""
+
+    kl: KLDivergence
+    contraction: Contraction
+    strength: float
+    make_fields: Callable[[Map], Fields]
+
+
+def descend(
+    problem: Problem,
+    Y: Map,
+    descent: Descent,
+    *,
+    max_iter: int,
+    early_exaggeration: float,
+    learning_rate: float | str,
+    callbacks: Sequence[Callback] = (),
+) -> tuple[Map, int]:
+    """Minimise the objective from the map ``Y``; return the last map and the number of steps taken."""
+    run = _Run(problem, Y.copy(), descent, max_iter, early_exaggeration, learning_rate)
+    for iteration in range(max_iter):
+        state = run.look(iteration)
+        # A list, so that every callback is called, also after one has asked to stop.
+        if any([callback(state) is True for callback in callbacks]) or run.settled(state):
+            return run.Y, iteration
+        if not run.step():
+            warnings.warn(
+                f"The gradient stopped being finite at iteration {iteration}; the map of the iteration before is "
+                f"kept. Lower learning_rate (now {run.rate:.4g}) or contraction (now {problem.strength:.4g}).",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+            return run.Y, iteration
+    return run.Y, max_iter
+
+
+class _Run:
+    """The moving parts of one descent."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        Y: Map,
+        descent: Descent,
+        max_iter: int,
+        early_exaggeration: float,
+        learning_rate: float | str,
+    ) -> None:
+        self.problem, self.Y, self.descent, self.max_iter = problem, Y, descent, max_iter
+        self.early_exaggeration, self.learning_rate = early_exaggeration, learning_rate
+        self.n_exaggerated = int(descent.exaggeration_share * max_iter) if early_exaggeration != 1 else 0
+        self.velocity = np.zeros_like(Y)
+        self.gains = np.ones_like(Y)
+        self.held: Map = np.zeros_like(Y)
+        self.last_refresh = -descent.refresh_every
+        self.best, self.unimproved = np.inf, 0
+
+    def look(self, iteration: int) -> State:
+        """Evaluate the map as it is."""
+        self.iteration = iteration
+        share = self.descent.contraction_share(iteration, self.max_iter)
+        self.strength = self.problem.strength * share
+        self.fields = self.problem.make_fields(self.Y)
+        return State(
+            iteration, self.strength, self.fields, self.Y, self.problem.kl, self.problem.contraction
+        )
+
+    def settled(self, state: State) -> bool:
+        """Whether the objective has stopped falling; asked only when it no longer changes by schedule."""
+        descent, t = self.descent, self.iteration
+        full = t == 0 or descent.contraction_share(t - 1, self.max_iter) == 1 or not self.problem.strength
+        if t < self.n_exaggerated or not full or t % descent.check_every or descent.tol == 0:
+            return False
+        if state.objective < self.best - descent.tol * abs(state.kl_divergence):
+            self.best, self.unimproved = state.objective, 0
+        else:
+            self.unimproved += 1
+        return self.unimproved >= descent.patience
+
+    def step(self) -> bool:
+        """Move the map; False, and no move, where the gradient is not finite."""
+        gradient = self._gradient()
+        if not np.isfinite(gradient).all():
+            return False
+        if self.descent.gains:
+            against = gradient * self.velocity < 0  # the step so far goes downhill: keep on
+            self.gains = np.where(against, self.gains + 0.2, self.gains * 0.8).clip(0.01)
+            gradient = self.gains * gradient
+        self.velocity = self.descent.momentum * self.velocity - self.rate * gradient
+        lengths = np.linalg.norm(self.velocity, axis=1, keepdims=True)
+        self.velocity *= np.minimum(1, self.descent.max_step / np.maximum(lengths, self.descent.max_step))
+        self.Y = self.Y + self.velocity
+        return True
+
+    @property
+    def exaggeration(self) -> float:
+        return self.early_exaggeration if self.iteration < self.n_exaggerated else 1.0
+
+    @property
+    def rate(self) -> float:
+        if not isinstance(self.learning_rate, str):
+            return self.learning_rate
+        return max(self.Y.shape[0] / self.exaggeration / 4, 50.0)
+
+    def _gradient(self) -> Map:
+        gradient = self.problem.kl.gradient(self.fields, self.exaggeration)
+        if self.strength:
+            gradient += self.strength * self._contraction_gradient()
+        return gradient
+
+    def _contraction_gradient(self) -> Map:
+        due = self.iteration - self.last_refresh >= self.descent.refresh_every
+        if due:
+            self.problem.contraction.refresh(self.fields)
+            self.last_refresh = self.iteration
+        if due or not self.descent.hold_gradient:
+            self.held = self.problem.contraction.gradient(self.fields)
+        return self.held

@@ -1,0 +1,129 @@
+"""The spectrum of the data: eigenvalues of L_X, the eigengap, and the number of clusters it suggests."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.csgraph
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+MAX_CLUSTERS = 30
+_DENSE = 300  # up to this size a dense solver is as fast
+_NEGLIGIBLE = 1e-9
+_TOL = 1e-4
+_MAX_RESTARTS = 300
+_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Smallest eigenpairs of a normalised graph Laplacian.
+
+    Attributes
+    ----------
+    eigenvalues : array of shape (n_values,)
+        In ascending order; the first is 0.
+    eigenvectors : array of shape (n_samples, n_values)
+        Orthonormal columns.
+    """
+
+    eigenvalues: NDArray[np.float64]
+    eigenvectors: NDArray[np.float64]
+
+
+def laplacian_spectrum(P: Any, n_values: int) -> Spectrum:
+    r"""Smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
+
+    Parameters
+    ----------
+    P : array or sparse matrix of shape (n_samples, n_samples)
+        Symmetric affinities; the graph may fall into components and have isolated points.
+    n_values : int
+        Number of eigenvalues.
+
+    Examples
+    --------
+    Two components give two eigenvalues of zero:
+
+    >>> import numpy as np
+    >>> from laptsne.spectrum import laplacian_spectrum
+    >>> P = np.kron(np.eye(2), 1 - np.eye(3))
+    >>> laplacian_spectrum(P, 3).eigenvalues.round(6)
+    array([0. , 0. , 1.5])
+    """
+    n_values = min(n_values, P.shape[0])
+    similarity = normalised_similarity(P)
+    _, component = scipy.sparse.csgraph.connected_components(similarity, directed=False)
+    sizes = np.bincount(component)
+    # Eigenvalues of a graph in parts are those of its parts together. Taken one by one, equal eigenvalues
+    # never meet in one solver. There are n_values zeros already where there are that many parts.
+    largest = np.argsort(-sizes, kind="stable")[:n_values]
+    per_part = 1 if largest.size == n_values else n_values
+    found = [(np.flatnonzero(component == part)) for part in largest]
+    parts = [_connected_spectrum(similarity[members][:, members], per_part) for members in found]
+    values = np.concatenate([part_values for part_values, _ in parts])
+    order = np.argsort(values, kind="stable")[:n_values]
+    vectors = np.zeros((P.shape[0], values.size))
+    first = 0
+    for members, (part_values, part_vectors) in zip(found, parts, strict=True):
+        vectors[members, first : first + part_values.size] = part_vectors
+        first += part_values.size
+    return Spectrum(values[order], vectors[:, order])
+
+
+def normalised_similarity(P: Any) -> Any:
+    """Return D^(-1/2) P D^(-1/2) in CSR form, without entries too small to matter for an eigenvalue."""
+    inverse_root = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
+    inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
+    inverse_root = inverse_root.astype(P.dtype)
+    blocks = []
+    for start in range(0, P.shape[0], _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        if scipy.sparse.issparse(P):
+            block = P[rows].multiply(inverse_root[rows, None]).multiply(inverse_root).tocsr()
+        else:
+            block = P[rows] * inverse_root[rows, None] * inverse_root
+            block = scipy.sparse.csr_matrix(np.where(block > _NEGLIGIBLE, block, 0))
+        block.data[block.data <= _NEGLIGIBLE] = 0
+        block.eliminate_zeros()
+        blocks.append(block)
+    return scipy.sparse.vstack(blocks, format="csr")
+
+
+def _connected_spectrum(similarity: Any, n_values: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Smallest eigenpairs of the Laplacian of one connected graph."""
+    n_samples = similarity.shape[0]
+    if n_samples <= max(_DENSE, 2 * n_values):
+        mu, vectors = scipy.linalg.eigh(similarity.toarray().astype(np.float64))
+    else:
+        # A start of its own makes the result reproducible.
+        start = np.random.default_rng(0).standard_normal(n_samples)
+        try:
+            mu, vectors = scipy.sparse.linalg.eigsh(
+                similarity.astype(np.float64), n_values, which="LA", tol=_TOL, v0=start, maxiter=_MAX_RESTARTS
+            )
+        except scipy.sparse.linalg.ArpackNoConvergence as error:
+            mu, vectors = error.eigenvalues, error.eigenvectors
+            warnings.warn(
+                f"Only {mu.size} of {n_values} eigenvalues of the data's graph converged; the estimated number of "
+                "clusters and a spectral initialisation may be rough. Set n_clusters and init='pca' to do without.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+    order = np.argsort(-mu)[:n_values]
+    return (1 - mu[order]).clip(0, 2), vectors[:, order]
+
+
+def eigengap_clusters(eigenvalues: NDArray[np.float64]) -> int:
+    """Number of clusters that the eigenvalues suggest."""
+    gaps = np.diff(eigenvalues)
+    if gaps.size < 2:
+        return 1
+    return int(np.argmax(gaps[1:]) + 2)

@@ -1,0 +1,62 @@
+"""Threads that share the rows of a kernel among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+import joblib
+
+# Below this many elementary operations, handing work to another thread costs more than it saves.
+_MIN_WORK = 200_000
+_CHUNKS_PER_THREAD = 4
+
+
+def effective_n_jobs(n_jobs: int | None) -> int:
+    """Number of threads for ``n_jobs``: None and -1 are all cores this process may use, -2 all but one.
+
+    Examples
+    --------
+    >>> from laptsne.workers import effective_n_jobs
+    >>> effective_n_jobs(3)
+    3
+    """
+    if n_jobs is None:
+        n_jobs = -1
+    if n_jobs < 0:
+        return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
+    return n_jobs
+
+
+class Workers:
+    """A pool of threads, to be used as a context manager.
+
+    A kernel is called as ``kernel(start, stop, *args)`` and writes the rows ``start`` to ``stop`` of its outputs.
+    Since every row is computed by itself, the result does not depend on how the rows are split.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_threads = effective_n_jobs(n_jobs)
+        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+
+    def rows(self, kernel: Callable[..., None], n_rows: int, *args: Any, work: float) -> None:
+        """Run ``kernel`` over all rows; ``work`` is the rough number of its elementary operations."""
+        if self._pool is None or work < _MIN_WORK:
+            kernel(0, n_rows, *args)
+            return
+        n_chunks = min(n_rows, self.n_threads * _CHUNKS_PER_THREAD)
+        edges = [n_rows * c // n_chunks for c in range(n_chunks + 1)]
+        futures = [self._pool.submit(kernel, edges[c], edges[c + 1], *args) for c in range(n_chunks)]
+        for future in futures:
+            future.result()

@@ -18,7 +18,9 @@ _BLOCK = 1024
 
 
 @compiled
-def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perplexity: float, p: Array) -> None:
+def _conditional_rows(
+    start: int, stop: int, indptr: Array, squared: Array, perplexity: float, p: Array
+) -> None:
     """Find the precision of every row at which its entropy is log(perplexity); p may be squared itself.
 
     Infinite distances get the affinity 0. A row of equal distances, or with too few neighbours for the
@@ -105,8 +107,10 @@ def joint_affinities(
     ((100, 100), 1.0)
     """
     workers = workers or Workers(1)
-    if isinstance(metric, str) and metric == "affinities":
-        return _given(X)
+    if isinstance(metric, str) and metric in ("precomputed", "affinities"):
+        _check_square(X, metric)
+        if metric == "affinities":
+            return _given(X)
     n_samples = X.shape[0]
     if n_neighbors == "all":
         perplexity = _feasible(perplexity, n_samples - 1)
@@ -133,9 +137,10 @@ def joint_affinities(
     work = 100.0 * p.size
     workers.rows(_conditional_rows, n_samples, graph.indptr, squared, perplexity, p, work=work)
     conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
-    joint = (conditional + conditional.T).tocsr()
+    joint = (conditional + conditional.T).tocsr().astype(np.float32)
     joint.sort_indices()
-    return _normalised(joint.astype(np.float32))
+    joint.eliminate_zeros()
+    return _normalised(joint)
 
 
 def _feasible(perplexity: float, n_neighbors: int) -> float:
@@ -151,6 +156,18 @@ def _feasible(perplexity: float, n_neighbors: int) -> float:
         stacklevel=2,
     )
     return lowered
+
+
+def _check_square(X: Any, metric: str) -> None:
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"metric={metric!r} needs a square matrix, one row and one column a sample; X has shape {X.shape}."
+        )
+    if (X.data if scipy.sparse.issparse(X) else X).min(initial=0) < 0:
+        raise ValueError(
+            f"metric={metric!r} needs values of at least 0, but X has negative values; "
+            "give distances or affinities."
+        )
 
 
 def _check_finite(squared: Array) -> None:
@@ -186,17 +203,13 @@ def _normalised(P: Any) -> Any:
 
 def _given(X: Any) -> Any:
     """Affinities from the user: made symmetric, without a diagonal, with sum 1."""
-    if scipy.sparse.issparse(X):
-        P = X.tocsr().astype(np.float32)
-        if (P.data < 0).any():
-            raise ValueError("X: affinities must not be negative; give similarities, not distances or signed weights.")
-        P = P + P.T
-        P.setdiag(0)
-        P.eliminate_zeros()
-        P.sort_indices()
-        return _normalised(P)
-    P = np.array(X, dtype=np.float32)
-    if (P < 0).any():
-        raise ValueError("X: affinities must not be negative; give similarities, not distances or signed weights.")
-    np.fill_diagonal(P, 0)
-    return _normalised(_symmetrised(P))
+    if not scipy.sparse.issparse(X):
+        P = np.array(X, dtype=np.float32)
+        np.fill_diagonal(P, 0)
+        return _normalised(_symmetrised(P))
+    P = X.tocsr().astype(np.float32)
+    P = P + P.T
+    P.setdiag(0)
+    P.eliminate_zeros()
+    P.sort_indices()
+    return _normalised(P)

@@ -41,7 +41,9 @@ class Gaussian:
         r"""Return :math:`1 / \sigma^2` of every point."""
         sigma = np.asarray(self.sigma, dtype=np.float64)
         if sigma.ndim > 1 or not (np.isfinite(sigma).all() and (sigma > 0).all()):
-            raise ValueError(f"kernel: sigma must be positive, one number or one a point; got {self.sigma!r}.")
+            raise ValueError(
+                f"kernel: sigma must be positive, one number or one a point; got {self.sigma!r}."
+            )
         if sigma.ndim == 1 and sigma.size != n_samples:
             raise ValueError(
                 f"kernel: sigma has {sigma.size} values, but there are {n_samples} points; "

@@ -38,9 +38,6 @@ class Descent:
         Share of the iterations over which contraction rises to its full strength.
     refresh_every : int, default=10
         Iterations between two refreshes of the eigenvectors of the map.
-    hold_gradient : bool, default=True
-        Whether the gradient of the contraction is held between two refreshes, or computed anew in every
-        iteration for the eigenvectors at hand. The first is several times as fast.
     check_every : int, default=50
         Iterations between two looks at the objective, once no schedule changes it any more.
     tol : float, default=1e-4
@@ -56,7 +53,6 @@ class Descent:
     contraction_start: float = 1 / 3
     contraction_ramp: float = 1 / 3
     refresh_every: int = 10
-    hold_gradient: bool = True
     check_every: int = 50
     tol: float = 1e-4
     patience: int = 2
@@ -183,7 +179,6 @@ class _Run:
         self.n_exaggerated = int(descent.exaggeration_share * max_iter) if early_exaggeration != 1 else 0
         self.velocity = np.zeros_like(Y)
         self.gains = np.ones_like(Y)
-        self.held: Map = np.zeros_like(Y)
         self.last_refresh = -descent.refresh_every
         self.best, self.unimproved = np.inf, 0
 
@@ -193,9 +188,7 @@ class _Run:
         share = self.descent.contraction_share(iteration, self.max_iter)
         self.strength = self.problem.strength * share
         self.fields = self.problem.make_fields(self.Y)
-        return State(
-            iteration, self.strength, self.fields, self.Y, self.problem.kl, self.problem.contraction
-        )
+        return State(iteration, self.strength, self.fields, self.Y, self.problem.kl, self.problem.contraction)
 
     def settled(self, state: State) -> bool:
         """Whether the objective has stopped falling; asked only when it no longer changes by schedule."""
@@ -235,16 +228,11 @@ class _Run:
         return max(self.Y.shape[0] / self.exaggeration / 4, 50.0)
 
     def _gradient(self) -> Map:
-        gradient = self.problem.kl.gradient(self.fields, self.exaggeration)
-        if self.strength:
-            gradient += self.strength * self._contraction_gradient()
-        return gradient
+        contraction = self._contraction_gradient() if self.strength else 0.0
+        return self.problem.kl.gradient(self.fields, self.exaggeration) + self.strength * contraction
 
     def _contraction_gradient(self) -> Map:
-        due = self.iteration - self.last_refresh >= self.descent.refresh_every
-        if due:
+        if self.iteration - self.last_refresh >= self.descent.refresh_every:
             self.problem.contraction.refresh(self.fields)
             self.last_refresh = self.iteration
-        if due or not self.descent.hold_gradient:
-            self.held = self.problem.contraction.gradient(self.fields)
-        return self.held
+        return self.problem.contraction.gradient(self.fields)

@@ -11,10 +11,12 @@ import scipy.linalg
 import scipy.sparse
 import scipy.sparse.csgraph
 import scipy.sparse.linalg
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 MAX_CLUSTERS = 30
+_BULK = 0.1  # eigenvalues well above this are those of the bulk, not of clusters
+_NEARLY = 0.75  # gaps of at least this share of the largest count as large as it
 _DENSE = 300  # up to this size a dense solver is as fast
 _NEGLIGIBLE = 1e-9
 _TOL = 1e-4
@@ -66,7 +68,7 @@ def laplacian_spectrum(P: Any, n_values: int) -> Spectrum:
     # never meet in one solver. There are n_values zeros already where there are that many parts.
     largest = np.argsort(-sizes, kind="stable")[:n_values]
     per_part = 1 if largest.size == n_values else n_values
-    found = [(np.flatnonzero(component == part)) for part in largest]
+    found = [np.flatnonzero(component == part) for part in largest]
     parts = [_connected_spectrum(similarity[members][:, members], per_part) for members in found]
     values = np.concatenate([part_values for part_values, _ in parts])
     order = np.argsort(values, kind="stable")[:n_values]
@@ -81,7 +83,9 @@ def laplacian_spectrum(P: Any, n_values: int) -> Spectrum:
 def normalised_similarity(P: Any) -> Any:
     """Return D^(-1/2) P D^(-1/2) in CSR form, without entries too small to matter for an eigenvalue."""
     inverse_root = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
-    inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
+    inverse_root = np.divide(
+        1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0
+    )
     inverse_root = inverse_root.astype(P.dtype)
     blocks = []
     for start in range(0, P.shape[0], _BLOCK):
@@ -121,9 +125,28 @@ def _connected_spectrum(similarity: Any, n_values: int) -> tuple[NDArray[np.floa
     return (1 - mu[order]).clip(0, 2), vectors[:, order]
 
 
-def eigengap_clusters(eigenvalues: NDArray[np.float64]) -> int:
-    """Number of clusters that the eigenvalues suggest."""
-    gaps = np.diff(eigenvalues)
-    if gaps.size < 2:
+def eigengap_clusters(eigenvalues: ArrayLike) -> int:
+    r"""Number of clusters that the eigenvalues of a graph suggest.
+
+    Gaps are taken on the scale :math:`\log(1 + \sigma / 0.1)`: between small eigenvalues, which belong to clusters, it
+    compares differences, among the large ones of the bulk it compares ratios, so that a step within the bulk does not
+    count. The answer is the last k from 2 to 30 whose gap, between :math:`\sigma_k` and
+    :math:`\sigma_{k+1}`, is at least three quarters of the largest: where several gaps are nearly as large, the
+    most clusters, since one too many does less harm than one too few.
+
+    Parameters
+    ----------
+    eigenvalues : array-like
+        The smallest eigenvalues of the normalised Laplacian in ascending order.
+
+    Examples
+    --------
+    >>> from laptsne.spectrum import eigengap_clusters
+    >>> eigengap_clusters([0.0, 0.01, 0.02, 0.3, 0.35])
+    3
+    """
+    sigma = np.asarray(eigenvalues, dtype=np.float64)[: MAX_CLUSTERS + 1]
+    gaps = np.diff(np.log1p(sigma / _BULK))[1:]
+    if gaps.size == 0:
         return 1
-    return int(np.argmax(gaps[1:]) + 2)
+    return int(np.flatnonzero(gaps >= _NEARLY * gaps.max())[-1] + 2)

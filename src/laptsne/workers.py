@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
 import joblib
 
 # Below this many elementary operations, handing work to another thread costs more than it saves.
-_MIN_WORK = 200_000
+_MIN_WORK = 1_000_000
 _CHUNKS_PER_THREAD = 4
+_ALIGNMENT = 64  # kernels may take that many rows together
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
@@ -39,7 +41,7 @@ class Workers:
 
     def __init__(self, n_jobs: int | None = None) -> None:
         self.n_threads = effective_n_jobs(n_jobs)
-        self._pool = ThreadPoolExecutor(self.n_threads) if self.n_threads > 1 else None
+        self._pool = ThreadPoolExecutor(self.n_threads - 1) if self.n_threads > 1 else None
 
     def __enter__(self) -> Workers:
         return self
@@ -55,8 +57,16 @@ class Workers:
         if self._pool is None or work < _MIN_WORK:
             kernel(0, n_rows, *args)
             return
-        n_chunks = min(n_rows, self.n_threads * _CHUNKS_PER_THREAD)
-        edges = [n_rows * c // n_chunks for c in range(n_chunks + 1)]
-        futures = [self._pool.submit(kernel, edges[c], edges[c + 1], *args) for c in range(n_chunks)]
-        for future in futures:
-            future.result()
+        n_blocks = -(-n_rows // _ALIGNMENT)
+        n_chunks = min(n_blocks, self.n_threads * _CHUNKS_PER_THREAD)
+        edges = [min(n_blocks * c // n_chunks * _ALIGNMENT, n_rows) for c in range(n_chunks + 1)]
+        chunks = iter(list(pairwise(edges)))
+
+        def take_chunks() -> None:
+            for start, stop in chunks:
+                kernel(start, stop, *args)
+
+        others = [self._pool.submit(take_chunks) for _ in range(self.n_threads - 1)]
+        take_chunks()
+        for other in others:
+            other.result()

@@ -7,7 +7,6 @@ such fields and their gradients.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,21 +16,23 @@ from laptsne.compiled import compiled, window
 from laptsne.kernels import Kernel, Student
 from laptsne.workers import Workers
 
-# Sums over several charges go by tiles of one row by _TILE columns, whose buffer stays in the nearest cache,
-# and take _WIDTH charges at a time, so that a number read from the buffer is used that often.
-_TILE = 512
-_WIDTH = 4
+Array = NDArray[Any]
+
+# Pairs are taken in tiles of _ROWS by _COLUMNS, which stay in the nearest cache, and charges four at a time: a
+# number that was read is then used four times.
+_ROWS = 4
+_COLUMNS = 512
 
 
 @compiled
-def similarity(r2, a, b):  # type: ignore[no-untyped-def]
+def similarity(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
     """Return k and h at squared distance r2, where the gradient of k_ij is -h_ij (y_i - y_j).
 
     a and b are the precisions of the two points; None, None is the Student kernel.
     """
     one = type(r2)(1)
     half = type(r2)(0.5)
-    if a is None:
+    if a is None or b is None:
         k = one / (one + r2)
         h = (k + k) * k
     else:
@@ -43,107 +44,147 @@ def similarity(r2, a, b):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _unit_rows(start, stop, y0, y1, y2, precision, degrees, slope):  # type: ignore[no-untyped-def]
-    """The field of unit charges and its gradient, in one pass."""
-    n = y0.size
-    zero = y0.dtype.type(0)
-    for i in range(start, stop):
-        x0 = y0[i]
-        x1 = zero if y1 is None else y1[i]
-        x2 = zero if y2 is None else y2[i]
-        a = None if precision is None else precision[i]
-        degree = s0 = s1 = s2 = zero
-        for side in range(2):  # the points before i, then those after it
-            lo, hi = (0, i) if side == 0 else (i + 1, n)
-            z0, z1, z2 = window(y0, lo, hi), window(y1, lo, hi), window(y2, lo, hi)
-            b = window(precision, lo, hi)
-            for j in range(hi - lo):
-                d0 = x0 - z0[j]
-                d1 = zero if y1 is None else x1 - z1[j]
-                d2 = zero if y2 is None else x2 - z2[j]
-                k, h = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
-                degree += k
-                s0 += h * d0
-                s1 += h * d1
-                s2 += h * d2
-        degrees[i] = degree
-        slope[i, 0], slope[i, 1], slope[i, 2] = -s0, -s1, -s2
+def _mix_tile(weights: Array, charges: Array, i: int, tile: Array) -> None:
+    """Set tile[r, j] to the sum over m of weights[i + r, m] charges[m, j]; tile and charges are flat."""
+    c = _COLUMNS
+    tile[:] = 0
+    for m in range(0, weights.shape[1], 4):
+        q = charges[m * c : (m + 4) * c]
+        w = weights[i : i + 4, m : m + 4]
+        a0, a1, a2, a3 = w[0, 0], w[0, 1], w[0, 2], w[0, 3]
+        b0, b1, b2, b3 = w[1, 0], w[1, 1], w[1, 2], w[1, 3]
+        d0, d1, d2, d3 = w[2, 0], w[2, 1], w[2, 2], w[2, 3]
+        e0, e1, e2, e3 = w[3, 0], w[3, 1], w[3, 2], w[3, 3]
+        for j in range(c):
+            q0, q1, q2, q3 = q[j], q[j + c], q[j + 2 * c], q[j + 3 * c]
+            tile[j] += a0 * q0 + a1 * q1 + a2 * q2 + a3 * q3
+            tile[j + c] += b0 * q0 + b1 * q1 + b2 * q2 + b3 * q3
+            tile[j + 2 * c] += d0 * q0 + d1 * q1 + d2 * q2 + d3 * q3
+            tile[j + 3 * c] += e0 * q0 + e1 * q1 + e2 * q2 + e3 * q3
 
 
 @compiled
-def _value_rows(start, stop, y0, y1, y2, precision, charges, out):  # type: ignore[no-untyped-def]
-    """Add the fields of several charges to out; the number of charges is a multiple of _WIDTH."""
-    n = y0.size
-    zero = y0.dtype.type(0)
-    buffer = np.empty(_TILE, y0.dtype)
-    for lo in range(0, n, _TILE):
-        hi = min(lo + _TILE, n)
-        tile = buffer[: hi - lo]
-        z0, z1, z2 = window(y0, lo, hi), window(y1, lo, hi), window(y2, lo, hi)
-        b = window(precision, lo, hi)
-        for i in range(start, stop):
-            x0 = y0[i]
-            x1 = zero if y1 is None else y1[i]
-            x2 = zero if y2 is None else y2[i]
-            a = None if precision is None else precision[i]
-            for j in range(tile.size):
-                d0 = x0 - z0[j]
-                d1 = zero if y1 is None else x1 - z1[j]
-                d2 = zero if y2 is None else x2 - z2[j]
-                tile[j], _ = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
-            if lo <= i < hi:
-                tile[i - lo] = 0
-            for m in range(0, charges.shape[0], _WIDTH):
-                c0, c1 = charges[m, lo:hi], charges[m + 1, lo:hi]
-                c2, c3 = charges[m + 2, lo:hi], charges[m + 3, lo:hi]
-                s0 = s1 = s2 = s3 = zero
-                for j in range(tile.size):
-                    s0 += tile[j] * c0[j]
-                    s1 += tile[j] * c1[j]
-                    s2 += tile[j] * c2[j]
-                    s3 += tile[j] * c3[j]
-                out[i, m] += s0
-                out[i, m + 1] += s1
-                out[i, m + 2] += s2
-                out[i, m + 3] += s3
+def _sum_tile(tile: Array, charges: Array, i: int, out: Array) -> None:
+    """Add to out[i + r, m] the sum over j of tile[r, j] charges[m, j]; tile and charges are flat."""
+    c = _COLUMNS
+    for m in range(0, out.shape[1], 2):
+        q = charges[m * c : (m + 2) * c]
+        a0 = a1 = b0 = b1 = d0 = d1 = e0 = e1 = tile.dtype.type(0)
+        for j in range(c):
+            q0, q1 = q[j], q[j + c]
+            a0 += tile[j] * q0
+            a1 += tile[j] * q1
+            b0 += tile[j + c] * q0
+            b1 += tile[j + c] * q1
+            d0 += tile[j + 2 * c] * q0
+            d1 += tile[j + 2 * c] * q1
+            e0 += tile[j + 3 * c] * q0
+            e1 += tile[j + 3 * c] * q1
+        out[i, m] += a0
+        out[i, m + 1] += a1
+        out[i + 1, m] += b0
+        out[i + 1, m + 1] += b1
+        out[i + 2, m] += d0
+        out[i + 2, m + 1] += d1
+        out[i + 3, m] += e0
+        out[i + 3, m + 1] += e1
 
 
 @compiled
-def _gradient_rows(start, stop, y0, y1, y2, precision, weights, charges, out):  # type: ignore[no-untyped-def]
-    """Add the gradients of several fields, each times a weight at the point, to out."""
+def _value_rows(
+    start: int,
+    stop: int,
+    y0: Array,
+    y1: Array | None,
+    y2: Array | None,
+    precision: Array | None,
+    charges: Array,
+    out: Array,
+) -> None:
+    """Add the fields of the charges to out."""
     n = y0.size
     zero = y0.dtype.type(0)
-    buffer = np.empty(_TILE, y0.dtype)
-    for lo in range(0, n, _TILE):
-        hi = min(lo + _TILE, n)
-        tile = buffer[: hi - lo]
+    tile = np.zeros(_ROWS * _COLUMNS, y0.dtype)
+    for lo in range(0, n, _COLUMNS):
+        hi = min(lo + _COLUMNS, n)
         z0, z1, z2 = window(y0, lo, hi), window(y1, lo, hi), window(y2, lo, hi)
         b = window(precision, lo, hi)
-        for i in range(start, stop):
-            tile[:] = 0
-            for m in range(0, charges.shape[0], _WIDTH):
-                c0, c1 = charges[m, lo:hi], charges[m + 1, lo:hi]
-                c2, c3 = charges[m + 2, lo:hi], charges[m + 3, lo:hi]
-                a0, a1, a2, a3 = weights[m, i], weights[m + 1, i], weights[m + 2, i], weights[m + 3, i]
-                for j in range(tile.size):
-                    tile[j] += a0 * c0[j] + a1 * c1[j] + a2 * c2[j] + a3 * c3[j]
-            x0 = y0[i]
-            x1 = zero if y1 is None else y1[i]
-            x2 = zero if y2 is None else y2[i]
-            a = None if precision is None else precision[i]
-            s0 = s1 = s2 = zero
-            for j in range(tile.size):
-                d0 = x0 - z0[j]
-                d1 = zero if y1 is None else x1 - z1[j]
-                d2 = zero if y2 is None else x2 - z2[j]
-                _, h = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
-                h *= tile[j]
-                s0 += h * d0
-                s1 += h * d1
-                s2 += h * d2
-            out[i, 0] -= s0
-            out[i, 1] -= s1
-            out[i, 2] -= s2
+        for block in range(start, stop, _ROWS):
+            for i in range(block, min(block + _ROWS, stop)):
+                x0 = y0[i]
+                x1 = zero if y1 is None else y1[i]
+                x2 = zero if y2 is None else y2[i]
+                a = None if precision is None else precision[i]
+                row = tile[(i - block) * _COLUMNS : (i - block) * _COLUMNS + hi - lo]
+                for j in range(hi - lo):
+                    d0 = x0 - z0[j]
+                    d1 = zero if y1 is None else x1 - z1[j]
+                    d2 = zero if y2 is None else x2 - z2[j]
+                    row[j], _ = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
+                if lo <= i < hi:
+                    row[i - lo] = 0
+            _sum_tile(tile, charges[lo // _COLUMNS], block, out)
+
+
+@compiled
+def _gradient_rows(
+    start: int,
+    stop: int,
+    y0: Array,
+    y1: Array | None,
+    y2: Array | None,
+    precision: Array | None,
+    weights: Array | None,
+    charges: Array | None,
+    degrees: Array,
+    slope: Array,
+    weighted: Array,
+) -> None:
+    """Add the field of unit charges to degrees and its gradient to slope; with charges, add to weighted the
+    gradients of their fields, each times its weight at the point.
+    """
+    n = y0.size
+    zero = y0.dtype.type(0)
+    tile = np.empty(_ROWS * _COLUMNS, y0.dtype)
+    for lo in range(0, n, _COLUMNS):
+        hi = min(lo + _COLUMNS, n)
+        for block in range(start, stop, _ROWS):
+            if charges is not None:
+                _mix_tile(weights, charges[lo // _COLUMNS], block, tile)
+            for i in range(block, min(block + _ROWS, stop)):
+                x0 = y0[i]
+                x1 = zero if y1 is None else y1[i]
+                x2 = zero if y2 is None else y2[i]
+                a = None if precision is None else precision[i]
+                degree = s0 = s1 = s2 = w0 = w1 = w2 = zero
+                # The point itself is left out: the tile is cut there. A test in the loop would cost a third more.
+                cut = i if lo <= i < hi else hi
+                for first, last in ((lo, cut), (cut + 1, hi)):
+                    z0, z1, z2 = window(y0, first, last), window(y1, first, last), window(y2, first, last)
+                    b = window(precision, first, last)
+                    row = tile[(i - block) * _COLUMNS + first - lo : (i - block + 1) * _COLUMNS]
+                    for j in range(last - first):
+                        d0 = x0 - z0[j]
+                        d1 = zero if y1 is None else x1 - z1[j]
+                        d2 = zero if y2 is None else x2 - z2[j]
+                        k, h = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
+                        degree += k
+                        s0 += h * d0
+                        s1 += h * d1
+                        s2 += h * d2
+                        if charges is not None:
+                            h *= row[j]
+                            w0 += h * d0
+                            w1 += h * d1
+                            w2 += h * d2
+                degrees[i] += degree
+                slope[i, 0] -= s0
+                slope[i, 1] -= s1
+                slope[i, 2] -= s2
+                if charges is not None:
+                    weighted[i, 0] -= w0
+                    weighted[i, 1] -= w1
+                    weighted[i, 2] -= w2
 
 
 class ExactFields:
@@ -165,48 +206,60 @@ class ExactFields:
         y = np.ascontiguousarray((Y - Y.mean(axis=0)).T)
         self.dtype = y.dtype
         precision = (kernel or Student()).precision(self.n_samples, self.dtype)
+        self._unit_field: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self.geometry = (*y, *[None] * (3 - self.n_components), precision)
-
-    @cached_property
-    def _unit(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        degrees = np.empty(self.n_samples)
-        slope = np.empty((self.n_samples, 3))
-        self._run(_unit_rows, degrees, slope, n_charges=1)
-        return degrees, slope[:, : self.n_components]
 
     @property
     def degrees(self) -> NDArray[np.float64]:
         """The field of unit charges at every point, shape (n_samples,): the degrees of the map's graph."""
-        return self._unit[0]
+        return self._unit()[0]
 
     @property
     def slope(self) -> NDArray[np.float64]:
         """The gradient of the field of unit charges, shape (n_samples, n_components)."""
-        return self._unit[1]
+        return self._unit()[1]
 
     def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
         """Fields of the columns of ``charges``, shape (n_samples, n_charges)."""
-        n_charges = charges.shape[1]
-        rows = self._rows(charges)
-        out = np.zeros(rows.shape[::-1])
-        self._run(_value_rows, rows, out, n_charges=n_charges)
-        return out[:, :n_charges]
+        out = np.zeros(self._padded_shape(charges))
+        self._run(_value_rows, self._tiled(charges), out)
+        return out[: self.n_samples, : charges.shape[1]]
 
     def weighted_gradient(
         self, weights: NDArray[np.float64], charges: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)`, shape (n_samples, n_components)."""
-        out = np.zeros((self.n_samples, 3))
-        self._run(_gradient_rows, self._rows(weights), self._rows(charges), out, n_charges=charges.shape[1])
-        return out[:, : self.n_components]
+        padded = np.zeros(self._padded_shape(weights), self.dtype)
+        padded[: self.n_samples, : weights.shape[1]] = weights
+        return self._gradients(padded, self._tiled(charges))
 
-    def _rows(self, columns: NDArray[np.float64]) -> NDArray[Any]:
-        """Columns as contiguous rows, filled up with zeros to a multiple of _WIDTH."""
-        n_columns = columns.shape[1]
-        rows = np.zeros((-(-n_columns // _WIDTH) * _WIDTH, self.n_samples), self.dtype)
-        rows[:n_columns] = columns.T
-        return rows
+    def _unit(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self._unit_field is None:
+            self._gradients(None, None)
+        assert self._unit_field is not None
+        return self._unit_field
 
-    def _run(self, kernel: Any, *args: NDArray[Any], n_charges: int) -> None:
-        work = float(self.n_samples) ** 2 * (1 + n_charges / 4)
+    def _gradients(self, weights: Array | None, charges: Array | None) -> NDArray[np.float64]:
+        """Weighted gradients; the field of unit charges comes with them and is kept."""
+        degrees = np.zeros(self.n_samples)
+        slope, weighted = np.zeros((2, self.n_samples, 3))
+        self._run(_gradient_rows, weights, charges, degrees, slope, weighted)
+        self._unit_field = degrees, slope[:, : self.n_components]
+        return weighted[:, : self.n_components]
+
+    def _padded_shape(self, columns: NDArray[np.float64]) -> tuple[int, int]:
+        """Shape with whole blocks of rows and a multiple of four columns."""
+        return -(-self.n_samples // _ROWS) * _ROWS, -(-columns.shape[1] // 4) * 4
+
+    def _tiled(self, charges: NDArray[np.float64]) -> Array:
+        """Charges as the kernels read them: for every tile of points, charge after charge."""
+        n_tiles = -(-self.n_samples // _COLUMNS)
+        n_charges = self._padded_shape(charges)[1]
+        rows = np.zeros((n_charges, n_tiles * _COLUMNS), self.dtype)
+        rows[: charges.shape[1], : self.n_samples] = charges.T
+        tiles = rows.reshape(n_charges, n_tiles, _COLUMNS).transpose(1, 0, 2)
+        return tiles.reshape(n_tiles, n_charges * _COLUMNS)
+
+    def _run(self, kernel: Any, *args: Array | None) -> None:
+        work = float(self.n_samples) ** 2
         self.workers.rows(kernel, self.n_samples, *self.geometry, *args, work=work)

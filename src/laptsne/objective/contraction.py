@@ -16,16 +16,20 @@ _GUARD = 2
 
 
 class Contraction:
-    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k(L_Y))` of a map, by majorisation.
+    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k(L_Y))` of a map, by its tangent in the similarities.
 
-    :math:`L_Y = I - D^{-1/2} K D^{-1/2}` is the normalised Laplacian of the similarities of the map and
+    :math:`L_Y = I - D^{-1/2} K D^{-1/2}` is the normalised Laplacian of the similarities :math:`k_{ij}` of the map and
     :math:`\sigma_1 = 0 \le \sigma_2 \le \dots` are its eigenvalues. :meth:`refresh` finds them and their vectors
-    :math:`v_k` for the map at hand. From then on, until the next refresh, :meth:`value` and :meth:`gradient` are
-    those of the majorant
+    :math:`v_k` for the map at hand. With :math:`c_k = \phi'(\sigma_k)`, :math:`z_k = \sqrt{c_k} D^{-1/2} v_k` and
+    :math:`g_i = \sum_k (1 - \sigma_k) z_{ik}^2`, the derivative of R by :math:`k_{ij}` is
+    :math:`G_{ij} = \tfrac12 (g_i + g_j) - \sum_k z_{ik} z_{jk}`. Until the next refresh, :meth:`value` and
+    :meth:`gradient` are those of
 
-    .. math:: \sum_k \phi(\sigma_k) + c_k (v_k^T L_Y v_k - \sigma_k), \qquad c_k = \phi'(\sigma_k),
+    .. math:: R + \sum_{ij} G_{ij} \, k_{ij}(Y),
 
-    which is never below R and touches it where it was refreshed, with the same gradient there.
+    a sum over pairs with fixed weights, whose second part is 0 where it was refreshed. There it has the value and the
+    gradient of R; away from it, it follows R better than the majorant that keeps the :math:`v_k`, and costs one
+    pass over the pairs, which yields the degrees as well.
 
     Parameters
     ----------
@@ -44,8 +48,13 @@ class Contraction:
         self._fields: Fields | None = None  # the map at which the eigenvectors were found
         self._pairs: Eigenpairs | None = None
 
-    def refresh(self, fields: Fields, *, tol: float = 1e-3, max_passes: int = 20) -> None:
-        """Find the eigenpairs of the map, starting from those of the last refresh."""
+    def refresh(self, fields: Fields, *, tol: float = 1e-2, max_passes: int | None = None) -> None:
+        """Find the eigenpairs of the map, starting from those of the last refresh.
+
+        Two passes are enough to follow a map that moves a little between refreshes; the first refresh, from
+        the eigenvectors of the data, may take ten.
+        """
+        max_passes = max_passes or (10 if self._pairs is None else 2)
         root = np.sqrt(fields.degrees)
         self._pairs = largest_eigenpairs(
             lambda block: _normalised_similarity(fields, block),
@@ -57,6 +66,9 @@ class Contraction:
         )
         self._start = self._pairs.vectors
         self._fields = fields
+        sigma = self.eigenvalues[1:]
+        self._z = _inverse_root(fields.degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
+        self._g = self._z**2 @ (1 - sigma)
 
     def observed_at(self, fields: Fields) -> Contraction:
         """The term refreshed at another map, itself unchanged."""
@@ -86,27 +98,25 @@ class Contraction:
         return np.hstack([root / np.linalg.norm(root), self._vectors])
 
     def value(self, fields: Fields) -> float:
-        """Value of the majorant."""
-        sigma = self.eigenvalues
-        moved = 1 - np.sum(self._vectors * self._images(fields), axis=0)
-        change = self.penalty.slope(sigma[1:]) @ (moved - sigma[1:])
-        return float(self.penalty.value(sigma).sum() + change)
+        """Value of the tangent."""
+        value = float(self.penalty.value(self.eigenvalues).sum())
+        if fields is self._fields:
+            return value
+        change = self._g @ fields.degrees - np.sum(self._z * fields.values(self._z))
+        return value + float(change)
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        r"""Gradient of the majorant with respect to the map.
+        r"""Gradient of the tangent with respect to the map.
 
-        With :math:`z_k = \sqrt{c_k} D^{-1/2} v_k` and :math:`g_i = d_i^{-1} \sum_k c_k v_{ik} (M v_k)_i`, where
-        :math:`M = I - L_Y`, it is
+        In terms of fields it is
         :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`.
         The first eigenvector drops out: its eigenvalue is 0 for every map.
         """
-        weights = self.penalty.slope(self.eigenvalues[1:])
-        inverse_root = _inverse_root(fields.degrees)
-        g = inverse_root**2 * ((self._vectors * self._images(fields)) @ weights)
-        z = inverse_root[:, None] * self._vectors * np.sqrt(weights)
-        charges = np.column_stack([g, z])
-        factors = np.column_stack([np.ones_like(g), -2 * z])
-        return g[:, None] * fields.slope + fields.weighted_gradient(factors, charges)
+        charges = np.column_stack([self._g, self._z])
+        factors = np.column_stack([np.ones_like(self._g), -2 * self._z])
+        # First the weighted gradient: the fields of unit charges come with it.
+        gradient = fields.weighted_gradient(factors, charges)
+        return gradient + self._g[:, None] * fields.slope
 
     @property
     def _refreshed(self) -> Eigenpairs:
@@ -117,11 +127,6 @@ class Contraction:
     @property
     def _vectors(self) -> NDArray[np.float64]:
         return self._refreshed.vectors[:, : self.n_clusters - 1]
-
-    def _images(self, fields: Fields) -> NDArray[np.float64]:
-        if fields is self._fields:
-            return self._refreshed.images[:, : self.n_clusters - 1]
-        return _normalised_similarity(fields, self._vectors)
 
 
 def _inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -18,9 +18,7 @@ _BLOCK = 1024
 
 
 @compiled
-def _conditional_rows(
-    start: int, stop: int, indptr: Array, squared: Array, perplexity: float, p: Array
-) -> None:
+def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perplexity: float, p: Array) -> None:
     """Find the precision of every row at which its entropy is log(perplexity); p may be squared itself.
 
     Infinite distances get the affinity 0. A row of equal distances, or with too few neighbours for the
@@ -165,8 +163,7 @@ def _check_square(X: Any, metric: str) -> None:
         )
     if (X.data if scipy.sparse.issparse(X) else X).min(initial=0) < 0:
         raise ValueError(
-            f"metric={metric!r} needs values of at least 0, but X has negative values; "
-            "give distances or affinities."
+            f"metric={metric!r} needs values of at least 0, but X has negative values; give distances or affinities."
         )
 
 

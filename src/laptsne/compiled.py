@@ -8,7 +8,7 @@ layer to clash with other libraries, and gives the same bits for any number of t
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -21,11 +21,11 @@ _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
 def compiled(function: F) -> F:
     """Compile ``function`` at its first call; keep the machine code on disk where a folder is writable."""
-    options = {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
     try:
-        return numba.njit(cache=True, **options)(function)  # type: ignore[no-any-return]
+        return cast(F, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # no writable cache folder, as in a read-only container
-        return numba.njit(**options)(function)  # type: ignore[no-any-return]
+        return cast(F, numba.njit(**options)(function))
 
 
 @compiled

@@ -155,6 +155,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    embedding_: NDArray[Any]
+
     def __init__(
         self,
         n_components: int = 2,
@@ -273,8 +275,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
             self._descend(P, spectrum, Y, workers)
         self.affinities_ = P
-        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
-        self.embedding_ = self.embedding_.astype(dtype, copy=False)
+        self.embedding_ = self.embedding_.astype(X.dtype, copy=False)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
@@ -290,7 +291,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         Y : array of shape (n_samples, n_components)
         """
-        return self.fit(X).embedding_
+        return np.asarray(self.fit(X).embedding_)
 
     def _spectrum(self, P: Any) -> Spectrum:
         wanted = 0 if isinstance(self.n_clusters, str) else self.n_clusters
@@ -300,9 +301,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return spectrum
 
     def _descend(self, P: Any, spectrum: Spectrum, Y: NDArray[np.float64], workers: Workers) -> None:
-        self.contraction_ = (
-            _AUTO_CONTRACTION if isinstance(self.contraction, str) else float(self.contraction)
-        )
+        self.contraction_ = _AUTO_CONTRACTION if isinstance(self.contraction, str) else float(self.contraction)
         kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
         penalty = Penalty(self.penalty)
 
@@ -329,9 +328,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         contraction.refresh(fields, tol=1e-3, max_passes=100)
         self.eigenvalues_ = contraction.eigenvalues
         self.kl_divergence_ = kl.value(fields)
-        self.objective_ = self.kl_divergence_ + self.contraction_ * float(
-            penalty.value(self.eigenvalues_).sum()
-        )
+        self.objective_ = self.kl_divergence_ + self.contraction_ * float(penalty.value(self.eigenvalues_).sum())
         self.labels_ = cluster_labels(contraction.eigenvectors)
 
     def _observers(self) -> list[Callback]:
@@ -351,6 +348,6 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self.metric == "precomputed" or self.metric == "affinities"
+        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric in ("precomputed", "affinities")
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

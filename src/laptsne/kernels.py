@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 class Student:
     r"""Student kernel of t-SNE, :math:`k(r) = 1 / (1 + r^2)`."""
 
-    def precision(self, n_samples: int, dtype: DTypeLike) -> None:  # noqa: ARG002
+    def precision(self, n_samples: int, dtype: DTypeLike) -> None:
         """Return None: this kernel has no width."""
 
 
@@ -41,9 +41,7 @@ class Gaussian:
         r"""Return :math:`1 / \sigma^2` of every point."""
         sigma = np.asarray(self.sigma, dtype=np.float64)
         if sigma.ndim > 1 or not (np.isfinite(sigma).all() and (sigma > 0).all()):
-            raise ValueError(
-                f"kernel: sigma must be positive, one number or one a point; got {self.sigma!r}."
-            )
+            raise ValueError(f"kernel: sigma must be positive, one number or one a point; got {self.sigma!r}.")
         if sigma.ndim == 1 and sigma.size != n_samples:
             raise ValueError(
                 f"kernel: sigma has {sigma.size} values, but there are {n_samples} points; "

@@ -27,4 +27,4 @@ def cluster_labels(eigenvectors: NDArray[np.float64]) -> NDArray[np.intp]:
     n_clusters = eigenvectors.shape[1]
     _, _, pivots = scipy.linalg.qr(eigenvectors.T, mode="economic", pivoting=True)
     rotation, _ = scipy.linalg.polar(eigenvectors[pivots[:n_clusters]].T)
-    return np.abs(eigenvectors @ rotation).argmax(axis=1)
+    return np.asarray(np.abs(eigenvectors @ rotation).argmax(axis=1))

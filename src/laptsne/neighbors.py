@@ -31,9 +31,7 @@ def neighbor_distances(
     """
     if metric == "precomputed" and scipy.sparse.issparse(X):
         return _nearest_of_graph(X.tocsr(), n_neighbors)
-    search = NearestNeighbors(
-        n_neighbors=n_neighbors, metric=metric, metric_params=metric_params, n_jobs=n_jobs
-    )
+    search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, metric_params=metric_params, n_jobs=n_jobs)
     distances, indices = search.fit(X).kneighbors()
     n_samples = X.shape[0]
     indptr = np.arange(n_samples + 1) * n_neighbors

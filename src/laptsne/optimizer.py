@@ -148,8 +148,8 @@ def descend(
     run = _Run(problem, Y.copy(), descent, max_iter, early_exaggeration, learning_rate)
     for iteration in range(max_iter):
         state = run.look(iteration)
-        # A list, so that every callback is called, also after one has asked to stop.
-        if any([callback(state) is True for callback in callbacks]) or run.settled(state):
+        answers = [callback(state) for callback in callbacks]
+        if True in answers or run.settled(state):
             return run.Y, iteration
         if not run.step():
             warnings.warn(
@@ -224,8 +224,9 @@ class _Run:
     @property
     def rate(self) -> float:
         if not isinstance(self.learning_rate, str):
-            return self.learning_rate
-        return max(self.Y.shape[0] / self.exaggeration / 4, 50.0)
+            return float(self.learning_rate)
+        n_samples = len(self.Y)
+        return max(n_samples / self.exaggeration / 4, 50.0)
 
     def _gradient(self) -> Map:
         contraction = self._contraction_gradient() if self.strength else 0.0

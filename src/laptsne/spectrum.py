@@ -83,9 +83,7 @@ def laplacian_spectrum(P: Any, n_values: int) -> Spectrum:
 def normalised_similarity(P: Any) -> Any:
     """Return D^(-1/2) P D^(-1/2) in CSR form, without entries too small to matter for an eigenvalue."""
     inverse_root = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
-    inverse_root = np.divide(
-        1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0
-    )
+    inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
     inverse_root = inverse_root.astype(P.dtype)
     blocks = []
     for start in range(0, P.shape[0], _BLOCK):

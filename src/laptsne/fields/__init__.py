@@ -35,7 +35,5 @@ class Fields(Protocol):
     def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
         """Fields of the columns of ``charges``."""
 
-    def weighted_gradient(
-        self, weights: NDArray[np.float64], charges: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def weighted_gradient(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)`."""

@@ -149,7 +149,7 @@ def _gradient_rows(
     for lo in range(0, n, _COLUMNS):
         hi = min(lo + _COLUMNS, n)
         for block in range(start, stop, _ROWS):
-            if charges is not None:
+            if charges is not None and weights is not None:
                 _mix_tile(weights, charges[lo // _COLUMNS], block, tile)
             for i in range(block, min(block + _ROWS, stop)):
                 x0 = y0[i]
@@ -225,9 +225,7 @@ class ExactFields:
         self._run(_value_rows, self._tiled(charges), out)
         return out[: self.n_samples, : charges.shape[1]]
 
-    def weighted_gradient(
-        self, weights: NDArray[np.float64], charges: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def weighted_gradient(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> NDArray[np.float64]:
         r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)`, shape (n_samples, n_components)."""
         padded = np.zeros(self._padded_shape(weights), self.dtype)
         padded[: self.n_samples, : weights.shape[1]] = weights

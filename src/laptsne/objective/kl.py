@@ -58,7 +58,7 @@ def _attraction_rows(
         columns = window(indices, indptr[i], indptr[i + 1])
         s0 = s1 = s2 = total = zero
         for e in range(p.size):
-            j = e if columns is None else columns[e]
+            j = e if indices is None else columns[e]
             d0 = x0 - y0[j]
             d1 = zero if y1 is None else x1 - y1[j]
             d2 = zero if y2 is None else x2 - y2[j]
@@ -103,9 +103,7 @@ class KLDivergence:
         normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
         return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
 
-    def _attraction(
-        self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def _attraction(self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         n = fields.n_samples
         force = np.empty((n, 3))
         if scipy.sparse.issparse(self.P):
@@ -113,9 +111,7 @@ class KLDivergence:
         else:
             affinities = (n * np.arange(n + 1), None, self.P.reshape(-1))
         work = 4.0 * affinities[2].size
-        fields.workers.rows(
-            _attraction_rows, n, *fields.geometry, *affinities, force, log_likelihood, work=work
-        )
+        fields.workers.rows(_attraction_rows, n, *fields.geometry, *affinities, force, log_likelihood, work=work)
         return force[:, : fields.n_components]
 
 

@@ -1,0 +1,15 @@
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def blobs(rng):
+    """Three clusters of 40 points in 6 dimensions, and their labels."""
+    centres = rng.normal(scale=10, size=(3, 6))
+    labels = np.repeat([0, 1, 2], 40)
+    return centres[labels] + rng.normal(size=(120, 6)), labels

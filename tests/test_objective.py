@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+from reference import central_differences, kl_divergence, laplacian_eigenvalues, relative_error, similarities
+
+from laptsne.affinity import joint_affinities
+from laptsne.fields import ExactFields
+from laptsne.kernels import Gaussian, Student
+from laptsne.objective import Contraction, KLDivergence, Penalty
+from laptsne.optimizer import Descent, Problem, descend
+
+N = 40
+KERNELS = [Student(), Gaussian(1.5), Gaussian(np.linspace(1, 2, N))]
+KERNEL_NAMES = ["student", "gaussian", "one sigma a point"]
+PENALTIES = ["trace", "log", 0.5, 1]
+
+
+@pytest.fixture
+def P(rng):
+    affinities = joint_affinities(rng.normal(size=(N, 5)), perplexity=8).astype(np.float64)
+    return affinities / affinities.sum()
+
+
+def three_clusters(rng, n_components):
+    """A map whose third and fourth eigenvalue are well apart."""
+    centres = 4.0 * np.arange(3)[:, None] * np.ones(n_components)
+    return centres[np.arange(N) % 3] + rng.normal(scale=0.5, size=(N, n_components))
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
+@pytest.mark.parametrize("form", ["sparse", "dense"])
+def test_kl_value_and_gradient(rng, P, n_components, kernel, form):
+    Y = rng.normal(size=(N, n_components))
+    dense = P.toarray()
+    kl = KLDivergence(P if form == "sparse" else dense)
+    fields = ExactFields(Y, kernel)
+    assert kl.value(fields) == pytest.approx(kl_divergence(dense, Y, kernel), rel=1e-10)
+    expected = central_differences(lambda Y: kl_divergence(dense, Y, kernel), Y)
+    assert relative_error(kl.gradient(fields), expected) < 1e-6
+
+
+def test_exaggeration_multiplies_the_attraction(rng, P):
+    fields = ExactFields(rng.normal(size=(N, 2)))
+    kl = KLDivergence(P)
+    plain, double, triple = (kl.gradient(fields, exaggeration=e) for e in (1, 2, 3))
+    np.testing.assert_allclose(triple - double, double - plain, rtol=1e-9, atol=1e-14)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
+@pytest.mark.parametrize("kind", PENALTIES)
+def test_contraction_is_the_penalised_sum_of_eigenvalues(rng, n_components, kernel, kind):
+    Y = three_clusters(rng, n_components)
+    penalty = Penalty(kind)
+    term = Contraction(3, penalty, rng.normal(size=(N, 6)))
+    fields = ExactFields(Y, kernel)
+    term.refresh(fields, tol=1e-11, max_passes=200)
+
+    def penalised(Y):
+        return penalty.value(laplacian_eigenvalues(similarities(Y, kernel), 3).clip(0)).sum()
+
+    assert term.value(fields) == pytest.approx(penalised(Y), rel=1e-8, abs=1e-12)
+    assert relative_error(term.gradient(fields), central_differences(penalised, Y)) < 1e-6
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
+def test_between_refreshes_the_gradient_is_that_of_the_value(rng, n_components, kernel):
+    Y = three_clusters(rng, n_components)
+    term = Contraction(4, Penalty("log"), rng.normal(size=(N, 6)))
+    term.refresh(ExactFields(Y, kernel), tol=1e-10, max_passes=200)
+    moved = Y + rng.normal(scale=0.1, size=Y.shape)
+    expected = central_differences(lambda Y: term.value(ExactFields(Y, kernel)), moved)
+    assert relative_error(term.gradient(ExactFields(moved, kernel)), expected) < 1e-6
+
+
+def test_the_tangent_follows_the_term_to_first_order(rng):
+    Y = three_clusters(rng, 2)
+    direction = rng.normal(size=Y.shape)
+    penalty = Penalty("trace")
+    term = Contraction(3, penalty, rng.normal(size=(N, 6)))
+    term.refresh(ExactFields(Y), tol=1e-11, max_passes=200)
+
+    def error(step):
+        moved = Y + step * direction
+        true = laplacian_eigenvalues(similarities(moved, Student()), 3).sum()
+        return abs(term.value(ExactFields(moved)) - true)
+
+    assert error(1e-2) > 50 * error(1e-3) > 0
+
+
+def test_contraction_asked_before_refresh_says_so(rng):
+    with pytest.raises(RuntimeError, match="refresh"):
+        Contraction(3, Penalty("log"), rng.normal(size=(N, 6))).value(ExactFields(np.zeros((N, 2))))
+
+
+@pytest.mark.parametrize("kind", PENALTIES)
+def test_penalty_slope(kind):
+    sigma = np.array([1e-4, 0.01, 0.3, 1.0])
+    penalty = Penalty(kind)
+    step = 1e-7
+    differences = (penalty.value(sigma + step) - penalty.value(sigma - step)) / (2 * step)
+    np.testing.assert_allclose(penalty.slope(sigma), differences, rtol=1e-5)
+    assert (np.diff(penalty.slope(sigma)) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("kind", ["trace", "log", 0.5])
+def test_small_steps_never_raise_the_objective(rng, P, kind):
+    """Proposition 1 of the paper: plain descent with a small step and eigenvectors of every map."""
+    objectives = []
+    penalty = Penalty(kind)
+    strength = 0.1 if kind != "log" else 0.01
+
+    def record(state):
+        sigma = laplacian_eigenvalues(similarities(state.embedding, Student()), 4).clip(0)
+        kl = kl_divergence(P.toarray(), state.embedding, Student())
+        objectives.append(kl + strength * penalty.value(sigma).sum())
+
+    problem = Problem(KLDivergence(P), Contraction(4, penalty, rng.normal(size=(N, 8))), strength, ExactFields)
+    descent = Descent(momentum=0, gains=False, contraction_start=0, contraction_ramp=0, refresh_every=1, tol=0)
+    descend(
+        problem,
+        rng.normal(size=(N, 2)),
+        descent,
+        max_iter=201,
+        early_exaggeration=1,
+        learning_rate=0.5,
+        callbacks=[record],
+    )
+    assert len(objectives) == 201
+    assert max(np.diff(objectives)) <= 0
+    assert objectives[-1] < objectives[0] - 0.1

@@ -16,9 +16,7 @@ def matrix_with(rng, eigenvalues):
 def test_finds_the_largest(rng, top):
     values = np.concatenate([top, np.linspace(0.4, -0.2, 200)])
     A, Q = matrix_with(rng, values)
-    pairs = largest_eigenpairs(
-        lambda V: A @ V, rng.normal(size=(204, 5)), 3, known=Q[:, 0], tol=1e-8, max_passes=100
-    )
+    pairs = largest_eigenpairs(lambda V: A @ V, rng.normal(size=(204, 5)), 3, known=Q[:, 0], tol=1e-8, max_passes=100)
     np.testing.assert_allclose(pairs.values[:3], values[1:4], atol=1e-8)
     assert relative_error(A @ pairs.vectors, pairs.images) < 1e-10
     assert np.abs(pairs.vectors.T @ pairs.vectors - np.eye(5)).max() < 1e-10

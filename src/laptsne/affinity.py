@@ -113,8 +113,8 @@ def joint_affinities(
     if n_neighbors == "all":
         perplexity = _feasible(perplexity, n_samples - 1)
         squared = all_distances(X, metric=metric, metric_params=metric_params, n_jobs=workers.n_threads)
+        squared /= max(float(squared.max()), np.finfo(np.float32).tiny)  # so that squares fit single precision
         np.square(squared, out=squared)
-        _check_finite(squared)
         np.fill_diagonal(squared, np.inf)
         indptr, flat = np.arange(n_samples + 1) * n_samples, squared.reshape(-1)
         work = 100.0 * flat.size
@@ -130,7 +130,6 @@ def joint_affinities(
     )
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
     squared = graph.data.astype(np.float64) ** 2
-    _check_finite(squared)
     p = np.empty(squared.size)
     work = 100.0 * p.size
     workers.rows(_conditional_rows, n_samples, graph.indptr, squared, perplexity, p, work=work)
@@ -164,14 +163,6 @@ def _check_square(X: Any, metric: str) -> None:
     if (X.data if scipy.sparse.issparse(X) else X).min(initial=0) < 0:
         raise ValueError(
             f"metric={metric!r} needs values of at least 0, but X has negative values; give distances or affinities."
-        )
-
-
-def _check_finite(squared: Array) -> None:
-    if not np.isfinite(squared).all():
-        raise ValueError(
-            "X: some distances are not finite; the data is too large for its number type. "
-            "Scale X down, for instance with sklearn.preprocessing.StandardScaler."
         )
 
 

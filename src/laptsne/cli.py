@@ -95,7 +95,7 @@ def _read(source: str, label: str | None) -> tuple[NDArray[Any], NDArray[Any] | 
             raise InputError(f"--label {label} names a column, but {path} is an array without names.")
         try:
             return np.load(path, allow_pickle=False), None
-        except ValueError as error:
+        except (ValueError, EOFError) as error:
             raise InputError(f"{path} is not an array of numbers in NPY format ({error}).") from error
     if path.suffix == ".csv":
         return _read_csv(path, label)

@@ -53,6 +53,8 @@ def initial_map(
 def _principal(X: Any, n_components: int, metric: Any) -> NDArray[np.float64]:
     if isinstance(metric, str) and metric in ("precomputed", "affinities"):
         raise ValueError(f"init='pca' needs features, but metric={metric!r}; use init='spectral'.")
+    if abs(X.max(axis=0) - X.min(axis=0)).max() == 0:  # all rows are equal: there is no direction
+        return np.zeros((X.shape[0], n_components))
     n_components = min(n_components, *X.shape)
     sparse = scipy.sparse.issparse(X)
     if sparse and n_components == min(X.shape):

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
+
+_WORKING_MEMORY = 64  # MiB
 
 
 def neighbor_distances(
@@ -29,8 +31,9 @@ def neighbor_distances(
     graph : sparse matrix in CSR form, of shape (n_samples, n_samples)
         Distances; a stored zero is the distance of a duplicate.
     """
-    if metric == "precomputed" and scipy.sparse.issparse(X):
+    if isinstance(metric, str) and metric == "precomputed" and scipy.sparse.issparse(X):
         return _nearest_of_graph(X.tocsr(), n_neighbors)
+    X = _squarable(X)
     search = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, metric_params=metric_params, n_jobs=n_jobs)
     distances, indices = search.fit(X).kneighbors()
     n_samples = X.shape[0]
@@ -40,17 +43,35 @@ def neighbor_distances(
 
 def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None, n_jobs: int) -> NDArray[Any]:
     """Distances of all pairs as a dense single-precision matrix that the caller may overwrite."""
-    if metric == "precomputed":
+    if isinstance(metric, str) and metric == "precomputed":
         if scipy.sparse.issparse(X):
             raise ValueError(
                 "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
                 "give a dense matrix of distances, or n_neighbors='auto'."
             )
         return np.array(X, dtype=np.float32)
-    if not scipy.sparse.issparse(X):
-        X = np.asarray(X, dtype=np.float32)
-    distances = pairwise_distances(X, metric=metric, n_jobs=n_jobs, **(metric_params or {}))
-    return np.asarray(distances, dtype=np.float32)
+    X = _squarable(X)
+    n_samples = X.shape[0]
+    distances = np.empty((n_samples, n_samples), dtype=np.float32)
+    start = 0
+    # Block by block, since scikit-learn returns double precision, and the whole of that would be twice as large.
+    for block in pairwise_distances_chunked(
+        X, metric=metric, n_jobs=n_jobs, working_memory=_WORKING_MEMORY, **(metric_params or {})
+    ):
+        distances[start : start + len(block)] = block
+        start += len(block)
+    return distances
+
+
+def _squarable(X: Any) -> Any:
+    """Return X in a precision in which the squares of its values neither overflow nor vanish."""
+    largest = float(abs(X).max())
+    if largest > 1e150:
+        raise ValueError(
+            f"X has values up to {largest:.2g}, whose distances overflow. "
+            "Scale X down, for instance with sklearn.preprocessing.StandardScaler."
+        )
+    return X if 1e-15 < largest < 1e15 else X.astype(np.float64)
 
 
 def _nearest_of_graph(graph: Any, n_neighbors: int) -> Any:

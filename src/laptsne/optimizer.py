@@ -17,6 +17,9 @@ from laptsne.objective import Contraction, KLDivergence
 
 Map = NDArray[np.float64]
 
+# Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
+_MAX_COORDINATE = 1e15
+
 
 @dataclass(frozen=True)
 class Descent:
@@ -40,7 +43,7 @@ class Descent:
         Iterations between two refreshes of the eigenvectors of the map.
     check_every : int, default=50
         Iterations between two looks at the objective, once no schedule changes it any more.
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         The run ends where the objective has not fallen by this share of the divergence for ``patience`` checks.
     patience : int, default=2
         See ``tol``.
@@ -54,7 +57,7 @@ class Descent:
     contraction_ramp: float = 1 / 3
     refresh_every: int = 10
     check_every: int = 50
-    tol: float = 1e-4
+    tol: float = 1e-3
     patience: int = 2
 
     def __post_init__(self) -> None:
@@ -153,8 +156,8 @@ def descend(
             return run.Y, iteration
         if not run.step():
             warnings.warn(
-                f"The gradient stopped being finite at iteration {iteration}; the map of the iteration before is "
-                f"kept. Lower learning_rate (now {run.rate:.4g}) or contraction (now {problem.strength:.4g}).",
+                f"The map began to diverge at iteration {iteration}; what it was before is kept. "
+                f"Lower learning_rate (now {run.rate:.4g}) or contraction (now {problem.strength:.4g}).",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -203,10 +206,8 @@ class _Run:
         return self.unimproved >= descent.patience
 
     def step(self) -> bool:
-        """Move the map; False, and no move, where the gradient is not finite."""
+        """Move the map; False, and no move, where that would take it out of all bounds."""
         gradient = self._gradient()
-        if not np.isfinite(gradient).all():
-            return False
         if self.descent.gains:
             against = gradient * self.velocity < 0  # the step so far goes downhill: keep on
             self.gains = np.where(against, self.gains + 0.2, self.gains * 0.8).clip(0.01)
@@ -214,7 +215,10 @@ class _Run:
         self.velocity = self.descent.momentum * self.velocity - self.rate * gradient
         lengths = np.linalg.norm(self.velocity, axis=1, keepdims=True)
         self.velocity *= np.minimum(1, self.descent.max_step / np.maximum(lengths, self.descent.max_step))
-        self.Y = self.Y + self.velocity
+        moved = self.Y + self.velocity
+        if not np.abs(moved).max() < _MAX_COORDINATE:  # also where it is not a number
+            return False
+        self.Y = moved
         return True
 
     @property

@@ -18,7 +18,7 @@ MAX_CLUSTERS = 30
 _BULK = 0.1  # eigenvalues well above this are those of the bulk, not of clusters
 _NEARLY = 0.75  # gaps of at least this share of the largest count as large as it
 _DENSE = 300  # up to this size a dense solver is as fast
-_NEGLIGIBLE = 1e-9
+_NEGLIGIBLE = 1e-7  # similarities below it move no eigenvalue by more than 1e-5
 _TOL = 1e-4
 _MAX_RESTARTS = 300
 _BLOCK = 1024
@@ -102,14 +102,20 @@ def normalised_similarity(P: Any) -> Any:
 def _connected_spectrum(similarity: Any, n_values: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Smallest eigenpairs of the Laplacian of one connected graph."""
     n_samples = similarity.shape[0]
+    if n_samples == 1:  # an isolated point: a part like any other, though it has no edge
+        return np.zeros(1), np.ones((1, 1))
     if n_samples <= max(_DENSE, 2 * n_values):
         mu, vectors = scipy.linalg.eigh(similarity.toarray().astype(np.float64))
     else:
+        # In the precision of the affinities: a copy in double precision would be larger than they are.
+        operator = scipy.sparse.linalg.LinearOperator(
+            similarity.shape, matvec=lambda v: similarity @ v.astype(similarity.dtype).ravel(), dtype=np.float64
+        )
         # A start of its own makes the result reproducible.
         start = np.random.default_rng(0).standard_normal(n_samples)
         try:
             mu, vectors = scipy.sparse.linalg.eigsh(
-                similarity.astype(np.float64), n_values, which="LA", tol=_TOL, v0=start, maxiter=_MAX_RESTARTS
+                operator, n_values, which="LA", tol=_TOL, v0=start, maxiter=_MAX_RESTARTS
             )
         except scipy.sparse.linalg.ArpackNoConvergence as error:
             mu, vectors = error.eigenvalues, error.eigenvectors

@@ -55,12 +55,11 @@ class Contraction:
         the eigenvectors of the data, may take ten.
         """
         max_passes = max_passes or (10 if self._pairs is None else 2)
-        root = np.sqrt(fields.degrees)
         self._pairs = largest_eigenpairs(
             lambda block: _normalised_similarity(fields, block),
             self._start,
             self.n_clusters - 1,
-            known=root / np.linalg.norm(root),
+            known=_first_eigenvector(fields.degrees),
             tol=tol,
             max_passes=max_passes,
         )
@@ -94,8 +93,7 @@ class Contraction:
     def eigenvectors(self) -> NDArray[np.float64]:
         """Their vectors, shape (n_samples, n_clusters)."""
         assert self._fields is not None
-        root = np.sqrt(self._fields.degrees)[:, None]
-        return np.hstack([root / np.linalg.norm(root), self._vectors])
+        return np.column_stack([_first_eigenvector(self._fields.degrees), self._vectors])
 
     def value(self, fields: Fields) -> float:
         """Value of the tangent."""
@@ -127,6 +125,12 @@ class Contraction:
     @property
     def _vectors(self) -> NDArray[np.float64]:
         return self._refreshed.vectors[:, : self.n_clusters - 1]
+
+
+def _first_eigenvector(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the eigenvector of the eigenvalue 0, which every graph has."""
+    root = np.sqrt(degrees)
+    return root / max(float(np.linalg.norm(root)), np.finfo(np.float64).tiny)
 
 
 def _inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,173 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import kneighbors_graph
+
+from laptsne.affinity import joint_affinities
+from laptsne.workers import Workers
+
+
+def plain_affinities(X, perplexity):
+    """Dense P of t-SNE by a root search a row."""
+    from scipy.optimize import brentq
+
+    squared = pairwise_distances(X) ** 2
+    n = len(X)
+    conditional = np.zeros((n, n))
+    for i in range(n):
+        others = np.delete(np.arange(n), i)
+        d = squared[i, others] - squared[i, others].min()
+
+        def row(log_beta, d=d):
+            p = np.exp(-np.exp(log_beta) * d)
+            return p / p.sum()
+
+        def excess(log_beta):
+            p = row(log_beta)
+            p = p[p > 0]
+            return -(p * np.log(p)).sum() - np.log(perplexity)
+
+        conditional[i, others] = row(brentq(excess, -30, 30))
+    return (conditional + conditional.T) / (2 * n)
+
+
+def test_dense_affinities_are_those_of_tsne(rng):
+    X = rng.normal(size=(60, 4))
+    P = joint_affinities(X, perplexity=10, n_neighbors="all")
+    np.testing.assert_allclose(P, plain_affinities(X, 10), rtol=2e-3, atol=1e-9)
+
+
+def test_sparse_affinities_are_near_the_dense_ones(rng):
+    X = rng.normal(size=(200, 4))
+    sparse, dense = (joint_affinities(X, perplexity=15, n_neighbors=n) for n in ("auto", "all"))
+    assert scipy.sparse.issparse(sparse)
+    assert np.diff(sparse.indptr).min() >= 45
+    assert np.abs(sparse.toarray() - dense).sum() < 0.1
+
+
+@pytest.mark.parametrize("n_neighbors", ["auto", 20, "all"])
+def test_symmetric_normalised_without_diagonal(rng, n_neighbors):
+    P = joint_affinities(rng.normal(size=(1100, 3)), perplexity=7, n_neighbors=n_neighbors)
+    P = P.toarray() if scipy.sparse.issparse(P) else P
+    assert P.dtype == np.float32
+    np.testing.assert_array_equal(P, P.T)
+    assert P.sum(dtype=float) == pytest.approx(1, abs=1e-5)
+    assert not P.diagonal().any()
+
+
+def test_the_form_of_the_input_does_not_matter(rng):
+    X = rng.integers(0, 9, size=(150, 6)).astype(np.float64)
+    expected = joint_affinities(X, perplexity=12).toarray()
+    D = pairwise_distances(X)
+    for given, metric in [
+        (X.astype(np.float32), "euclidean"),
+        (scipy.sparse.csr_matrix(X), "euclidean"),
+        (X, lambda a, b: np.sqrt(((a - b) ** 2).sum())),
+    ]:
+        # Whole numbers have equal distances, whose order among the neighbours is open.
+        found = joint_affinities(given, perplexity=12, metric=metric).toarray()
+        assert np.abs(found - expected).sum() < 0.05
+    np.testing.assert_allclose(
+        joint_affinities(D, perplexity=12, metric="precomputed", n_neighbors="all"),
+        joint_affinities(X, perplexity=12, n_neighbors="all"),
+        atol=1e-7,
+    )
+
+
+def test_a_graph_of_neighbours_gives_the_same(rng):
+    X = rng.normal(size=(150, 6))
+    expected = joint_affinities(X, perplexity=12).toarray()
+    graph = kneighbors_graph(X, 36, mode="distance")
+    larger = kneighbors_graph(X, 60, mode="distance", include_self=True)
+    for given in (graph, larger, graph.tocoo()):
+        found = joint_affinities(given, perplexity=12, metric="precomputed")
+        np.testing.assert_allclose(found.toarray(), expected, atol=1e-8)
+
+
+def test_a_graph_may_have_rows_of_any_length():
+    graph = scipy.sparse.csr_matrix(
+        (np.ones(9), ([0, 0, 0, 0, 1, 2, 2, 3, 4], [1, 2, 3, 4, 0, 0, 1, 0, 0])), shape=(6, 6)
+    )
+    with pytest.warns(UserWarning, match="lowered to 1.333"):
+        P = joint_affinities(graph, perplexity=30, metric="precomputed")
+    assert np.isfinite(P.data).all()
+    assert P.sum() == pytest.approx(1, abs=1e-6)
+    assert P[5].nnz == 0
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+def test_given_affinities_are_made_symmetric_and_normalised(rng, form):
+    A = rng.random((30, 30))
+    P = joint_affinities(form(A), perplexity=5, metric="affinities")
+    P = P.toarray() if scipy.sparse.issparse(P) else P
+    expected = A + A.T
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_allclose(P, expected / expected.sum(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "cosine", "chebyshev", "correlation"])
+def test_metrics(rng, metric):
+    X = rng.normal(size=(80, 5))
+    found = joint_affinities(X, perplexity=8, metric=metric).toarray()
+    D = pairwise_distances(X, metric=metric)
+    np.testing.assert_allclose(found, joint_affinities(D, perplexity=8, metric="precomputed").toarray(), atol=1e-6)
+
+
+def test_metric_params(rng):
+    X = rng.normal(size=(50, 4))
+    a = joint_affinities(X, perplexity=5, metric="minkowski", metric_params={"p": 1})
+    b = joint_affinities(X, perplexity=5, metric="manhattan")
+    np.testing.assert_allclose(a.toarray(), b.toarray(), atol=1e-8)
+
+
+def test_perplexity_is_lowered_with_a_warning_that_says_to_what(rng):
+    with pytest.warns(UserWarning, match=r"perplexity=30 needs 90 neighbours a point.*only 19.*lowered to 6.333"):
+        joint_affinities(rng.normal(size=(20, 3)), perplexity=30)
+
+
+def test_equal_points_get_equal_affinities():
+    P = joint_affinities(np.ones((40, 3)), perplexity=5, n_neighbors="all")
+    off = P[~np.eye(40, dtype=bool)]
+    np.testing.assert_allclose(off, 1 / (40 * 39), rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-30, 1e30, 1e140])
+def test_the_scale_of_the_data_does_not_matter(rng, scale):
+    X = rng.normal(size=(60, 3))
+    a, b = (joint_affinities(given, perplexity=6).toarray() for given in (X, X * scale))
+    np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_distances_that_overflow_are_refused(rng):
+    with pytest.raises(ValueError, match="Scale X down"):
+        joint_affinities(rng.normal(size=(30, 3)) * 1e300, perplexity=3)
+
+
+@pytest.mark.parametrize("metric", ["precomputed", "affinities"])
+def test_matrices_that_cannot_be(rng, metric):
+    with pytest.raises(ValueError, match=r"square matrix.*X has shape \(5, 4\)"):
+        joint_affinities(rng.random((5, 4)), perplexity=2, metric=metric)
+    with pytest.raises(ValueError, match="negative values"):
+        joint_affinities(-rng.random((5, 5)), perplexity=2, metric=metric)
+
+
+def test_no_edge_at_all():
+    with pytest.raises(ValueError, match="at least one edge"):
+        joint_affinities(np.zeros((5, 5)), perplexity=2, metric="affinities")
+
+
+def test_all_pairs_of_a_graph_are_refused(rng):
+    graph = kneighbors_graph(rng.normal(size=(20, 3)), 5, mode="distance")
+    with pytest.raises(ValueError, match="n_neighbors='all' needs all distances"):
+        joint_affinities(graph, perplexity=3, metric="precomputed", n_neighbors="all")
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(rng):
+    X = rng.normal(size=(500, 5))
+    found = []
+    for n_jobs in (1, 2, 3):
+        with Workers(n_jobs) as workers:
+            found.append(joint_affinities(X, perplexity=30, workers=workers).data)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])

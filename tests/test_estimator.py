@@ -1,0 +1,316 @@
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+from laptsne import Descent, LaptSNE
+from laptsne.kernels import Gaussian
+from laptsne.objective import Penalty
+
+FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}
+
+
+@parametrize_with_checks([LaptSNE(max_iter=50)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_check_estimator_has_no_failure_at_the_defaults():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(LaptSNE(), on_fail=None)
+    assert [r["check_name"] for r in results if r["status"] in ("failed", "xfail")] == []
+
+
+def test_fitted_attributes(blobs):
+    X, labels = blobs
+    model = LaptSNE(perplexity=10, random_state=0).fit(X)
+    assert model.embedding_.shape == (120, 2)
+    assert scipy.sparse.issparse(model.affinities_)
+    assert model.n_clusters_ == 3
+    assert model.contraction_ == 0.02
+    assert model.data_eigenvalues_.shape == (31,)
+    assert model.eigenvalues_.shape == (3,)
+    assert (np.diff(model.eigenvalues_) >= 0).all()
+    assert model.n_features_in_ == 6
+    assert 0 < model.n_iter_ <= 750
+    assert adjusted_rand_score(labels, model.labels_) == 1
+    penalised = Penalty("log").value(model.eigenvalues_).sum()
+    assert model.objective_ == pytest.approx(model.kl_divergence_ + 0.02 * penalised)
+    assert not hasattr(model, "transform")
+
+
+@pytest.mark.parametrize("contraction", ["auto", 0])
+def test_the_same_seed_gives_the_same_bits_at_any_number_of_threads(blobs, contraction):
+    maps = [LaptSNE(n_jobs=n, contraction=contraction, **FAST).fit_transform(blobs[0]) for n in (1, 2, 4, None, -1)]
+    for other in maps[1:]:
+        np.testing.assert_array_equal(other, maps[0])
+
+
+def test_another_seed_gives_another_map(blobs):
+    a, b = (LaptSNE(**FAST | {"random_state": s}).fit_transform(blobs[0]) for s in (0, 1))
+    assert not np.array_equal(a, b)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("kernel", ["student", "gaussian", Gaussian(2.0), Gaussian(np.linspace(1, 2, 120))])
+@pytest.mark.parametrize("penalty", ["log", "trace", 0.3])
+def test_every_kernel_penalty_and_dimension_runs(blobs, n_components, kernel, penalty):
+    model = LaptSNE(n_components, kernel=kernel, penalty=penalty, **FAST).fit(blobs[0])
+    assert model.embedding_.shape == (120, n_components)
+    assert np.isfinite(model.embedding_).all()
+    assert np.isfinite(model.objective_)
+
+
+@pytest.mark.parametrize("init", ["spectral", "pca", "random"])
+def test_every_start_finds_the_clusters(blobs, init):
+    X, labels = blobs
+    Y = LaptSNE(init=init, perplexity=10, random_state=0).fit_transform(X)
+    found = KMeans(3, n_init=10, random_state=0).fit_predict(Y)
+    assert adjusted_rand_score(labels, found) == 1
+
+
+def test_contraction_separates_digits():
+    from laptsne.metrics import cluster_scores, knn_accuracy
+
+    X, y = load_digits(return_X_y=True)
+    plain, contracted = (LaptSNE(contraction=c, random_state=0).fit_transform(X) for c in (0, "auto"))
+    before, after = cluster_scores(plain, y), cluster_scores(contracted, y)
+    assert after.silhouette > before.silhouette + 0.05
+    assert after.davies_bouldin < before.davies_bouldin - 0.05
+    assert knn_accuracy(contracted, y) > knn_accuracy(plain, y) - 0.01
+
+
+def test_plain_tsne_is_as_good_as_elsewhere():
+    """The divergence that scikit-learn reaches with as many neighbours and iterations, or less."""
+    from sklearn.manifold import TSNE
+
+    X, _ = load_digits(return_X_y=True)
+    X = X[:600]
+    ours = LaptSNE(contraction=0, n_neighbors="all", init="pca", max_iter=750, random_state=0).fit(X)
+    theirs = TSNE(method="exact", max_iter=750, random_state=0).fit(X)
+    assert ours.kl_divergence_ < theirs.kl_divergence_ + 0.02
+
+
+def test_paper_settings(blobs):
+    model = LaptSNE.paper(n_clusters=3, contraction=0.05, max_iter=40, perplexity=10).fit(blobs[0])
+    assert model.penalty == "trace"
+    assert isinstance(model.affinities_, np.ndarray)
+    assert model.optimizer.refresh_every == 1
+    assert model.n_iter_ == 40
+    assert np.isfinite(model.embedding_).all()
+    assert LaptSNE.paper(penalty="log").penalty == "log"
+
+
+def test_precomputed_inputs_agree_with_features(blobs):
+    X, _ = blobs
+    expected = LaptSNE(**FAST).fit(X)
+    for given, metric in [
+        (pairwise_distances(X), "precomputed"),
+        (KNeighborsTransformer(n_neighbors=30).fit_transform(X), "precomputed"),
+        (expected.affinities_, "affinities"),
+        (expected.affinities_.toarray(), "affinities"),
+    ]:
+        model = LaptSNE(metric=metric, **FAST).fit(given)
+        np.testing.assert_allclose(model.affinities_ - expected.affinities_, 0, atol=1e-7) if not scipy.sparse.issparse(
+            model.affinities_
+        ) else np.testing.assert_allclose((model.affinities_ - expected.affinities_).data, 0, atol=1e-7)
+        assert model.n_clusters_ == expected.n_clusters_
+
+
+def test_sparse_and_integer_input(blobs):
+    X = np.round(blobs[0]).astype(int)
+    for given in (X, scipy.sparse.csr_matrix(X), scipy.sparse.coo_array(X.astype(np.float32))):
+        assert np.isfinite(LaptSNE(**FAST).fit_transform(given)).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_map_has_the_precision_of_the_data(blobs, dtype):
+    assert LaptSNE(**FAST).fit_transform(blobs[0].astype(dtype)).dtype == dtype
+
+
+def test_the_input_is_not_changed(blobs):
+    X = blobs[0].copy()
+    D = pairwise_distances(X)
+    D_before = D.copy()
+    LaptSNE(**FAST).fit(X)
+    LaptSNE(metric="precomputed", n_neighbors="all", **FAST).fit(D)
+    LaptSNE(metric="affinities", **FAST).fit(D)
+    np.testing.assert_array_equal(X, blobs[0])
+    np.testing.assert_array_equal(D, D_before)
+
+
+def test_translation_rotation_and_scale_of_the_data_do_not_matter(blobs, rng):
+    X, _ = blobs
+    rotation, _ = np.linalg.qr(rng.normal(size=(6, 6)))
+    a = LaptSNE(perplexity=10, random_state=0).fit(X)
+    b = LaptSNE(perplexity=10, random_state=0).fit(100 * X @ rotation + 7)
+    assert a.kl_divergence_ == pytest.approx(b.kl_divergence_, abs=0.02)
+    assert a.n_clusters_ == b.n_clusters_
+
+
+def test_clone_pipeline_and_set_output(blobs):
+    X, _ = blobs
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = clone(LaptSNE(optimizer=Descent(momentum=0.5), kernel=Gaussian(), **FAST))
+    assert model.optimizer.momentum == 0.5
+    pipeline = make_pipeline(StandardScaler(), LaptSNE(**FAST)).set_output(transform="pandas")
+    table = pipeline.fit_transform(frame)
+    assert list(table.columns) == ["laptsne0", "laptsne1"]
+    assert list(table.index) == list(frame.index)
+    assert isinstance(LaptSNE(**FAST).set_output(transform="polars").fit_transform(frame), pl.DataFrame)
+    fitted = LaptSNE(**FAST).fit(frame)
+    assert list(fitted.feature_names_in_) == list("abcdef")
+    assert list(fitted.get_feature_names_out()) == ["laptsne0", "laptsne1"]
+    assert isinstance(LaptSNE(**FAST).fit_transform(pl.DataFrame(X)), np.ndarray)
+
+
+def test_the_progress_bar_goes_to_standard_error(blobs, capsys):
+    LaptSNE(verbose=True, **FAST).fit(blobs[0])
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "60/60" in captured.err
+    LaptSNE(**FAST).fit(blobs[0])
+    assert capsys.readouterr().err == ""
+
+
+def test_repr_is_short():
+    assert repr(LaptSNE(perplexity=5)) == "LaptSNE(perplexity=5)"
+
+
+@pytest.mark.filterwarnings("ignore:perplexity")
+class TestOddInput:
+    @pytest.mark.parametrize("n", [2, 3, 4, 5, 10, 31])
+    def test_few_rows(self, rng, n):
+        model = LaptSNE(max_iter=60).fit(rng.normal(size=(n, 4)))
+        assert model.embedding_.shape == (n, 2)
+        assert np.isfinite(model.embedding_).all()
+        assert 1 <= model.n_clusters_ < max(n, 2)
+
+    @pytest.mark.parametrize(
+        "X",
+        [
+            np.ones((50, 3)),
+            np.repeat(np.arange(5.0), 20)[:, None] * np.ones(3),
+            np.arange(60.0)[:, None],
+            np.column_stack([np.arange(60.0), np.ones(60)]),
+            np.vstack([np.random.default_rng(0).normal(size=(59, 3)), np.full((1, 3), 1e6)]),
+            np.vstack([np.zeros((50, 3)), np.random.default_rng(0).normal(size=(10, 3))]),
+            scipy.sparse.csr_matrix((60, 4)),
+        ],
+        ids=[
+            "equal rows",
+            "duplicates",
+            "one feature",
+            "a constant column",
+            "an outlier",
+            "half equal",
+            "empty sparse",
+        ],
+    )
+    @pytest.mark.parametrize("init", ["spectral", "pca"])
+    @pytest.mark.parametrize("n_neighbors", ["auto", "all"])
+    def test_degenerate_data_gives_a_finite_map(self, X, init, n_neighbors):
+        model = LaptSNE(init=init, n_neighbors=n_neighbors, max_iter=100, random_state=0).fit(X)
+        assert np.isfinite(model.embedding_).all()
+        assert np.isfinite(model.objective_)
+        assert len(np.unique(model.embedding_, axis=0)) > 1
+
+    @pytest.mark.parametrize("distance", [10, 1e3, 1e8])
+    def test_clusters_without_contact(self, rng, distance):
+        X = np.repeat(distance * np.eye(4), 50, axis=0) + rng.normal(size=(200, 4))
+        model = LaptSNE(perplexity=10, random_state=0).fit(X)
+        assert model.n_clusters_ == 4
+        assert adjusted_rand_score(np.repeat(np.arange(4), 50), model.labels_) == 1
+
+    def test_a_graph_in_parts_with_isolated_points(self, rng):
+        X = np.repeat([[0.0], [100.0]], 40, axis=0) + rng.normal(size=(80, 1))
+        graph = scipy.sparse.lil_matrix((83, 83))
+        graph[:80, :80] = KNeighborsTransformer(n_neighbors=12).fit_transform(X)
+        assert np.isfinite(LaptSNE(metric="precomputed", max_iter=200).fit_transform(graph.tocsr())).all()
+
+    @pytest.mark.parametrize(
+        ("X", "message"),
+        [
+            (np.full((20, 3), np.nan), "NaN"),
+            (np.full((20, 3), np.inf), "infinity"),
+            (np.ones((1, 3)), "1 sample"),
+            (np.ones((0, 3)), "0 sample"),
+            (np.ones((20, 0)), "0 feature"),
+            (np.ones((20, 3), dtype=complex), "Complex"),
+            (np.ones(20), "2D array"),
+            (np.ones((5, 4, 3)), "dim 3"),
+            (np.array([["a", "b"], ["c", "d"]]), "could not convert"),
+        ],
+        ids=["nan", "inf", "one row", "no row", "no feature", "complex", "1D", "3D", "text"],
+    )
+    def test_data_that_cannot_be_embedded_is_refused(self, X, message):
+        with pytest.raises(ValueError, match=message):
+            LaptSNE().fit(X)
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("n_components", 4),
+            ("n_components", 0),
+            ("perplexity", 0),
+            ("perplexity", -5.0),
+            ("n_clusters", 0),
+            ("n_clusters", "many"),
+            ("n_clusters", 2.5),
+            ("contraction", -0.1),
+            ("contraction", "strong"),
+            ("penalty", "square"),
+            ("penalty", 0.0),
+            ("penalty", 1.5),
+            ("kernel", "cauchy"),
+            ("init", "magic"),
+            ("early_exaggeration", 0.5),
+            ("learning_rate", 0),
+            ("learning_rate", "fast"),
+            ("max_iter", 0),
+            ("metric", "crow"),
+            ("n_neighbors", 0),
+            ("n_neighbors", "some"),
+            ("method", "fourier"),
+            ("n_jobs", 0),
+            ("callbacks", 3),
+            ("optimizer", "adam"),
+        ],
+    )
+    def test_parameters_that_cannot_work_are_refused_by_name_and_value(self, blobs, name, value):
+        with pytest.raises(ValueError, match=rf"'{name}' parameter of LaptSNE must be .*Got {value!r} instead"):
+            LaptSNE(**{name: value}).fit(blobs[0])
+
+    def test_n_clusters_beyond_the_data(self, blobs):
+        with pytest.raises(ValueError, match=r"n_clusters=120 is out of range for 120 samples.*1 to 119"):
+            LaptSNE(n_clusters=120).fit(blobs[0])
+
+    @pytest.mark.parametrize("n_clusters", [1, 2, 40, 119])
+    def test_n_clusters_at_the_edges(self, blobs, n_clusters):
+        model = LaptSNE(n_clusters=n_clusters, **FAST).fit(blobs[0])
+        assert np.isfinite(model.embedding_).all()
+        assert model.eigenvalues_.shape == (n_clusters,)
+        assert model.labels_.max() < n_clusters
+
+    def test_a_callback_that_cannot_be_called(self, blobs):
+        with pytest.raises(ValueError, match="callbacks: 'x' cannot be called"):
+            LaptSNE(callbacks=["x"]).fit(blobs[0])
+
+    def test_a_refused_fit_keeps_the_last_map(self, blobs):
+        model = LaptSNE(**FAST).fit(blobs[0])
+        before = model.embedding_.copy()
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(np.full((20, 6), np.nan))
+        np.testing.assert_array_equal(model.embedding_, before)

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from laptsne import Descent, LaptSNE
+
+
+def trace_of(X, **parameters):
+    states = []
+
+    def record(state):
+        states.append((state.iteration, state.contraction, state.kl_divergence, state.eigenvalues.sum()))
+
+    model = LaptSNE(perplexity=10, n_clusters=3, random_state=0, callbacks=record, **parameters).fit(X)
+    return model, np.array(states)
+
+
+def test_callbacks_see_every_iteration(blobs):
+    model, states = trace_of(blobs[0], max_iter=60)
+    np.testing.assert_array_equal(states[:, 0], np.arange(60))
+    assert states[-1, 2] < states[0, 2]
+    assert states[-1, 2] == pytest.approx(model.kl_divergence_, rel=0.1)
+
+
+def test_a_callback_that_looks_does_not_change_the_run(blobs):
+    seen, _ = trace_of(blobs[0], max_iter=60)
+    unseen = LaptSNE(perplexity=10, n_clusters=3, random_state=0, max_iter=60).fit(blobs[0])
+    np.testing.assert_array_equal(seen.embedding_, unseen.embedding_)
+
+
+def test_a_callback_may_stop_the_run_and_keeps_the_map(blobs):
+    maps = []
+
+    def stop(state):
+        maps.append(state.embedding)
+        return state.iteration == 17
+
+    model = LaptSNE(perplexity=10, callbacks=[stop, lambda state: None], random_state=0).fit(blobs[0])
+    assert model.n_iter_ == 17
+    np.testing.assert_array_equal(model.embedding_, maps[-1])
+
+
+def test_a_callback_cannot_write_into_the_map(blobs):
+    def vandal(state):
+        state.embedding[:] = np.nan
+
+    assert np.isfinite(LaptSNE(perplexity=10, callbacks=vandal, max_iter=20).fit_transform(blobs[0])).all()
+
+
+def test_the_schedule_of_contraction(blobs):
+    schedule = Descent(contraction_start=0.5, contraction_ramp=0.25)
+    _, states = trace_of(blobs[0], max_iter=80, contraction=0.01, optimizer=schedule)
+    strength = states[:, 1]
+    assert not strength[:40].any()
+    np.testing.assert_allclose(strength[40:60], 0.01 * np.arange(1, 21) / 20)
+    np.testing.assert_allclose(strength[60:], 0.01)
+
+
+def test_the_eigenvalues_fall_when_contraction_sets_in(blobs):
+    plain, _ = trace_of(blobs[0], max_iter=200, contraction=0.0)
+    contracted, _ = trace_of(blobs[0], max_iter=200, contraction=0.05)
+    assert contracted.eigenvalues_.sum() < 0.8 * plain.eigenvalues_.sum()
+
+
+@pytest.mark.parametrize("refresh_every", [2, 5, 10])
+def test_seldom_refreshed_eigenvectors_lead_to_nearly_the_same(blobs, refresh_every):
+    settings = {"perplexity": 10, "n_clusters": 3, "random_state": 0}
+    # From one map on, so that the runs cannot end in different minima.
+    plain = LaptSNE(contraction=0, **settings).fit_transform(blobs[0])
+
+    def objective(every):
+        optimizer = Descent(refresh_every=every, contraction_start=0, tol=0)
+        model = LaptSNE(init=plain, early_exaggeration=1, max_iter=300, optimizer=optimizer, **settings)
+        return model.fit(blobs[0]).objective_
+
+    assert objective(refresh_every) == pytest.approx(objective(1), abs=0.01)
+
+
+def test_exaggeration_lasts_its_share(blobs):
+    """With all iterations exaggerated the clusters stay tight; with none of them they are loose."""
+    spans = []
+    for share in (0.0, 1.0):
+        optimizer = Descent(exaggeration_share=share)
+        model = LaptSNE(perplexity=10, contraction=0, optimizer=optimizer, max_iter=300, random_state=0)
+        spans.append(np.ptp(model.fit_transform(blobs[0]), axis=0).max())
+    assert spans[1] < 0.5 * spans[0]
+
+
+def test_steps_are_cut(blobs):
+    longest = []
+
+    class Watch:
+        last = None
+
+        def __call__(self, state):
+            if self.last is not None:
+                longest.append(np.linalg.norm(state.embedding - self.last, axis=1).max())
+            self.last = state.embedding
+
+    LaptSNE(perplexity=10, optimizer=Descent(max_step=0.25), max_iter=100, callbacks=Watch()).fit(blobs[0])
+    assert max(longest) == pytest.approx(0.25)
+
+
+def test_it_stops_where_the_objective_does_not_fall_any_more(blobs):
+    settings = {"perplexity": 10, "max_iter": 4000, "contraction": 0, "random_state": 0}
+    model = LaptSNE(**settings).fit(blobs[0])
+    assert 1400 < model.n_iter_ < 4000
+    longer = LaptSNE(optimizer=Descent(tol=0), **settings).fit(blobs[0])
+    assert longer.n_iter_ == 4000
+    assert model.objective_ == pytest.approx(longer.objective_, abs=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
+def test_a_step_size_far_too_high_ends_finite_with_a_warning(blobs):
+    optimizer = Descent(max_step=1e30)
+    with pytest.warns(ConvergenceWarning, match=r"Lower learning_rate \(now 1e\+30\)"):
+        model = LaptSNE(perplexity=10, learning_rate=1e30, optimizer=optimizer, random_state=0).fit(blobs[0])
+    assert np.isfinite(model.embedding_).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("momentum", 1.0),
+        ("momentum", -0.1),
+        ("max_step", 0),
+        ("refresh_every", 0),
+        ("contraction_start", 1.5),
+        ("exaggeration_share", -1),
+        ("tol", -1),
+        ("patience", 0),
+    ],
+)
+def test_impossible_settings_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=f"Descent: {name} must be .*; got {value}"):
+        Descent(**{name: value})

@@ -1,0 +1,79 @@
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from reference import laplacian_eigenvalues, relative_error
+
+from laptsne.affinity import joint_affinities
+from laptsne.spectrum import eigengap_clusters, laplacian_spectrum
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+@pytest.mark.parametrize("n", [20, 700])
+def test_eigenpairs_are_those_of_a_dense_solver(rng, form, n):
+    K = joint_affinities(rng.normal(size=(n, 3)), perplexity=5, n_neighbors="all").astype(np.float64)
+    spectrum = laplacian_spectrum(form(K), 8)
+    np.testing.assert_allclose(spectrum.eigenvalues, laplacian_eigenvalues(K, 8), atol=1e-5)
+    V, d = spectrum.eigenvectors, K.sum(1)
+    L = np.eye(n) - K / np.sqrt(d[:, None] * d)
+    assert relative_error(L @ V, V * spectrum.eigenvalues) < 1e-3
+    assert np.abs(V.T @ V - np.eye(8)).max() < 1e-6
+
+
+def components(sizes, coupling=0.0):
+    blocks = scipy.sparse.block_diag([np.ones((s, s)) - np.eye(s) for s in sizes], format="lil")
+    if coupling:
+        edges = np.cumsum(sizes)[:-1]
+        for edge in edges:
+            blocks[edge - 1, edge] = blocks[edge, edge - 1] = coupling
+    return blocks.tocsr()
+
+
+@pytest.mark.parametrize("coupling", [0.0, 1e-12, 1e-6])
+@pytest.mark.parametrize("sizes", [[400, 400], [400, 30, 30, 30], [60] * 12])
+def test_graphs_in_parts_have_as_many_zeros(sizes, coupling):
+    spectrum = laplacian_spectrum(components(sizes, coupling), 15)
+    n_zeros = (spectrum.eigenvalues < 1e-4).sum()
+    assert n_zeros == len(sizes)
+    assert np.abs(spectrum.eigenvectors.T @ spectrum.eigenvectors - np.eye(15)).max() < 1e-6
+
+
+def test_more_parts_than_eigenvalues_asked_for():
+    spectrum = laplacian_spectrum(components([4] * 500), 10)
+    np.testing.assert_allclose(spectrum.eigenvalues, 0, atol=1e-6)
+    assert spectrum.eigenvectors.shape == (2000, 10)
+
+
+def test_isolated_points_are_parts_of_their_own():
+    P = scipy.sparse.block_diag([components([50]), np.zeros((3, 3))], format="csr")
+    assert (laplacian_spectrum(P, 10).eigenvalues < 1e-6).sum() == 4
+
+
+def test_no_warnings_on_an_ordinary_graph(rng):
+    P = joint_affinities(rng.normal(size=(600, 4)), perplexity=10)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        laplacian_spectrum(P, 31)
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 5, 10, 20])
+def test_separate_clusters_are_counted(rng, n_clusters):
+    centres = rng.normal(scale=20, size=(n_clusters, 10))
+    X = np.repeat(centres, 60, axis=0) + rng.normal(size=(60 * n_clusters, 10))
+    P = joint_affinities(X, perplexity=15)
+    assert eigengap_clusters(laplacian_spectrum(P, 31).eigenvalues) == n_clusters
+
+
+@pytest.mark.parametrize(
+    ("eigenvalues", "n_clusters"),
+    [
+        ([0.0, 0.0, 0.0, 0.5, 0.6], 3),
+        ([0.0, 0.3], 1),
+        ([0.0], 1),
+        ([0.0, 0.01, 0.06, 0.07, 0.13], 4),  # two gaps nearly as large: the later one
+        ([0.0, 0.01, 0.2, 0.4, 0.41], 2),  # a larger step, but within the bulk
+    ],
+)
+def test_the_rule(eigenvalues, n_clusters):
+    assert eigengap_clusters(eigenvalues) == n_clusters

@@ -33,7 +33,7 @@ def embed(
     label: Annotated[str | None, typer.Option(help="Column of a CSV file with labels; it is not embedded.")] = None,
     out: Annotated[Path | None, typer.Option(help="Table of the map (default: NAME-map.csv).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the map (default: NAME-map.png).")] = None,
-    perplexity: Annotated[float, typer.Option(help="Effective number of neighbours.")] = 30.0,
+    perplexity: Annotated[float, typer.Option(help="Effective number of neighbours.")] = 20.0,
     contraction: Annotated[float | None, typer.Option(help="Strength; 0 is plain t-SNE (default: auto).")] = None,
     clusters: Annotated[int | None, typer.Option(help="Number of clusters to contract (default: auto).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0,

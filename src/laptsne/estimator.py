@@ -14,6 +14,7 @@ from sklearn.neighbors import VALID_METRICS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
+from threadpoolctl import threadpool_limits
 
 from laptsne.affinity import joint_affinities
 from laptsne.fields import ExactFields
@@ -26,8 +27,9 @@ from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
 from laptsne.workers import Workers
 
-# On all data tried it separates clusters visibly and costs no neighbours.
-_AUTO_CONTRACTION = 0.02
+# The push on all eigenvalues together, and on one at the most: see docs/method.md for how they were chosen.
+_AUTO_CONTRACTION = 0.16
+_AUTO_CONTRACTION_MAX = 0.03
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 _METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
 
@@ -47,13 +49,13 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     n_components : {1, 2, 3}, default=2
         Dimension of the map.
-    perplexity : float, default=30.0
+    perplexity : float, default=20.0
         Effective number of neighbours of a point. Lowered with a warning where there are too few points.
     n_clusters : int or "auto", default="auto"
         The paper's k-hat, K in the formula: how many eigenvalues are pressed to zero. "auto" reads it off the
         largest gap between the eigenvalues of the data's own graph.
     contraction : float or "auto", default="auto"
-        The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is 0.02.
+        The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is ``min(0.16 / n_clusters_, 0.03)``.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: :math:`\log(\sigma + 10^{-3})`, :math:`\sigma`, or :math:`\sigma^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"
@@ -161,7 +163,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self,
         n_components: int = 2,
         *,
-        perplexity: float = 30.0,
+        perplexity: float = 20.0,
         n_clusters: int | str = "auto",
         contraction: float | str = "auto",
         penalty: float | str = "log",
@@ -264,16 +266,18 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 metric_params=self.metric_params,
                 workers=workers,
             )
-            spectrum = self._spectrum(P)
-            Y = initial_map(
-                self.init,
-                X,
-                spectrum,
-                self.n_components,
-                metric=self.metric,
-                random_state=check_random_state(self.random_state),
-            )
-            self._descend(P, spectrum, Y, workers)
+            # The blocks here are too narrow for threads in BLAS, which would only wait for ours.
+            with threadpool_limits(1, user_api="blas"):
+                spectrum = self._spectrum(P)
+                Y = initial_map(
+                    self.init,
+                    X,
+                    spectrum,
+                    self.n_components,
+                    metric=self.metric,
+                    random_state=check_random_state(self.random_state),
+                )
+                self._descend(P, spectrum, Y, workers)
         self.affinities_ = P
         self.embedding_ = self.embedding_.astype(X.dtype, copy=False)
         return self
@@ -301,7 +305,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return spectrum
 
     def _descend(self, P: Any, spectrum: Spectrum, Y: NDArray[np.float64], workers: Workers) -> None:
-        self.contraction_ = _AUTO_CONTRACTION if isinstance(self.contraction, str) else float(self.contraction)
+        automatic = min(_AUTO_CONTRACTION / self.n_clusters_, _AUTO_CONTRACTION_MAX)
+        self.contraction_ = automatic if isinstance(self.contraction, str) else float(self.contraction)
         kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
         penalty = Penalty(self.penalty)
 

@@ -35,9 +35,9 @@ class Descent:
         Longest way that a point may go in one iteration; longer steps are cut.
     exaggeration_share : float, default=1/3
         Share of the iterations in which the attraction is exaggerated.
-    contraction_start : float, default=1/3
+    contraction_start : float, default=1/2
         Share of the iterations after which contraction begins.
-    contraction_ramp : float, default=1/3
+    contraction_ramp : float, default=1/4
         Share of the iterations over which contraction rises to its full strength.
     refresh_every : int, default=10
         Iterations between two refreshes of the eigenvectors of the map.
@@ -53,8 +53,8 @@ class Descent:
     gains: bool = True
     max_step: float = 5.0
     exaggeration_share: float = 1 / 3
-    contraction_start: float = 1 / 3
-    contraction_ramp: float = 1 / 3
+    contraction_start: float = 1 / 2
+    contraction_ramp: float = 1 / 4
     refresh_every: int = 10
     check_every: int = 50
     tol: float = 1e-3

@@ -35,5 +35,8 @@ class Fields(Protocol):
     def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
         """Fields of the columns of ``charges``."""
 
-    def weighted_gradient(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> NDArray[np.float64]:
-        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)`."""
+    def pack(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> Any:
+        """Bring weights and charges into the form that :meth:`weighted_gradient` takes, for this map and later ones."""
+
+    def weighted_gradient(self, packed: Any) -> NDArray[np.float64]:
+        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` of packed weights :math:`a` and charges :math:`c`."""

@@ -225,11 +225,15 @@ class ExactFields:
         self._run(_value_rows, self._tiled(charges), out)
         return out[: self.n_samples, : charges.shape[1]]
 
-    def weighted_gradient(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> NDArray[np.float64]:
-        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)`, shape (n_samples, n_components)."""
+    def pack(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> tuple[Array, Array]:
+        """Bring weights and charges into the form that :meth:`weighted_gradient` takes, for this map and later ones."""
         padded = np.zeros(self._padded_shape(weights), self.dtype)
         padded[: self.n_samples, : weights.shape[1]] = weights
-        return self._gradients(padded, self._tiled(charges))
+        return padded, self._tiled(charges)
+
+    def weighted_gradient(self, packed: tuple[Array, Array]) -> NDArray[np.float64]:
+        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` of packed weights :math:`a` and charges :math:`c`."""
+        return self._gradients(*packed)
 
     def _unit(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if self._unit_field is None:

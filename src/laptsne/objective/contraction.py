@@ -68,6 +68,8 @@ class Contraction:
         sigma = self.eigenvalues[1:]
         self._z = _inverse_root(fields.degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
         self._g = self._z**2 @ (1 - sigma)
+        charges = np.column_stack([self._g, self._z])
+        self._packed = fields.pack(np.column_stack([np.ones_like(self._g), -2 * self._z]), charges)
 
     def observed_at(self, fields: Fields) -> Contraction:
         """The term refreshed at another map, itself unchanged."""
@@ -110,10 +112,8 @@ class Contraction:
         :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`.
         The first eigenvector drops out: its eigenvalue is 0 for every map.
         """
-        charges = np.column_stack([self._g, self._z])
-        factors = np.column_stack([np.ones_like(self._g), -2 * self._z])
         # First the weighted gradient: the fields of unit charges come with it.
-        gradient = fields.weighted_gradient(factors, charges)
+        gradient = fields.weighted_gradient(self._packed)
         return gradient + self._g[:, None] * fields.slope
 
     @property

@@ -1,0 +1,29 @@
+"""The picture at the top of the README: the digits without and with contraction.
+
+python examples/digits_side_by_side.py [file]
+"""
+
+from __future__ import annotations
+
+import sys
+
+from matplotlib.figure import Figure
+
+from laptsne import LaptSNE, plotting
+from laptsne.datasets import load
+from laptsne.metrics import cluster_scores
+
+
+def main() -> None:
+    X, y = load("digits")
+    figure = Figure(figsize=(11, 5.4), layout="constrained")
+    for ax, contraction, name in zip(figure.subplots(1, 2), (0, "auto"), ("t-SNE", "LaptSNE"), strict=True):
+        model = LaptSNE(contraction=contraction, random_state=0).fit(X)
+        silhouette = cluster_scores(model.embedding_, y).silhouette
+        title = f"{name}: KL {model.kl_divergence_:.2f}, silhouette {silhouette:.2f}"
+        plotting.scatter(model.embedding_, y, ax=ax, title=title)
+    figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "docs/images/digits.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main()

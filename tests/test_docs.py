@@ -1,9 +1,14 @@
-"""The code in the README and the docs runs."""
+"""The code in the README, the docs and the docstrings runs."""
 
+import doctest
+import importlib
+import pkgutil
 import re
 from pathlib import Path
 
 import pytest
+
+import laptsne
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,3 +35,8 @@ def test_links_and_pictures_are_there():
 )
 def test_scripts_named_are_there(script):
     assert (ROOT / script).exists()
+
+
+@pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(laptsne.__path__, "laptsne.")])
+def test_docstrings(name):
+    assert doctest.testmod(importlib.import_module(name)).failed == 0

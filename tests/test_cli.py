@@ -77,6 +77,10 @@ def test_arrays_and_options(run, blobs, tmp_path):
         ("x.csv", b"a,b\n1,2\n", (), "1 sample"),
         ("x.csv", b"\xff\xfe\x00", (), "UTF-8"),
         ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--clusters", "7"), "n_clusters=7 is out of range"),
+        ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--out", "x.xlsx"), "ends in .csv"),
+        ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--plot", "x.bmpx"), "ends in .png or .svg or .pdf"),
+        ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--out", "nowhere/x.csv"), "no folder nowhere"),
+        ("digits", None, ("--label", "a"), "its own labels"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(run, tmp_path, name, content, arguments, message):

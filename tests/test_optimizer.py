@@ -40,6 +40,13 @@ def test_a_callback_may_stop_the_run_and_keeps_the_map(blobs):
     np.testing.assert_array_equal(model.embedding_, maps[-1])
 
 
+def test_only_true_stops_the_run(blobs):
+    answers = [np.ones(3), 1, "stop", None, False]
+    model = LaptSNE(perplexity=10, max_iter=20, callbacks=[lambda state, a=a: a for a in answers]).fit(blobs[0])
+    assert model.n_iter_ == 20
+    assert LaptSNE(perplexity=10, callbacks=lambda state: np.True_).fit(blobs[0]).n_iter_ == 0
+
+
 def test_a_callback_cannot_write_into_the_map(blobs):
     def vandal(state):
         state.embedding[:] = np.nan
@@ -77,13 +84,26 @@ def test_seldom_refreshed_eigenvectors_lead_to_nearly_the_same(blobs, refresh_ev
 
 
 def test_exaggeration_lasts_its_share(blobs):
-    """With all iterations exaggerated the clusters stay tight; with none of them they are loose."""
-    spans = []
-    for share in (0.0, 1.0):
+    """Runs with and without exaggeration differ at once; runs of two shares part where the shorter one ends."""
+
+    def maps(share):
+        seen = []
         optimizer = Descent(exaggeration_share=share)
-        model = LaptSNE(perplexity=10, contraction=0, optimizer=optimizer, max_iter=300, random_state=0)
-        spans.append(np.ptp(model.fit_transform(blobs[0]), axis=0).max())
-    assert spans[1] < 0.5 * spans[0]
+        LaptSNE(
+            perplexity=10,
+            contraction=0,
+            learning_rate=50.0,
+            optimizer=optimizer,
+            max_iter=40,
+            callbacks=lambda state: seen.append(state.embedding),
+            random_state=0,
+        ).fit(blobs[0])
+        return seen
+
+    none, quarter, half = maps(0.0), maps(0.25), maps(0.5)
+    assert not np.array_equal(none[1], quarter[1])
+    np.testing.assert_array_equal(quarter[10], half[10])
+    assert not np.array_equal(quarter[11], half[11])
 
 
 def test_steps_are_cut(blobs):

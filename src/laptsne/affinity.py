@@ -18,8 +18,43 @@ _BLOCK = 1024
 
 
 @compiled
+def _moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[float, float, float]:
+    """Sum of the weights exp(-beta d) of a row, and mean and variance of d under them."""
+    total, weighted, squares = 0.0, 0.0, 0.0
+    for e in range(row.size):
+        if row[e] < np.inf:
+            d = (row[e] - nearest) * unit
+            weight = np.exp(-beta * d)
+            total += weight
+            weighted += weight * d
+            squares += weight * d * d
+    return total, weighted / total, squares / total - (weighted / total) ** 2
+
+
+@compiled
+def _precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
+    """The beta at which the entropy of a row is log(perplexity), or the last one tried where there is none."""
+    beta, low, high = 1.0, 0.0, np.inf
+    for _ in range(200):
+        total, mean, variance = _moments(row, nearest, unit, beta)
+        surplus = np.log(total) + beta * mean - np.log(perplexity)
+        if abs(surplus) < 1e-5 or beta > 1e12 or beta < 1e-12:
+            break
+        if surplus > 0:
+            low = beta
+        else:
+            high = beta
+        # Newton's step on the scale of log(beta) where it stays within the bracket; else the bracket is halved.
+        halved = 2 * beta if high == np.inf else (low + high) / 2
+        slope = beta * beta * variance
+        newton = beta * np.exp(min(surplus / slope, 5.0)) if slope > 0 else 0.0
+        beta = newton if low < newton < high else halved
+    return beta
+
+
+@compiled
 def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perplexity: float, p: Array) -> None:
-    """Find the precision of every row at which its entropy is log(perplexity); p may be squared itself.
+    """Set p to the conditional affinities of every row of squared distances; p may be squared itself.
 
     Infinite distances get the affinity 0. A row of equal distances, or with too few neighbours for the
     perplexity, ends up uniform over its nearest points.
@@ -27,38 +62,20 @@ def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perp
     for i in range(start, stop):
         row = squared[indptr[i] : indptr[i + 1]]
         out = p[indptr[i] : indptr[i + 1]]
-        nearest = np.inf
-        furthest = 0.0
+        nearest, furthest = np.inf, -1.0
         for e in range(row.size):
             nearest = min(nearest, row[e])
             if row[e] < np.inf:
                 furthest = max(furthest, row[e])
+        if furthest < 0:  # no neighbour at all
+            out[:] = 0
+            continue
         # In units of the row's own spread, the search starts alike whatever the scale of the data.
-        spread = furthest - nearest
-        unit = 1.0 / spread if spread > 0 else 1.0
-        beta, low, high = 1.0, 0.0, np.inf
-        for _ in range(200):
-            total, weighted = 0.0, 0.0
-            for e in range(row.size):
-                if row[e] < np.inf:
-                    excess = (row[e] - nearest) * unit
-                    weight = np.exp(-beta * excess)
-                    total += weight
-                    weighted += weight * excess
-            if total == 0.0:
-                break
-            entropy = np.log(total) + beta * weighted / total
-            if abs(entropy - np.log(perplexity)) < 1e-5 or beta > 1e12 or beta < 1e-12:
-                break
-            if entropy > np.log(perplexity):
-                low = beta
-                beta = 2 * beta if high == np.inf else (low + high) / 2
-            else:
-                high = beta
-                beta = (low + high) / 2
-        scale = 1.0 / total if total > 0 else 0.0
+        unit = 1.0 / (furthest - nearest) if furthest > nearest else 1.0
+        beta = _precision(row, nearest, unit, perplexity)
+        total = _moments(row, nearest, unit, beta)[0]
         for e in range(row.size):
-            out[e] = scale * np.exp(-beta * (row[e] - nearest) * unit) if row[e] < np.inf else 0.0
+            out[e] = np.exp(-beta * (row[e] - nearest) * unit) / total if row[e] < np.inf else 0.0
 
 
 def joint_affinities(

@@ -51,9 +51,8 @@ def embed(
         started = time.perf_counter()
         name = Path(source).stem
         out, plot = out or Path(f"{name}-map.csv"), plot or Path(f"{name}-map.png")
-        for path in (out, plot):
-            if path.exists() and not force:
-                raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
+        _check_target(out, (".csv",), force=force)
+        _check_target(plot, (".png", ".svg", ".pdf"), force=force)
         X, labels = _read(source, label)
         estimator = LaptSNE(
             perplexity=perplexity,
@@ -84,8 +83,22 @@ def embed(
     )
 
 
+def _check_target(path: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
+    """Refuse before the work what could not be written after it."""
+    if path.suffix not in suffixes:
+        raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(suffixes)}.")
+    if not path.parent.is_dir():
+        raise InputError(f"there is no folder {path.parent}; make it first.")
+    if path.exists() and not force:
+        raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
+
+
 def _read(source: str, label: str | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
     if source in datasets.NAMES:
+        if label is not None:
+            raise InputError(
+                f"--label {label} names a column of a file, but {source} is a data set with its own labels."
+            )
         return datasets.load(source)
     path = Path(source)
     if not path.is_file():

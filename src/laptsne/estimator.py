@@ -14,7 +14,6 @@ from sklearn.neighbors import VALID_METRICS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
-from threadpoolctl import threadpool_limits
 
 from laptsne.affinity import joint_affinities
 from laptsne.fields import ExactFields
@@ -25,7 +24,7 @@ from laptsne.objective import Contraction, KLDivergence, Penalty
 from laptsne.optimizer import Callback, Descent, Problem, descend
 from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
-from laptsne.workers import Workers
+from laptsne.workers import Workers, narrow_blas
 
 # The push on all eigenvalues together, and on one at the most: see docs/method.md for how they were chosen.
 _AUTO_CONTRACTION = 0.16
@@ -266,8 +265,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 metric_params=self.metric_params,
                 workers=workers,
             )
-            # The blocks here are too narrow for threads in BLAS, which would only wait for ours.
-            with threadpool_limits(1, user_api="blas"):
+            with narrow_blas():
                 spectrum = self._spectrum(P)
                 Y = initial_map(
                     self.init,

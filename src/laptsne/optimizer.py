@@ -152,7 +152,7 @@ def descend(
     for iteration in range(max_iter):
         state = run.look(iteration)
         answers = [callback(state) for callback in callbacks]
-        if True in answers or run.settled(state):
+        if any(isinstance(answer, bool | np.bool_) and answer for answer in answers) or run.settled(state):
             return run.Y, iteration
         if not run.step():
             warnings.warn(

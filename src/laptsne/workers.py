@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
 import joblib
+from threadpoolctl import threadpool_limits
 
 # Below this many elementary operations, handing work to another thread costs more than it saves.
 _MIN_WORK = 1_000_000
 _CHUNKS_PER_THREAD = 4
+_lock = threading.Lock()
+_n_narrow = 0
+_limits: Any = None
 _ALIGNMENT = 64  # kernels may take that many rows together
 
 
@@ -30,6 +36,26 @@ def effective_n_jobs(n_jobs: int | None) -> int:
     if n_jobs < 0:
         return max(1, int(joblib.cpu_count()) + 1 + n_jobs)
     return n_jobs
+
+
+@contextmanager
+def narrow_blas() -> Iterator[None]:
+    """Hold BLAS to one thread: for narrow blocks its threads gain nothing, and they wait by spinning, in our way.
+
+    The setting belongs to the process, so the first fit that runs makes it and the last that ends takes it back.
+    """
+    global _n_narrow, _limits  # noqa: PLW0603
+    with _lock:
+        if _n_narrow == 0:
+            _limits = threadpool_limits(1, user_api="blas")
+        _n_narrow += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_narrow -= 1
+            if _n_narrow == 0:
+                _limits.restore_original_limits()
 
 
 class Workers:

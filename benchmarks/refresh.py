@@ -1,0 +1,85 @@
+"""What to keep between two refreshes of the eigenvectors: the weights of the pairs, the vectors, or the gradient.
+
+python benchmarks/refresh.py
+
+Digits and COIL20 with strong contraction, from the same start. Printed is the objective at the end, the lower the
+better; with eigenvectors of every iteration, in the first row, all three are the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from data import reduced
+from numpy.typing import NDArray
+
+from laptsne.affinity import joint_affinities
+from laptsne.fields import ExactFields, Fields
+from laptsne.initialization import initial_map
+from laptsne.objective import Contraction, KLDivergence, Penalty
+from laptsne.optimizer import Descent, Problem, descend
+from laptsne.spectrum import laplacian_spectrum
+from laptsne.workers import Workers, narrow_blas
+
+CASES = (("digits", 11, 0.03), ("digits", 17, 0.02), ("coil20", 19, 0.02))
+
+
+class Majorant(Contraction):
+    """The paper's way: the eigenvectors are kept, the degrees that scale them are those of the map at hand."""
+
+    def gradient(self, fields: Fields) -> NDArray[np.float64]:
+        vectors = self.eigenvectors[:, 1:]
+        weights = self.penalty.slope(self.eigenvalues[1:])
+        inverse_root = 1 / np.sqrt(fields.degrees)[:, None]
+        images = inverse_root * fields.values(inverse_root * vectors)
+        g = inverse_root[:, 0] ** 2 * ((vectors * images) @ weights)
+        z = inverse_root * vectors * np.sqrt(weights)
+        packed = fields.pack(np.column_stack([np.ones_like(g), -2 * z]), np.column_stack([g, z]))
+        return fields.weighted_gradient(packed) + g[:, None] * fields.slope
+
+
+class Held(Contraction):
+    """The gradient itself is kept."""
+
+    _held: NDArray[np.float64]
+
+    def refresh(self, fields: Fields, **options: float) -> None:
+        super().refresh(fields, **options)
+        self._held = super().gradient(fields)
+
+    def gradient(self, fields: Fields) -> NDArray[np.float64]:
+        return self._held
+
+
+def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
+    X, _ = reduced(name)
+    found = {}
+    with Workers() as workers, narrow_blas():
+        P = joint_affinities(X, perplexity=20, workers=workers)
+        spectrum = laplacian_spectrum(P, 31)
+        start = initial_map("pca", X, spectrum, 2, metric="euclidean", random_state=np.random.RandomState(0))
+        kl = KLDivergence(P)
+        for title, kind, every in (
+            ("refreshed in every iteration", Contraction, 1),
+            ("every tenth, weights kept", Contraction, 10),
+            ("every tenth, vectors kept", Majorant, 10),
+            ("every tenth, gradient kept", Held, 10),
+        ):
+            term = kind(n_clusters, Penalty("log"), spectrum.eigenvectors[:, 1:])
+            problem = Problem(kl, term, strength, lambda Y: ExactFields(Y.astype(np.float32), workers=workers))
+            descent = Descent(refresh_every=every, tol=0)
+            Y, _ = descend(problem, start, descent, max_iter=750, early_exaggeration=12, learning_rate="auto")
+            fields = ExactFields(Y)
+            term.refresh(fields, tol=1e-4, max_passes=100)
+            found[title] = kl.value(fields) + strength * Contraction.value(term, fields)
+    return found
+
+
+def main() -> None:
+    columns = [objectives(*case) for case in CASES]
+    print(f"{'':30}" + "".join(f"{f'{name} K={k} {strength}':>20}" for name, k, strength in CASES))
+    for title in columns[0]:
+        print(f"{title:30}" + "".join(f"{column[title]:20.3f}" for column in columns))
+
+
+if __name__ == "__main__":
+    main()

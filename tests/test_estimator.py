@@ -281,7 +281,7 @@ class TestOddInput:
             ("metric", "crow"),
             ("n_neighbors", 0),
             ("n_neighbors", "some"),
-            ("method", "fourier"),
+            ("method", "tree"),
             ("n_jobs", 0),
             ("callbacks", 3),
             ("optimizer", "adam"),

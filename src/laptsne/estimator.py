@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from laptsne.affinity import joint_affinities
-from laptsne.fields import ExactFields
+from laptsne.fields import ExactFields, Fields, FourierFields
 from laptsne.initialization import initial_map
 from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.labels import cluster_labels
@@ -29,6 +29,8 @@ from laptsne.workers import Workers, narrow_blas
 # The push on all eigenvalues together, and on one at the most: see docs/method.md for how they were chosen.
 _AUTO_CONTRACTION = 0.16
 _AUTO_CONTRACTION_MAX = 0.03
+# Above this many points transforms are faster than pairs, by the dimension of the map.
+_MAX_EXACT = {1: 8000, 2: 8000, 3: 80_000}
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 _METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
 
@@ -75,8 +77,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Further arguments of the metric.
     n_neighbors : int, "auto" or "all", default="auto"
         Neighbours over which P is spread: "auto" three times the perplexity, "all" every pair, as in the paper.
-    method : {"auto", "exact"}, default="auto"
-        How sums over the map are computed. "exact" takes all pairs.
+    method : {"auto", "exact", "fourier"}, default="auto"
+        How sums over the map are computed: "exact" takes all pairs, "fourier" a grid and its transforms, in linear time
+        and for the Student kernel only. "auto" takes the faster.
     optimizer : Descent, default=None
         Momentum, schedules and stopping; None takes the defaults of :class:`laptsne.Descent`.
     callbacks : callable or sequence of callables, default=None
@@ -144,7 +147,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "metric": [StrOptions(_METRICS | {"precomputed", "affinities"}), callable],
         "metric_params": [dict, None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
-        "method": [StrOptions({"auto", "exact"})],
+        "method": [StrOptions({"auto", "exact", "fourier"})],
         "optimizer": [Descent, None],
         "callbacks": [callable, list, tuple, None],
         "verbose": ["verbose"],
@@ -308,7 +311,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
         penalty = Penalty(self.penalty)
 
-        def make_fields(Y: NDArray[np.float64]) -> ExactFields:
+        fourier = self._uses_fourier(kernel, len(Y))
+
+        def make_fields(Y: NDArray[np.float64]) -> Fields:
+            if fourier:
+                return FourierFields(Y, workers)
             # Coordinates enter by their differences: single precision is enough for any spread of the map.
             return ExactFields(Y.astype(np.float32), kernel, workers)
 
@@ -333,6 +340,15 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.kl_divergence_ = kl.value(fields)
         self.objective_ = self.kl_divergence_ + self.contraction_ * float(penalty.value(self.eigenvalues_).sum())
         self.labels_ = cluster_labels(contraction.eigenvectors)
+
+    def _uses_fourier(self, kernel: Kernel, n_samples: int) -> bool:
+        if self.method == "fourier" and not isinstance(kernel, Student):
+            raise ValueError(
+                f"method='fourier' needs kernel='student', got kernel={self.kernel!r}; use method='exact'."
+            )
+        if self.method == "auto":
+            return isinstance(kernel, Student) and n_samples > _MAX_EXACT[self.n_components]
+        return self.method == "fourier"
 
     def _observers(self) -> list[Callback]:
         callbacks = [] if self.callbacks is None else self.callbacks

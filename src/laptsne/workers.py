@@ -78,14 +78,19 @@ class Workers:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def rows(self, kernel: Callable[..., None], n_rows: int, *args: Any, work: float) -> None:
-        """Run ``kernel`` over all rows; ``work`` is the rough number of its elementary operations."""
+    def rows(
+        self, kernel: Callable[..., None], n_rows: int, *args: Any, work: float, alignment: int = _ALIGNMENT
+    ) -> None:
+        """Run ``kernel`` over all rows; ``work`` is the rough number of its elementary operations.
+
+        Chunks of rows begin at multiples of ``alignment``.
+        """
         if self._pool is None or work < _MIN_WORK:
             kernel(0, n_rows, *args)
             return
-        n_blocks = -(-n_rows // _ALIGNMENT)
+        n_blocks = -(-n_rows // alignment)
         n_chunks = min(n_blocks, self.n_threads * _CHUNKS_PER_THREAD)
-        edges = [min(n_blocks * c // n_chunks * _ALIGNMENT, n_rows) for c in range(n_chunks + 1)]
+        edges = [min(n_blocks * c // n_chunks * alignment, n_rows) for c in range(n_chunks + 1)]
         chunks = iter(list(pairwise(edges)))
 
         def take_chunks() -> None:

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne.fields.exact import ExactFields
+from laptsne.fields.fourier import FourierFields
 from laptsne.workers import Workers
 
-__all__ = ["ExactFields", "Fields"]
+__all__ = ["ExactFields", "Fields", "FourierFields"]
 
 
 class Fields(Protocol):

@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from reference import relative_error
+from sklearn.datasets import load_digits
+
+from laptsne import LaptSNE
+from laptsne.fields import ExactFields, FourierFields
+from laptsne.fields.fourier import _grid_size, _kernel_spectrum
+from laptsne.workers import Workers
+
+SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
+
+
+def clustered(rng, n_components, span, n=1500):
+    centres = rng.random((12, n_components)) * span
+    Y = centres[rng.integers(0, 12, n)] + rng.normal(scale=min(0.08 * span, 3), size=(n, n_components))
+    return Y * (span / np.ptp(Y, axis=0).max())
+
+
+def both(Y):
+    return FourierFields(Y), ExactFields(Y)
+
+
+@pytest.mark.parametrize("span", SPANS)
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_fields_agree_with_the_plain_sums(rng, n_components, span):
+    if n_components == 3 and span > 50:
+        pytest.skip("a grid of three dimensions and this span needs gigabytes")
+    Y = clustered(rng, n_components, span)
+    charges = rng.normal(size=(len(Y), 4))
+    fourier, exact = both(Y)
+    assert np.abs(fourier.degrees / exact.degrees - 1).max() < 3e-4
+    assert relative_error(fourier.slope, exact.slope) < 1.5e-2
+    assert relative_error(fourier.values(charges), exact.values(charges)) < 3e-4
+    found, expected = (f.weighted_gradient(f.pack(charges, charges)) for f in (fourier, exact))
+    assert relative_error(found, expected) < 4e-3
+
+
+@pytest.mark.parametrize("span", [1e-4, 0.5, 1.0])
+def test_small_maps_are_exact(rng, span):
+    """Where forces are small differences of large sums."""
+    Y = clustered(rng, 2, span)
+    fourier, exact = both(Y)
+    assert relative_error(fourier.degrees, exact.degrees) < 1e-9
+    assert relative_error(fourier.slope, exact.slope) < 1e-5
+
+
+def test_one_charge_far_from_all_others(rng):
+    Y = np.vstack([rng.normal(size=(500, 2)), [[120.0, 90.0]]])
+    fourier, exact = both(Y)
+    assert fourier.degrees[-1] == pytest.approx(exact.degrees[-1], rel=0.02)
+    assert (fourier.degrees > 0).all()
+
+
+def test_a_map_of_points_in_one_place():
+    fourier = FourierFields(np.zeros((50, 2)))
+    np.testing.assert_allclose(fourier.degrees, 49)
+    np.testing.assert_allclose(fourier.slope, 0, atol=1e-6)
+
+
+@pytest.mark.parametrize("span", [1.0, 30.0])
+def test_bits_do_not_depend_on_the_number_of_threads(rng, span):
+    Y, charges = clustered(rng, 2, span, 20_000), rng.normal(size=(20_000, 5))
+    results = []
+    for n_jobs in (1, 2, 4):
+        with Workers(n_jobs) as workers:
+            fields = FourierFields(Y, workers)
+            results.append((fields.degrees, fields.weighted_gradient(fields.pack(charges, charges))))
+    for other in results[1:]:
+        for found, expected in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_growing_map_keeps_its_grid_for_a_while():
+    sizes = [_grid_size(span) for span in np.linspace(50, 100, 200)]
+    assert len(set(sizes)) < 12
+    assert all(np.diff(sizes) >= 0)
+    assert all(size * 0.3 >= 2 * span for size, span in zip(sizes, np.linspace(50, 100, 200), strict=True))
+    assert _kernel_spectrum(sizes[0], 2) is _kernel_spectrum(sizes[0], 2)
+
+
+def test_many_fields_at_once_are_those_one_by_one(rng):
+    Y, charges = clustered(rng, 2, 30.0), rng.normal(size=(1500, 19))
+    fields = FourierFields(Y)
+    one_by_one = np.hstack([fields.values(charges[:, [m]]) for m in range(19)])
+    assert relative_error(fields.values(charges), one_by_one) < 1e-6
+
+
+def test_fourier_and_exact_runs_agree():
+    X = load_digits().data[:800]
+    early, final = [], []
+    for method in ("exact", "fourier"):
+        settings = {"method": method, "contraction": 0, "random_state": 0}
+        early.append(LaptSNE(max_iter=50, **settings).fit_transform(X))
+        final.append(LaptSNE(**settings).fit(X).kl_divergence_)
+    span = np.ptp(early[0], axis=0).max()
+    assert np.sqrt(((early[0] - early[1]) ** 2).sum(axis=1).mean()) < 0.01 * span
+    assert final[1] == pytest.approx(final[0], rel=0.03)
+
+
+@pytest.mark.parametrize(("n_components", "max_iter"), [(1, 100), (2, 100), (3, 15)])
+def test_fourier_fits_with_contraction(blobs, n_components, max_iter):
+    model = LaptSNE(n_components, method="fourier", contraction=0.05, perplexity=10, max_iter=max_iter).fit(blobs[0])
+    assert np.isfinite(model.embedding_).all()
+    assert np.isfinite(model.objective_)
+
+
+def test_other_kernels_are_refused(blobs):
+    with pytest.raises(ValueError, match=r"method='fourier' needs kernel='student', got kernel='gaussian'"):
+        LaptSNE(method="fourier", kernel="gaussian", perplexity=10).fit(blobs[0])

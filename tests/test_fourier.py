@@ -30,7 +30,7 @@ def test_fields_agree_with_the_plain_sums(rng, n_components, span):
     charges = rng.normal(size=(len(Y), 4))
     fourier, exact = both(Y)
     assert np.abs(fourier.degrees / exact.degrees - 1).max() < 3e-4
-    assert relative_error(fourier.slope, exact.slope) < 1.5e-2
+    assert relative_error(fourier.slope, exact.slope) < 2e-3
     assert relative_error(fourier.values(charges), exact.values(charges)) < 3e-4
     found, expected = (f.weighted_gradient(f.pack(charges, charges)) for f in (fourier, exact))
     assert relative_error(found, expected) < 4e-3
@@ -75,7 +75,7 @@ def test_a_growing_map_keeps_its_grid_for_a_while():
     sizes = [_grid_size(span) for span in np.linspace(50, 100, 200)]
     assert len(set(sizes)) < 12
     assert all(np.diff(sizes) >= 0)
-    assert all(size * 0.3 >= 2 * span for size, span in zip(sizes, np.linspace(50, 100, 200), strict=True))
+    assert all(size * 0.35 >= 2 * span for size, span in zip(sizes, np.linspace(50, 100, 200), strict=True))
     assert _kernel_spectrum(sizes[0], 2) is _kernel_spectrum(sizes[0], 2)
 
 
@@ -95,7 +95,7 @@ def test_fourier_and_exact_runs_agree():
         final.append(LaptSNE(**settings).fit(X).kl_divergence_)
     span = np.ptp(early[0], axis=0).max()
     assert np.sqrt(((early[0] - early[1]) ** 2).sum(axis=1).mean()) < 0.01 * span
-    assert final[1] == pytest.approx(final[0], rel=0.03)
+    assert final[1] == pytest.approx(final[0], rel=0.01)
 
 
 @pytest.mark.parametrize(("n_components", "max_iter"), [(1, 100), (2, 100), (3, 15)])

@@ -29,8 +29,9 @@ from laptsne.workers import Workers, narrow_blas
 # The push on all eigenvalues together, and on one at the most: see docs/method.md for how they were chosen.
 _AUTO_CONTRACTION = 0.16
 _AUTO_CONTRACTION_MAX = 0.03
-# Above this many points transforms are faster than pairs, by the dimension of the map.
-_MAX_EXACT = {1: 8000, 2: 8000, 3: 80_000}
+# Up to this many points pairs are faster than transforms, by the dimension of the map, without and with contraction:
+# another field costs little more over pairs, but as much as the first by transforms (benchmarks/fields.py).
+_MAX_EXACT = {1: (1000, 2000), 2: (5000, 12_000), 3: (40_000, 300_000)}
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 _METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
 
@@ -347,7 +348,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"method='fourier' needs kernel='student', got kernel={self.kernel!r}; use method='exact'."
             )
         if self.method == "auto":
-            return isinstance(kernel, Student) and n_samples > _MAX_EXACT[self.n_components]
+            return isinstance(kernel, Student) and n_samples > _MAX_EXACT[self.n_components][self.contraction_ > 0]
         return self.method == "fourier"
 
     def _observers(self) -> list[Callback]:

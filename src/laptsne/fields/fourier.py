@@ -1,7 +1,7 @@
 r"""Sums over all pairs in linear time: charges are spread on a grid, convolved there by FFT, and read at the points.
 
 The Fourier transform of the Student kernel falls off like :math:`e^{-|\omega|}`, so that a grid with a spacing of
-a third of the kernel's width holds it. Points enter and leave the grid through a window of six cells a side; what the
+a third of the kernel's width holds it. Points enter and leave the grid through a window of eight cells a side; what the
 window does to the spectrum is undone in the kernel's. The gradient is read with the derivative of the window, so
 that a field and its gradient need one transform there and one back.
 """
@@ -21,9 +21,9 @@ from laptsne.workers import Workers
 
 Array = NDArray[Any]
 
-_SPACING = 0.3
-_WIDTH = 6  # cells of the window
-_BETA = 2.1 * _WIDTH  # how sharply it falls
+_SPACING = 0.35
+_WIDTH = 8  # cells of the window
+_BETA = 1.9 * _WIDTH  # how sharply it falls
 _TABLE = 1024  # the window is read from a table with this many steps a cell
 # The kernel repeats with the period of the grid. Below this period its kink half-way would show.
 _MIN_PERIOD = 24.0
@@ -73,10 +73,10 @@ def _stencil_rows(
 
 @compiled
 def _spread_fields(
-    start: int, stop: int, first: Array, values: Array, widths: tuple[int, int, int], charges: Array, grids: Array
+    start: int, stop: int, first: Array, values: Array, widths: tuple[int, int], charges: Array, grids: Array
 ) -> None:
     """Add the charges of the fields start to stop to their grids: one field, one thread, one order of sums."""
-    wx, wy, wz = widths
+    wy, wz = widths
     for f in range(start, stop):
         for i in range(first.shape[0]):
             x = first[i, 0]
@@ -84,9 +84,9 @@ def _spread_fields(
                 vz = charges[f, i] * values[i, 2, c]
                 for b in range(wy):
                     vy = vz * values[i, 1, b]
-                    line = grids[f, first[i, 2] + c, first[i, 1] + b]
-                    for a in range(wx):
-                        line[x + a] += vy * values[i, 0, a]
+                    line = grids[f, first[i, 2] + c, first[i, 1] + b, x : x + _WIDTH]
+                    for a in range(_WIDTH):
+                        line[a] += vy * values[i, 0, a]
 
 
 @compiled
@@ -96,7 +96,7 @@ def _read_rows(
     first: Array,
     values: Array,
     slopes: Array,
-    widths: tuple[int, int, int],
+    widths: tuple[int, int],
     grids: Array,
     weights: Array | None,
     field: Array,
@@ -106,19 +106,19 @@ def _read_rows(
 
     Without weights there is no gradient.
     """
-    wx, wy, wz = widths
+    wy, wz = widths
     for i in range(start, stop):
         x = first[i, 0]
         for f in range(grids.shape[0]):
             value = gx = gy = gz = grids.dtype.type(0)
             for c in range(wz):
                 for b in range(wy):
-                    line = grids[f, first[i, 2] + c, first[i, 1] + b]
+                    line = grids[f, first[i, 2] + c, first[i, 1] + b, x : x + _WIDTH]
                     s = t = grids.dtype.type(0)
-                    for a in range(wx):
-                        s += values[i, 0, a] * line[x + a]
+                    for a in range(_WIDTH):
+                        s += values[i, 0, a] * line[a]
                         if weights is not None:
-                            t += slopes[i, 0, a] * line[x + a]
+                            t += slopes[i, 0, a] * line[a]
                     value += values[i, 2, c] * values[i, 1, b] * s
                     if weights is not None:
                         gx += values[i, 2, c] * values[i, 1, b] * t
@@ -250,7 +250,7 @@ class _Mesh:
         self.n_dims = Y.shape[1]
         self.size = _grid_size(span)
         self.used = self.size // 2
-        self.widths = tuple(_WIDTH if d < self.n_dims else 1 for d in range(3))
+        self.widths = tuple(_WIDTH if d < self.n_dims else 1 for d in (1, 2))  # every map has a first dimension
         u = (Y - Y.min(axis=0)) / _SPACING + (_WIDTH // 2 - 1)
         n = len(Y)
         first = np.empty((n, 3), np.int32)

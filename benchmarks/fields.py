@@ -1,0 +1,82 @@
+"""Exact sums against Fourier sums: time over the number of points, and error over the span of the map.
+
+python benchmarks/fields.py
+
+The maps are Gaussian clouds of the span that maps of as many points have, about 1.2 sqrt(N) in two dimensions.
+"0" is the field of unit charges with its gradient, all that plain t-SNE needs; "15" is the weighted gradient of 15
+fields more.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from laptsne.fields import ExactFields, FourierFields
+from laptsne.workers import Workers
+
+REPEATS = 5
+SIZES = {1: (1000, 2000, 5000), 2: (2000, 5000, 7000, 10_000, 14_000, 20_000), 3: (10_000, 40_000)}
+SPANS = (1e-4, 0.1, 1.0, 2.5, 8.0, 40.0, 150.0, 500.0)
+
+
+def cloud(n: int, n_dims: int, span: float) -> np.ndarray:
+    Y = np.random.default_rng(0).normal(size=(n, n_dims))
+    return Y * (span / np.ptp(Y, axis=0).max())
+
+
+def milliseconds(function: Callable[[], Any]) -> float:
+    function()
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        function()
+        times.append(time.perf_counter() - start)
+    return 1000 * statistics.median(times)
+
+
+def costs(n: int, n_dims: int, workers: Workers) -> list[float]:
+    Y = cloud(n, n_dims, {1: 2.0 * n**0.75, 2: 1.2 * n**0.5, 3: 1.5 * n ** (1 / 3)}[n_dims])
+    single = Y.astype(np.float32)
+    charges = np.random.default_rng(1).normal(size=(n, 15))
+    exact, fourier = ExactFields(single, workers=workers), FourierFields(Y, workers)
+    packed, packed_fourier = exact.pack(charges, charges), fourier.pack(charges, charges)
+    return [
+        milliseconds(lambda: ExactFields(single, workers=workers).degrees),
+        milliseconds(lambda: FourierFields(Y, workers).degrees),
+        milliseconds(lambda: ExactFields(single, workers=workers).weighted_gradient(packed)),
+        milliseconds(lambda: FourierFields(Y, workers).weighted_gradient(packed_fourier)),
+    ]
+
+
+def errors(span: float, workers: Workers) -> list[float]:
+    Y = cloud(3000, 2, span)
+    charges = np.random.default_rng(1).normal(size=(len(Y), 5))
+    exact, fourier = ExactFields(Y, workers=workers), FourierFields(Y, workers)
+    pairs = [
+        (fourier.degrees, exact.degrees),
+        (fourier.slope, exact.slope),
+        (fourier.values(charges), exact.values(charges)),
+        (fourier.weighted_gradient((charges, charges)), exact.weighted_gradient(exact.pack(charges, charges))),
+    ]
+    return [float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in pairs]
+
+
+def main() -> None:
+    with Workers() as workers:
+        print(f"{'dims':>4} {'N':>6} {'exact 0':>10} {'fourier 0':>10} {'exact 15':>10} {'fourier 15':>10}   (ms)")
+        for n_dims, sizes in SIZES.items():
+            for n in sizes:
+                cells = "".join(f"{cost:11.2f}" for cost in costs(n, n_dims, workers))
+                print(f"{n_dims:4} {n:6}{cells}", flush=True)
+        print(f"\n{'span':>8} {'degrees':>10} {'slope':>10} {'values':>10} {'gradients':>10}   (relative error)")
+        for span in SPANS:
+            print(f"{span:8g}" + "".join(f"{error:11.1e}" for error in errors(span, workers)))
+
+
+if __name__ == "__main__":
+    main()

@@ -67,7 +67,7 @@ def embed(
             raise InputError(str(error)) from error
         _write(out, Y, estimator.labels_, labels)
         ax = plotting.scatter(Y, estimator.labels_ if labels is None else labels)
-        ax.get_figure(root=True).savefig(plot, dpi=150)  # type: ignore[union-attr]
+        ax.figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
     except (InputError, OSError) as error:
         console.print(f"laptsne: {error}", style="red", markup=False, soft_wrap=True)
         raise typer.Exit(2) from error

@@ -91,12 +91,12 @@ def test_fourier_and_exact_runs_agree():
     early, final = [], []
     for method in ("exact", "fourier"):
         settings = {"method": method, "contraction": 0, "random_state": 0}
-        early.append(LaptSNE(max_iter=50, **settings).fit_transform(X))
+        early.append(LaptSNE(max_iter=40, **settings).fit_transform(X))
         final.append(LaptSNE(**settings).fit(X).kl_divergence_)
     span = np.ptp(early[0], axis=0).max()
     # A few points between clusters may fall to either side; all others are where they were.
     distances = np.linalg.norm(early[0] - early[1], axis=1)
-    assert np.quantile(distances, 0.95) < 0.01 * span
+    assert np.quantile(distances, 0.95) < 0.005 * span
     assert final[1] == pytest.approx(final[0], rel=0.01)
 
 

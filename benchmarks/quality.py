@@ -15,7 +15,7 @@ from data import reduced
 from laptsne import LaptSNE
 from laptsne.metrics import cluster_scores, knn_accuracy, trustworthiness
 
-SEEDS = range(5)
+SEEDS = range(8)
 COLUMNS = ("silhouette", "Davies-Bouldin", "NMI", "10-NN", "trustworthiness", "KL")
 
 

@@ -27,7 +27,7 @@ from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacia
 from laptsne.workers import Workers, narrow_blas
 
 # The push on all eigenvalues together, and on one at the most: see docs/method.md for how they were chosen.
-_AUTO_CONTRACTION = 0.16
+_AUTO_CONTRACTION = 0.18
 _AUTO_CONTRACTION_MAX = 0.03
 # Up to this many points pairs are faster than transforms, by the dimension of the map, without and with contraction:
 # another field costs little more over pairs, but as much as the first by transforms (benchmarks/fields.py).
@@ -57,7 +57,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The paper's k-hat, K in the formula: how many eigenvalues are pressed to zero. "auto" reads it off the
         largest gap between the eigenvalues of the data's own graph.
     contraction : float or "auto", default="auto"
-        The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is ``min(0.16 / n_clusters_, 0.03)``.
+        The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is ``min(0.18 / n_clusters_, 0.03)``.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: :math:`\log(\sigma + 10^{-3})`, :math:`\sigma`, or :math:`\sigma^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"

@@ -3,9 +3,10 @@ import pytest
 from reference import relative_error
 from sklearn.datasets import load_digits
 
-from laptsne import LaptSNE
-from laptsne.fields import ExactFields, FourierFields
+from laptsne import Descent, LaptSNE
+from laptsne.fields import ExactFields, FourierFields, grid_fits
 from laptsne.fields.fourier import _grid_size, _kernel_spectrum
+from laptsne.objective import Contraction, Penalty
 from laptsne.workers import Workers
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
@@ -105,6 +106,21 @@ def test_fourier_fits_with_contraction(blobs, n_components, max_iter):
     model = LaptSNE(n_components, method="fourier", contraction=0.05, perplexity=10, max_iter=max_iter).fit(blobs[0])
     assert np.isfinite(model.embedding_).all()
     assert np.isfinite(model.objective_)
+
+
+def test_a_map_too_wide_for_a_grid_is_summed_by_pairs(blobs, rng):
+    """Also where it becomes narrower on the way, between two refreshes of the eigenvectors."""
+    far = np.vstack([rng.normal(size=(119, 2)), [[1e5, 0.0]]])
+    assert not grid_fits(far)
+    assert grid_fits(far[:-1])
+    term = Contraction(3, Penalty("log"), rng.normal(size=(120, 4)))
+    near = rng.normal(scale=5, size=(120, 2))
+    term.refresh(FourierFields(near), tol=1e-6, max_passes=50)
+    fourier = term.gradient(FourierFields(near))
+    assert relative_error(term.gradient(ExactFields(near)), fourier) < 0.02
+    assert relative_error(term.gradient(FourierFields(near)), fourier) < 1e-6
+    model = LaptSNE(method="fourier", init=far, perplexity=10, max_iter=60, optimizer=Descent(contraction_start=0))
+    assert np.isfinite(model.fit_transform(blobs[0])).all()
 
 
 def test_other_kernels_are_refused(blobs):

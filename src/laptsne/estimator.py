@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from laptsne.affinity import joint_affinities
-from laptsne.fields import ExactFields, Fields, FourierFields
+from laptsne.fields import ExactFields, Fields, FourierFields, grid_fits
 from laptsne.initialization import initial_map
 from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.labels import cluster_labels
@@ -315,7 +315,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         fourier = self._uses_fourier(kernel, len(Y))
 
         def make_fields(Y: NDArray[np.float64]) -> Fields:
-            if fourier:
+            if fourier and grid_fits(Y):
                 return FourierFields(Y, workers)
             # Coordinates enter by their differences: single precision is enough for any spread of the map.
             return ExactFields(Y.astype(np.float32), kernel, workers)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne.fields.exact import ExactFields
-from laptsne.fields.fourier import FourierFields
+from laptsne.fields.fourier import FourierFields, grid_fits
 from laptsne.workers import Workers
 
-__all__ = ["ExactFields", "Fields", "FourierFields"]
+__all__ = ["ExactFields", "Fields", "FourierFields", "grid_fits"]
 
 
 class Fields(Protocol):

@@ -29,6 +29,7 @@ _TABLE = 1024  # the window is read from a table with this many steps a cell
 _MIN_PERIOD = 24.0
 # Fields that are transformed together: as many as fit into half a gigabyte, or that many.
 _BATCH_CELLS = 1 << 26
+_MAX_CELLS = 1 << 28
 _MAX_BATCH = 16
 
 
@@ -186,6 +187,11 @@ def _grid_size(span: float) -> int:
     while size % 2:
         size = scipy.fft.next_fast_len(size + 1, real=True)
     return int(size)
+
+
+def grid_fits(Y: NDArray[np.float64]) -> bool:
+    """Whether the grid of a map is small enough; that of a map with a point thrown far away may not be."""
+    return bool(_grid_size(float(np.ptp(Y, axis=0).max())) ** Y.shape[1] <= _MAX_CELLS)
 
 
 class FourierFields:

@@ -68,8 +68,7 @@ class Contraction:
         sigma = self.eigenvalues[1:]
         self._z = _inverse_root(fields.degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
         self._g = self._z**2 @ (1 - sigma)
-        charges = np.column_stack([self._g, self._z])
-        self._packed = fields.pack(np.column_stack([np.ones_like(self._g), -2 * self._z]), charges)
+        self._pack(fields)
 
     def observed_at(self, fields: Fields) -> Contraction:
         """The term refreshed at another map, itself unchanged."""
@@ -112,9 +111,16 @@ class Contraction:
         :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`.
         The first eigenvector drops out: its eigenvalue is 0 for every map.
         """
+        if type(fields) is not self._packed_for:  # the way of summing has changed since
+            self._pack(fields)
         # First the weighted gradient: the fields of unit charges come with it.
         gradient = fields.weighted_gradient(self._packed)
         return gradient + self._g[:, None] * fields.slope
+
+    def _pack(self, fields: Fields) -> None:
+        weights = np.column_stack([np.ones_like(self._g), -2 * self._z])
+        self._packed = fields.pack(weights, np.column_stack([self._g, self._z]))
+        self._packed_for = type(fields)
 
     @property
     def _refreshed(self) -> Eigenpairs:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne.compiled import compiled, window
+from laptsne.fields.base import Field, Fields
 from laptsne.kernels import Kernel, Student
 from laptsne.workers import Workers
 
@@ -187,7 +188,7 @@ def _gradient_rows(
                     weighted[i, 2] -= w2
 
 
-class ExactFields:
+class ExactFields(Fields):
     """Fields of the map ``Y``, exact up to rounding, in O(n_samples^2) time and O(n_samples) memory.
 
     Parameters
@@ -206,54 +207,38 @@ class ExactFields:
         y = np.ascontiguousarray((Y - Y.mean(axis=0)).T)
         self.dtype = y.dtype
         precision = (kernel or Student()).precision(self.n_samples, self.dtype)
-        self._unit_field: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         self.geometry = (*y, *[None] * (3 - self.n_components), precision)
 
-    @property
-    def degrees(self) -> NDArray[np.float64]:
-        """The field of unit charges at every point, shape (n_samples,): the degrees of the map's graph."""
-        return self._unit()[0]
-
-    @property
-    def slope(self) -> NDArray[np.float64]:
-        """The gradient of the field of unit charges, shape (n_samples, n_components)."""
-        return self._unit()[1]
-
-    def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Fields of the columns of ``charges``, shape (n_samples, n_charges)."""
+    def values(self, charges: Field) -> Field:
         out = np.zeros(self._padded_shape(charges))
         self._run(_value_rows, self._tiled(charges), out)
         return out[: self.n_samples, : charges.shape[1]]
 
-    def pack(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> tuple[Array, Array]:
-        """Bring weights and charges into the form that :meth:`weighted_gradient` takes, for this map and later ones."""
+    def pack(self, weights: Field, charges: Field) -> tuple[Array, Array]:
         padded = np.zeros(self._padded_shape(weights), self.dtype)
         padded[: self.n_samples, : weights.shape[1]] = weights
         return padded, self._tiled(charges)
 
-    def weighted_gradient(self, packed: tuple[Array, Array]) -> NDArray[np.float64]:
-        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` of packed weights :math:`a` and charges :math:`c`."""
+    def weighted_gradient(self, packed: tuple[Array, Array]) -> Field:
         return self._gradients(*packed)
 
-    def _unit(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if self._unit_field is None:
-            self._gradients(None, None)
-        assert self._unit_field is not None
-        return self._unit_field
+    def _compute_unit(self) -> tuple[Field, Field]:
+        self._gradients(None, None)
+        return self._unit_field()
 
-    def _gradients(self, weights: Array | None, charges: Array | None) -> NDArray[np.float64]:
+    def _gradients(self, weights: Array | None, charges: Array | None) -> Field:
         """Weighted gradients; the field of unit charges comes with them and is kept."""
         degrees = np.zeros(self.n_samples)
         slope, weighted = np.zeros((2, self.n_samples, 3))
         self._run(_gradient_rows, weights, charges, degrees, slope, weighted)
-        self._unit_field = degrees, slope[:, : self.n_components]
+        self._unit = degrees, slope[:, : self.n_components]
         return weighted[:, : self.n_components]
 
-    def _padded_shape(self, columns: NDArray[np.float64]) -> tuple[int, int]:
+    def _padded_shape(self, columns: Field) -> tuple[int, int]:
         """Shape with whole blocks of rows and a multiple of four columns."""
         return -(-self.n_samples // _ROWS) * _ROWS, -(-columns.shape[1] // 4) * 4
 
-    def _tiled(self, charges: NDArray[np.float64]) -> Array:
+    def _tiled(self, charges: Field) -> Array:
         """Charges as the kernels read them: for every tile of points, charge after charge."""
         n_tiles = -(-self.n_samples // _COLUMNS)
         n_charges = self._padded_shape(charges)[1]

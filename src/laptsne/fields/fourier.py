@@ -16,6 +16,7 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from laptsne.compiled import compiled
+from laptsne.fields.base import Field, Fields
 from laptsne.fields.chebyshev import MAX_SPAN, ChebyshevBox
 from laptsne.workers import Workers
 
@@ -194,7 +195,7 @@ def grid_fits(Y: NDArray[np.float64]) -> bool:
     return bool(_grid_size(float(np.ptp(Y, axis=0).max())) ** Y.shape[1] <= _MAX_CELLS)
 
 
-class FourierFields:
+class FourierFields(Fields):
     """Fields of the map ``Y`` with the Student kernel, in time and memory that grow with n_samples and the map's area.
 
     Parameters
@@ -209,43 +210,27 @@ class FourierFields:
         self.n_samples, self.n_components = Y.shape
         self.workers = workers or Workers(1)
         self._Y = Y - Y.mean(axis=0)
-        self._unit_field: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
         y = np.ascontiguousarray(self._Y.T.astype(np.float32))
         self.geometry = (*y, *[None] * (3 - self.n_components), None)
         span = float(np.ptp(self._Y, axis=0).max())
         self._mesh: ChebyshevBox | _Mesh
         self._mesh = ChebyshevBox(self._Y) if span <= MAX_SPAN else _Mesh(self._Y, span, self.workers)
 
-    @property
-    def degrees(self) -> NDArray[np.float64]:
-        """The field of unit charges at every point, shape (n_samples,): the degrees of the map's graph."""
-        return self._unit()[0]
-
-    @property
-    def slope(self) -> NDArray[np.float64]:
-        """The gradient of the field of unit charges, shape (n_samples, n_components)."""
-        return self._unit()[1]
-
     def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Fields of the columns of ``charges``, shape (n_samples, n_charges)."""
         return self._mesh.fields(charges, None)[0] - charges
 
     def pack(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> tuple[Array, Array]:
-        """Bring weights and charges into the form that :meth:`weighted_gradient` takes, for this map and later ones."""
         return weights, charges
 
     def weighted_gradient(self, packed: tuple[Array, Array]) -> NDArray[np.float64]:
-        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` of packed weights :math:`a` and charges :math:`c`."""
         weights, charges = packed
         return self._mesh.fields(charges, weights)[1]
 
-    def _unit(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if self._unit_field is None:
-            ones = np.ones((self.n_samples, 1))
-            field, gradient = self._mesh.fields(ones, ones)
-            # A point feels itself on the grid, with the similarity 1.
-            self._unit_field = np.maximum(field[:, 0] - 1, np.finfo(np.float32).tiny), gradient
-        return self._unit_field
+    def _compute_unit(self) -> tuple[Field, Field]:
+        ones = np.ones((self.n_samples, 1))
+        field, gradient = self._mesh.fields(ones, ones)
+        # A point feels itself on the grid, with the similarity 1.
+        return np.maximum(field[:, 0] - 1, np.finfo(np.float32).tiny), gradient
 
 
 class _Mesh:

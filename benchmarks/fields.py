@@ -20,7 +20,7 @@ from laptsne.fields import ExactFields, FourierFields
 from laptsne.workers import Workers
 
 REPEATS = 5
-SIZES = {1: (1000, 2000, 5000), 2: (2000, 5000, 7000, 10_000, 14_000, 20_000), 3: (10_000, 40_000)}
+SIZES = {1: (1000, 2000, 5000), 2: (2000, 5000, 7000, 10_000, 14_000, 20_000, 70_000), 3: (10_000, 40_000)}
 SPANS = (1e-4, 0.1, 1.0, 2.5, 8.0, 40.0, 150.0, 500.0)
 
 

@@ -137,6 +137,26 @@ def test_the_scale_of_the_data_does_not_matter(rng, scale):
     X = rng.normal(size=(60, 3))
     a, b = (joint_affinities(given, perplexity=6).toarray() for given in (X, X * scale))
     np.testing.assert_allclose(a, b, atol=1e-6)
+    D = pairwise_distances(X)
+    for data, metric in ((X, "euclidean"), (D, "precomputed"), (X, "manhattan")):
+        a, b = (
+            joint_affinities(given, perplexity=6, n_neighbors="all", metric=metric) for given in (data, data * scale)
+        )
+        np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_neighbors": 60}, r"n_neighbors=60 is out of range for 60 samples.*1 to 59"),
+        ({"n_neighbors": 5, "metric": "affinities"}, "n_neighbors=5 has no use"),
+        ({"metric_params": {"p": 1}, "metric": "affinities"}, "metric_params=.* has no use"),
+        ({"metric_params": {"p": 1}, "metric": "precomputed"}, "metric_params=.* has no use"),
+    ],
+)
+def test_options_without_effect_are_refused(rng, options, message):
+    with pytest.raises(ValueError, match=message):
+        joint_affinities(rng.random((60, 60)), perplexity=5, **options)
 
 
 def test_distances_that_overflow_are_refused(rng):

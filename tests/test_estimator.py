@@ -263,6 +263,7 @@ class TestOddInput:
             ("n_components", 4),
             ("n_components", 0),
             ("perplexity", 0),
+            ("perplexity", 0.5),
             ("perplexity", -5.0),
             ("n_clusters", 0),
             ("n_clusters", "many"),

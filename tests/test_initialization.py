@@ -79,6 +79,11 @@ def test_a_given_array_of_the_wrong_shape_is_refused(blobs, shape):
         start(np.zeros(shape), blobs[0])
 
 
+def test_a_given_array_must_be_of_numbers(blobs):
+    with pytest.raises(ValueError, match=r"init is not an array of numbers .*'pca'"):
+        start([["a", "b"]] * 120, blobs[0])
+
+
 def test_a_given_array_must_be_finite(blobs):
     with pytest.raises(ValueError, match="init has values that are not finite"):
         start(np.full((120, 2), np.nan), blobs[0])

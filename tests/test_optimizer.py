@@ -149,8 +149,11 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(blobs):
         ("exaggeration_share", -1),
         ("tol", -1),
         ("patience", 0),
+        ("refresh_every", 2.5),
+        ("check_every", "often"),
+        ("momentum", "heavy"),
     ],
 )
 def test_impossible_settings_are_refused_by_name(name, value):
-    with pytest.raises(ValueError, match=f"Descent: {name} must be .*; got {value}"):
+    with pytest.raises(ValueError, match=f"Descent: {name} must be .*; got {value!r}"):
         Descent(**{name: value})

@@ -124,13 +124,21 @@ def joint_affinities(
     workers = workers or Workers(1)
     if isinstance(metric, str) and metric in ("precomputed", "affinities"):
         _check_square(X, metric)
+        if metric_params:
+            raise ValueError(f"metric_params={metric_params!r} has no use with metric={metric!r}; leave it out.")
         if metric == "affinities":
+            if n_neighbors != "auto":
+                raise ValueError(f"n_neighbors={n_neighbors!r} has no use with metric='affinities'; leave it out.")
             return _given(X)
     n_samples = X.shape[0]
+    if not isinstance(n_neighbors, str) and n_neighbors >= n_samples:
+        raise ValueError(
+            f"n_neighbors={n_neighbors} is out of range for {n_samples} samples; "
+            f"give a number from 1 to {n_samples - 1}, 'auto' or 'all'."
+        )
     if n_neighbors == "all":
         perplexity = _feasible(perplexity, n_samples - 1)
         squared = all_distances(X, metric=metric, metric_params=metric_params, n_jobs=workers.n_threads)
-        squared /= max(float(squared.max()), np.finfo(np.float32).tiny)  # so that squares fit single precision
         np.square(squared, out=squared)
         np.fill_diagonal(squared, np.inf)
         indptr, flat = np.arange(n_samples + 1) * n_samples, squared.reshape(-1)

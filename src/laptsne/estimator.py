@@ -136,7 +136,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, 3, closed="both")],
-        "perplexity": [Interval(Real, 0, None, closed="neither")],
+        "perplexity": [Interval(Real, 1, None, closed="left")],
         "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "contraction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "penalty": [Interval(Real, 0, 1, closed="right"), StrOptions({"log", "trace"})],

@@ -66,7 +66,10 @@ def _principal(X: Any, n_components: int, metric: Any) -> NDArray[np.float64]:
 
 
 def _given(init: ArrayLike, n_samples: int, n_components: int) -> NDArray[np.float64]:
-    Y = np.array(init, dtype=np.float64)
+    try:
+        Y = np.array(init, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"init is not an array of numbers ({error}); give one, or a word such as 'pca'.") from error
     if Y.shape != (n_samples, n_components):
         raise ValueError(
             f"init has shape {Y.shape}, but the map has shape {(n_samples, n_components)} "

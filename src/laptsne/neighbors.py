@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
+from sklearn.utils import gen_batches
 
 _WORKING_MEMORY = 64  # MiB
+_BATCH = 1024  # rows of a given matrix that are handled together
 
 
 def neighbor_distances(
@@ -42,25 +45,34 @@ def neighbor_distances(
 
 
 def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None, n_jobs: int) -> NDArray[Any]:
-    """Distances of all pairs as a dense single-precision matrix that the caller may overwrite."""
-    if isinstance(metric, str) and metric == "precomputed":
-        if scipy.sparse.issparse(X):
-            raise ValueError(
-                "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
-                "give a dense matrix of distances, or n_neighbors='auto'."
-            )
-        return np.array(X, dtype=np.float32)
-    X = _squarable(X)
+    """Distances of all pairs as a dense single-precision matrix, every row in units of its largest.
+
+    In these units nothing overflows, and affinities do not depend on the unit of a row.
+    """
     n_samples = X.shape[0]
     distances = np.empty((n_samples, n_samples), dtype=np.float32)
     start = 0
     # Block by block, since scikit-learn returns double precision, and the whole of that would be twice as large.
-    for block in pairwise_distances_chunked(
-        X, metric=metric, n_jobs=n_jobs, working_memory=_WORKING_MEMORY, **(metric_params or {})
-    ):
-        distances[start : start + len(block)] = block
+    for block in _distance_blocks(X, metric, metric_params, n_jobs):
+        largest = block.max(axis=1, keepdims=True)
+        distances[start : start + len(block)] = np.divide(
+            block, largest, out=np.zeros_like(block, dtype=np.float64), where=largest > 0
+        )
         start += len(block)
     return distances
+
+
+def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None, n_jobs: int) -> Iterable[NDArray[Any]]:
+    if not (isinstance(metric, str) and metric == "precomputed"):
+        return pairwise_distances_chunked(  # type: ignore[no-any-return]
+            _squarable(X), metric=metric, n_jobs=n_jobs, working_memory=_WORKING_MEMORY, **(metric_params or {})
+        )
+    if scipy.sparse.issparse(X):
+        raise ValueError(
+            "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
+            "give a dense matrix of distances, or n_neighbors='auto'."
+        )
+    return (X[rows] for rows in gen_batches(X.shape[0], _BATCH))
 
 
 def _squarable(X: Any) -> Any:

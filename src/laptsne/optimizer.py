@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,10 @@ class Descent:
 
     def __post_init__(self) -> None:
         """Refuse what cannot work, by name."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            kind = Integral if field.type == "int" else Real
+            _require(isinstance(value, kind), field.name, value, f"of type {field.type}")
         for name in ("exaggeration_share", "contraction_start", "contraction_ramp"):
             _require(0 <= getattr(self, name) <= 1, name, getattr(self, name), "a share from 0 to 1")
         for name in ("refresh_every", "check_every", "patience"):

@@ -79,11 +79,6 @@ class Contraction:
         return observer
 
     @property
-    def residual(self) -> float:
-        """Bound on the error of the eigenvalues at the last refresh."""
-        return self._refreshed.residual
-
-    @property
     def eigenvalues(self) -> NDArray[np.float64]:
         """The K smallest eigenvalues of the Laplacian at the last refresh."""
         sigma = np.zeros(self.n_clusters)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from laptsne.affinity import joint_affinities
 from laptsne.fields import ExactFields, Fields
 from laptsne.initialization import initial_map
-from laptsne.objective import Contraction, KLDivergence, Penalty
+from laptsne.objective import KLDivergence, PairContraction, Penalty
 from laptsne.optimizer import Descent, Problem, descend
 from laptsne.spectrum import laplacian_spectrum
 from laptsne.workers import Workers, narrow_blas
@@ -23,7 +23,7 @@ from laptsne.workers import Workers, narrow_blas
 CASES = (("digits", 11, 0.03), ("digits", 17, 0.02), ("coil20", 19, 0.02))
 
 
-class Majorant(Contraction):
+class Majorant(PairContraction):
     """The paper's way: the eigenvectors are kept, the degrees that scale them are those of the map at hand."""
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
@@ -37,7 +37,7 @@ class Majorant(Contraction):
         return fields.weighted_gradient(packed) + g[:, None] * fields.slope
 
 
-class Held(Contraction):
+class Held(PairContraction):
     """The gradient itself is kept."""
 
     _held: NDArray[np.float64]
@@ -59,18 +59,18 @@ def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
         start = initial_map("pca", X, spectrum, 2, metric="euclidean", random_state=np.random.RandomState(0))
         kl = KLDivergence(P)
         for title, kind, every in (
-            ("refreshed in every iteration", Contraction, 1),
-            ("every tenth, weights kept", Contraction, 10),
+            ("refreshed in every iteration", PairContraction, 1),
+            ("every tenth, weights kept", PairContraction, 10),
             ("every tenth, vectors kept", Majorant, 10),
             ("every tenth, gradient kept", Held, 10),
         ):
             term = kind(n_clusters, Penalty("log"), spectrum.eigenvectors[:, 1:])
             problem = Problem(kl, term, strength, lambda Y: ExactFields(Y.astype(np.float32), workers=workers))
-            descent = Descent(refresh_every=every, tol=0)
+            descent = Descent(refresh_every=every, refresh_distance=np.inf, tol=0)
             Y, _ = descend(problem, start, descent, max_iter=750, early_exaggeration=12, learning_rate="auto")
             fields = ExactFields(Y)
             term.refresh(fields, tol=1e-4, max_passes=100)
-            found[title] = kl.value(fields) + strength * Contraction.value(term, fields)
+            found[title] = kl.value(fields) + strength * PairContraction.value(term, fields)
     return found
 
 

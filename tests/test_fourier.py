@@ -5,8 +5,8 @@ from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne.fields import ExactFields, FourierFields, grid_fits
-from laptsne.fields.fourier import _grid_size, _kernel_spectrum
-from laptsne.objective import Contraction, Penalty
+from laptsne.fields.grid import Window, kernel_spectrum, n_cells, period
+from laptsne.objective import PairContraction, Penalty
 from laptsne.workers import Workers
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
@@ -73,11 +73,19 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng, span):
 
 
 def test_a_growing_map_keeps_its_grid_for_a_while():
-    sizes = [_grid_size(span) for span in np.linspace(50, 100, 200)]
+    spans = np.linspace(50, 100, 200)
+    sizes = [period(n_cells(span, 0.35, 8), 0.35) for span in spans]
     assert len(set(sizes)) < 12
     assert all(np.diff(sizes) >= 0)
-    assert all(size * 0.35 >= 2 * span for size, span in zip(sizes, np.linspace(50, 100, 200), strict=True))
-    assert _kernel_spectrum(sizes[0], 2) is _kernel_spectrum(sizes[0], 2)
+    assert all(size * 0.35 >= 2 * span for size, span in zip(sizes, spans, strict=True))
+    window = Window(8, 15.2)
+    assert kernel_spectrum((200, 100), 0.35, window) is kernel_spectrum((200, 100), 0.35, Window(8, 15.2))
+
+
+def test_an_elongated_map_has_an_elongated_grid(rng):
+    Y = rng.normal(size=(800, 2)) * [40, 2]
+    fourier, exact = both(Y)
+    assert relative_error(fourier.slope, exact.slope) < 2e-3
 
 
 def test_many_fields_at_once_are_those_one_by_one(rng):
@@ -89,16 +97,18 @@ def test_many_fields_at_once_are_those_one_by_one(rng):
 
 def test_fourier_and_exact_runs_agree():
     X = load_digits().data[:800]
-    early, final = [], []
+    early, final = {}, {}
     for method in ("exact", "fourier"):
-        settings = {"method": method, "contraction": 0, "random_state": 0}
-        early.append(LaptSNE(max_iter=40, **settings).fit_transform(X))
-        final.append(LaptSNE(**settings).fit(X).kl_divergence_)
-    span = np.ptp(early[0], axis=0).max()
+        settings = {"method": method, "contraction": 0}
+        early[method] = LaptSNE(max_iter=40, random_state=0, **settings).fit_transform(X)
+        runs = [LaptSNE(random_state=seed, **settings).fit(X) for seed in range(3)]
+        final[method] = np.mean([run.kl_divergence_ for run in runs])
+    span = np.ptp(early["exact"], axis=0).max()
     # A few points between clusters may fall to either side; all others are where they were.
-    distances = np.linalg.norm(early[0] - early[1], axis=1)
+    distances = np.linalg.norm(early["exact"] - early["fourier"], axis=1)
     assert np.quantile(distances, 0.95) < 0.005 * span
-    assert final[1] == pytest.approx(final[0], rel=0.01)
+    # Single runs end up to 1 % apart, as runs from two seeds do.
+    assert final["fourier"] == pytest.approx(final["exact"], rel=0.01)
 
 
 @pytest.mark.parametrize(("n_components", "max_iter"), [(1, 100), (2, 100), (3, 15)])
@@ -110,10 +120,10 @@ def test_fourier_fits_with_contraction(blobs, n_components, max_iter):
 
 def test_a_map_too_wide_for_a_grid_is_summed_by_pairs(blobs, rng):
     """Also where it becomes narrower on the way, between two refreshes of the eigenvectors."""
-    far = np.vstack([rng.normal(size=(119, 2)), [[1e5, 0.0]]])
+    far = np.vstack([rng.normal(size=(119, 2)), [[1e5, 1e5]]])
     assert not grid_fits(far)
     assert grid_fits(far[:-1])
-    term = Contraction(3, Penalty("log"), rng.normal(size=(120, 4)))
+    term = PairContraction(3, Penalty("log"), rng.normal(size=(120, 4)))
     near = rng.normal(scale=5, size=(120, 2))
     term.refresh(FourierFields(near), tol=1e-6, max_passes=50)
     fourier = term.gradient(FourierFields(near))

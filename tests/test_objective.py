@@ -5,7 +5,7 @@ from reference import central_differences, kl_divergence, laplacian_eigenvalues,
 from laptsne.affinity import joint_affinities
 from laptsne.fields import ExactFields
 from laptsne.kernels import Gaussian, Student
-from laptsne.objective import Contraction, KLDivergence, Penalty
+from laptsne.objective import KLDivergence, PairContraction, Penalty
 from laptsne.optimizer import Descent, Problem, descend
 
 N = 40
@@ -52,7 +52,7 @@ def test_exaggeration_multiplies_the_attraction(rng, P):
 def test_contraction_is_the_penalised_sum_of_eigenvalues(rng, n_components, kernel, kind):
     Y = three_clusters(rng, n_components)
     penalty = Penalty(kind)
-    term = Contraction(3, penalty, rng.normal(size=(N, 6)))
+    term = PairContraction(3, penalty, rng.normal(size=(N, 6)))
     fields = ExactFields(Y, kernel)
     term.refresh(fields, tol=1e-11, max_passes=200)
 
@@ -67,7 +67,7 @@ def test_contraction_is_the_penalised_sum_of_eigenvalues(rng, n_components, kern
 @pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
 def test_between_refreshes_the_gradient_is_that_of_the_value(rng, n_components, kernel):
     Y = three_clusters(rng, n_components)
-    term = Contraction(4, Penalty("log"), rng.normal(size=(N, 6)))
+    term = PairContraction(4, Penalty("log"), rng.normal(size=(N, 6)))
     term.refresh(ExactFields(Y, kernel), tol=1e-10, max_passes=200)
     moved = Y + rng.normal(scale=0.1, size=Y.shape)
     expected = central_differences(lambda Y: term.value(ExactFields(Y, kernel)), moved)
@@ -78,7 +78,7 @@ def test_the_tangent_follows_the_term_to_first_order(rng):
     Y = three_clusters(rng, 2)
     direction = rng.normal(size=Y.shape)
     penalty = Penalty("trace")
-    term = Contraction(3, penalty, rng.normal(size=(N, 6)))
+    term = PairContraction(3, penalty, rng.normal(size=(N, 6)))
     term.refresh(ExactFields(Y), tol=1e-11, max_passes=200)
 
     def error(step):
@@ -91,7 +91,7 @@ def test_the_tangent_follows_the_term_to_first_order(rng):
 
 def test_contraction_asked_before_refresh_says_so(rng):
     with pytest.raises(RuntimeError, match="refresh"):
-        Contraction(3, Penalty("log"), rng.normal(size=(N, 6))).value(ExactFields(np.zeros((N, 2))))
+        PairContraction(3, Penalty("log"), rng.normal(size=(N, 6))).value(ExactFields(np.zeros((N, 2))))
 
 
 @pytest.mark.parametrize("kind", PENALTIES)
@@ -116,7 +116,7 @@ def test_small_steps_never_raise_the_objective(rng, P, kind):
         kl = kl_divergence(P.toarray(), state.embedding, Student())
         objectives.append(kl + strength * penalty.value(sigma).sum())
 
-    problem = Problem(KLDivergence(P), Contraction(4, penalty, rng.normal(size=(N, 8))), strength, ExactFields)
+    problem = Problem(KLDivergence(P), PairContraction(4, penalty, rng.normal(size=(N, 8))), strength, ExactFields)
     descent = Descent(momentum=0, gains=False, contraction_start=0, contraction_ramp=0, refresh_every=1, tol=0)
     descend(
         problem,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Block = NDArray[np.float64]
+Block = NDArray[Any]
 
 # The search space is cut back to the current vectors when it has grown to this many times their number.
 _MAX_GROWTH = 4
@@ -21,18 +22,15 @@ class Eigenpairs:
     Attributes
     ----------
     values : array of shape (n_vectors,)
-    vectors : array of shape (n_samples, n_vectors)
-        Orthonormal columns.
-    images : array of shape (n_samples, n_vectors)
-        The operator applied to ``vectors``.
+    vectors : array of shape (n_vectors, n_samples)
+        Orthonormal rows.
     residual : float
-        The largest norm of ``images - vectors * values`` among the wanted pairs: each of their
+        The largest norm of what is left of a wanted vector's equation: each of their
         eigenvalues is at most this far from a true one.
     """
 
     values: NDArray[np.float64]
     vectors: Block
-    images: Block
     residual: float
 
 
@@ -41,21 +39,23 @@ def largest_eigenpairs(
     start: Block,
     n_wanted: int,
     *,
-    known: NDArray[np.float64],
+    known: NDArray[Any],
     tol: float,
     max_passes: int,
+    preconditioner: NDArray[Any] | None = None,
 ) -> Eigenpairs:
     """Find the largest eigenpairs by Rayleigh-Ritz on a growing space of residuals (block Davidson).
 
     A block finds eigenvalues that are equal or nearly so (a graph that falls into components) as easily as
-    others, a good start needs one or two passes, and the number of passes is bounded: this never hangs.
+    others, a good start needs one or two passes, and the number of passes is bounded: this never hangs. All is done
+    in the precision of ``start``.
 
     Parameters
     ----------
     operator : callable
-        Maps a block of shape (n_samples, m) to its image. Called at most ``max_passes`` times.
-    start : array of shape (n_samples, n_vectors)
-        First guess. More columns than ``n_wanted`` speed up convergence.
+        Maps a block of shape (m, n_samples), one vector a row, to its image. Called at most ``max_passes`` times.
+    start : array of shape (n_vectors, n_samples)
+        First guess. More rows than ``n_wanted`` speed up convergence.
     n_wanted : int
         Number of pairs that must reach ``tol``.
     known : array of shape (n_samples,)
@@ -64,6 +64,8 @@ def largest_eigenpairs(
         Bound on the residual of the wanted pairs.
     max_passes : int
         Bound on the number of calls of ``operator``.
+    preconditioner : array of shape (n_samples,), optional
+        Factors on the residuals before they enter the space: small where the operator is large and negative.
 
     Examples
     --------
@@ -71,54 +73,69 @@ def largest_eigenpairs(
     >>> from laptsne.eigensolver import largest_eigenpairs
     >>> A = np.diag([3.0, 2.0, 1.0, 0.0])
     >>> pairs = largest_eigenpairs(
-    ...     lambda V: A @ V, np.ones((4, 1)), 1, known=np.eye(4)[0], tol=1e-9, max_passes=9
+    ...     lambda V: V @ A, np.ones((1, 4)), 1, known=np.eye(4)[0], tol=1e-9, max_passes=9
     ... )
     >>> pairs.values.round(6)
     array([2.])
     """
-    known = known[:, None]
-    n_vectors = min(start.shape[1], start.shape[0] - 1)
-    space = _complete(_orthonormal(start, known), known, n_vectors)
-    image = operator(space)
+    known = known[None].astype(start.dtype)
+    n_vectors = min(len(start), start.shape[1] - 1)
+    first = _complete(_orthonormal(start, [known]), known, n_vectors)
+    capacity = min(_MAX_GROWTH, max_passes) * n_vectors
+    space, image = np.empty((2, max(capacity, len(first)), start.shape[1]), start.dtype)
+    size = len(first)
+    space[:size], image[:size] = first, operator(first)
     for n_passes in range(1, max_passes + 1):
-        values, mixing = np.linalg.eigh(space.T @ image)
-        values, mixing = values[::-1][:n_vectors], mixing[:, ::-1][:, :n_vectors]
-        vectors, images = space @ mixing, image @ mixing
-        residuals = images - vectors * values
-        norms = np.sqrt(np.einsum("ij,ij->j", residuals, residuals))
+        values, mixing = np.linalg.eigh(space[:size] @ image[:size].T)
+        values, mixing = values[::-1][:n_vectors], mixing.T[::-1][:n_vectors]
+        vectors, residuals = mixing @ space[:size], mixing @ image[:size]
+        if n_passes < max_passes and size + n_vectors > capacity:
+            size = n_vectors
+            space[:size], image[:size] = vectors, residuals
+        residuals -= values[:, None] * vectors
+        norms = _norms(residuals)
         residual = float(norms[:n_wanted].max(initial=0.0))
         if residual <= tol or n_passes == max_passes:
             break
-        if space.shape[1] + n_vectors > _MAX_GROWTH * n_vectors:
-            space, image = vectors, images
-        growth = _orthonormal(residuals[:, norms > tol], np.hstack([known, space]))
-        if growth.shape[1] == 0:  # the space is invariant: nothing is left to find
+        residuals = residuals[norms > tol]
+        if preconditioner is not None:
+            residuals *= preconditioner
+        growth = _orthonormal(residuals, [known, space[:size]])
+        if len(growth) == 0:  # the space is invariant: nothing is left to find
             break
-        space, image = np.hstack([space, growth]), np.hstack([image, operator(growth)])
-    return Eigenpairs(values, vectors, images, residual)
+        grown = slice(size, size + len(growth))
+        space[grown], image[grown] = growth, operator(growth)
+        size += len(growth)
+    return Eigenpairs(values.astype(np.float64), vectors, residual)
 
 
-def _orthonormal(block: Block, basis: Block) -> Block:
-    """Orthonormal basis of what ``block`` adds to the orthonormal ``basis``.
+def _norms(block: Block) -> NDArray[Any]:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", block, block)))
+
+
+def _orthonormal(block: Block, bases: list[Block]) -> Block:
+    """Orthonormal basis of what ``block`` adds to the orthonormal ``bases``.
 
     By the eigenvectors of the Gram matrix, which needs matrix products alone; directions that add nothing are dropped.
     """
+    negligible = max(1e-12, float(np.finfo(block.dtype).eps) * 100)
     while True:
-        norms = np.sqrt(np.einsum("ij,ij->j", block, block))
-        block = block[:, norms > 0] / norms[norms > 0]
-        block = block - basis @ (basis.T @ block)
-        squares, mixing = np.linalg.eigh(block.T @ block)
-        kept = squares > 1e-12
-        block = block @ (mixing[:, kept] / np.sqrt(squares[kept]))
+        norms = _norms(block)
+        block = block[norms > 0] / norms[norms > 0, None]
+        for basis in bases:
+            block -= (block @ basis.T) @ basis
+        squares, mixing = np.linalg.eigh(block @ block.T)
+        kept = squares > negligible
+        block = (mixing[:, kept] / np.sqrt(squares[kept])).T @ block
         # What was left after the projection carries rounding errors magnified by how little it was.
         if squares.min(initial=1.0) > 1e-4:
             return block
 
 
-def _complete(block: Block, known: Block, n_columns: int) -> Block:
+def _complete(block: Block, known: Block, n_rows: int) -> Block:
     """Fill up ``block`` with random directions where the start had too few independent ones."""
-    missing = n_columns - block.shape[1]
+    missing = n_rows - len(block)
     if missing > 0:
-        random = np.random.default_rng(0).standard_normal((block.shape[0], missing))
-        block = np.hstack([block, _orthonormal(random, np.hstack([known, block]))])
+        random = np.random.default_rng(0).standard_normal((missing, block.shape[1])).astype(block.dtype)
+        block = np.vstack([block, _orthonormal(random, [known, block])])
     return block

@@ -20,7 +20,7 @@ from laptsne.fields import ExactFields, Fields, FourierFields, grid_fits
 from laptsne.initialization import initial_map
 from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.labels import cluster_labels
-from laptsne.objective import Contraction, KLDivergence, Penalty
+from laptsne.objective import KLDivergence, MeshContraction, PairContraction, Penalty
 from laptsne.optimizer import Callback, Descent, Problem, descend
 from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
@@ -29,9 +29,9 @@ from laptsne.workers import Workers, narrow_blas
 # The push on all eigenvalues together, and on one at the most: see docs/method.md for how they were chosen.
 _AUTO_CONTRACTION = 0.18
 _AUTO_CONTRACTION_MAX = 0.03
-# Up to this many points pairs are faster than transforms, by the dimension of the map, without and with contraction:
-# another field costs little more over pairs, but as much as the first by transforms (benchmarks/fields.py).
-_MAX_EXACT = {1: (1000, 2000), 2: (5000, 12_000), 3: (40_000, 300_000)}
+# Up to this many points pairs are faster than transforms, by the dimension of the map (benchmarks/crossover.py).
+_MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
+_FINAL_TOL = 1e-3  # residual of the eigenvectors of the finished map
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 _METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
 
@@ -106,6 +106,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Smallest eigenvalues of the Laplacian of the data's graph.
     eigenvalues_ : array of shape (n_clusters_,)
         Smallest eigenvalues of the Laplacian of the map's graph.
+    eigenvalue_residual_ : float
+        How well the eigenvectors behind ``eigenvalues_`` satisfy their equation: none is off by more than this.
     kl_divergence_ : float
         KL divergence of the map.
     objective_ : float
@@ -321,7 +323,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return ExactFields(Y.astype(np.float32), kernel, workers)
 
         kl = KLDivergence(P)
-        contraction = Contraction(self.n_clusters_, penalty, spectrum.eigenvectors[:, 1:])
+        kind = MeshContraction if fourier else PairContraction
+        contraction = kind(self.n_clusters_, penalty, spectrum.eigenvectors[:, 1:])
         with contextlib.ExitStack() as stack:
             observers = self._observers()
             if self.verbose:
@@ -336,8 +339,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 callbacks=observers,
             )
         fields = make_fields(self.embedding_)
-        contraction.refresh(fields, tol=1e-3, max_passes=100)
+        contraction.refresh(fields, tol=_FINAL_TOL, max_passes=100)
+        if isinstance(contraction, MeshContraction):  # what the mesh found is polished on the points themselves
+            contraction = PairContraction(self.n_clusters_, penalty, contraction.vectors_at(fields))
+            contraction.refresh(fields, tol=_FINAL_TOL, max_passes=10)
         self.eigenvalues_ = contraction.eigenvalues
+        self.eigenvalue_residual_ = contraction.residual
         self.kl_divergence_ = kl.value(fields)
         self.objective_ = self.kl_divergence_ + self.contraction_ * float(penalty.value(self.eigenvalues_).sum())
         self.labels_ = cluster_labels(contraction.eigenvectors)
@@ -348,7 +355,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"method='fourier' needs kernel='student', got kernel={self.kernel!r}; use method='exact'."
             )
         if self.method == "auto":
-            return isinstance(kernel, Student) and n_samples > _MAX_EXACT[self.n_components][self.contraction_ > 0]
+            return isinstance(kernel, Student) and n_samples > _MAX_EXACT[self.n_components]
         return self.method == "fourier"
 
     def _observers(self) -> list[Callback]:

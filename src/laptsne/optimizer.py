@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from laptsne.compiled import compiled
 from laptsne.fields import Fields
 from laptsne.objective import Contraction, KLDivergence
 
@@ -20,6 +21,39 @@ Map = NDArray[np.float64]
 
 # Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
 _MAX_COORDINATE = 1e15
+
+
+@compiled
+def _step_rows(
+    start: int,
+    stop: int,
+    gradient: Map,
+    rate: float,
+    momentum: float,
+    max_step: float,
+    gains: Map | None,
+    velocity: Map,
+    Y: Map,
+    moved: Map,
+) -> None:
+    """Set the velocity, the gains and the moved map of every point."""
+    n_dims = Y.shape[1]
+    for i in range(start, stop):
+        square = 0.0
+        for d in range(n_dims):
+            slope, speed = gradient[i, d], velocity[i, d]
+            if gains is not None:
+                # Where the step so far goes downhill, keep on.
+                gain = gains[i, d] + 0.2 if slope * speed < 0 else max(gains[i, d] * 0.8, 0.01)
+                gains[i, d] = gain
+                slope *= gain
+            speed = momentum * speed - rate * slope
+            velocity[i, d] = speed
+            square += speed * speed
+        cut = max_step / np.sqrt(square) if square > max_step * max_step else 1.0
+        for d in range(n_dims):
+            velocity[i, d] *= cut
+            moved[i, d] = Y[i, d] + velocity[i, d]
 
 
 @dataclass(frozen=True)
@@ -40,8 +74,10 @@ class Descent:
         Share of the iterations after which contraction begins.
     contraction_ramp : float, default=1/4
         Share of the iterations over which contraction rises to its full strength.
-    refresh_every : int, default=10
-        Iterations between two refreshes of the eigenvectors of the map.
+    refresh_every : int, default=20
+        The eigenvectors of the map are found anew after this many iterations,
+    refresh_distance : float, default=1.0
+        or as soon as points have moved this far since, as root mean square.
     check_every : int, default=50
         Iterations between two looks at the objective, once no schedule changes it any more.
     tol : float, default=1e-3
@@ -56,7 +92,8 @@ class Descent:
     exaggeration_share: float = 1 / 3
     contraction_start: float = 1 / 2
     contraction_ramp: float = 1 / 4
-    refresh_every: int = 10
+    refresh_every: int = 20
+    refresh_distance: float = 1.0
     check_every: int = 50
     tol: float = 1e-3
     patience: int = 2
@@ -73,6 +110,7 @@ class Descent:
             _require(getattr(self, name) >= 1, name, getattr(self, name), "an integer of at least 1")
         _require(0 <= self.momentum < 1, "momentum", self.momentum, "a number from 0 to below 1")
         _require(self.max_step > 0, "max_step", self.max_step, "a positive number")
+        _require(self.refresh_distance >= 0, "refresh_distance", self.refresh_distance, "a number of at least 0")
         _require(self.tol >= 0, "tol", self.tol, "a number of at least 0")
 
     def contraction_share(self, iteration: int, max_iter: int) -> float:
@@ -117,10 +155,19 @@ class State:
         """KL divergence of the map, without exaggeration."""
         return self._kl.value(self._fields)
 
-    @cached_property
+    @property
     def eigenvalues(self) -> NDArray[np.float64]:
         """Smallest eigenvalues of the map's Laplacian, n_clusters of them."""
-        return self._term.observed_at(self._fields).eigenvalues
+        return self._observed.eigenvalues
+
+    @cached_property
+    def _observed(self) -> Contraction:
+        return self._term.observed_at(self._fields)
+
+    @property
+    def residual(self) -> float:
+        """How well the eigenvectors behind ``eigenvalues`` satisfy their equation: none is off by more than this."""
+        return self._observed.residual
 
     @cached_property
     def objective(self) -> float:
@@ -186,7 +233,7 @@ class _Run:
         self.early_exaggeration, self.learning_rate = early_exaggeration, learning_rate
         self.n_exaggerated = int(descent.exaggeration_share * max_iter) if early_exaggeration != 1 else 0
         self.velocity = np.zeros_like(Y)
-        self.gains = np.ones_like(Y)
+        self.gains = np.ones_like(Y) if descent.gains else None
         self.last_refresh = -descent.refresh_every
         self.best, self.unimproved = np.inf, 0
 
@@ -212,15 +259,18 @@ class _Run:
 
     def step(self) -> bool:
         """Move the map; False, and no move, where that would take it out of all bounds."""
-        gradient = self._gradient()
-        if self.descent.gains:
-            against = gradient * self.velocity < 0  # the step so far goes downhill: keep on
-            self.gains = np.where(against, self.gains + 0.2, self.gains * 0.8).clip(0.01)
-            gradient = self.gains * gradient
-        self.velocity = self.descent.momentum * self.velocity - self.rate * gradient
-        lengths = np.linalg.norm(self.velocity, axis=1, keepdims=True)
-        self.velocity *= np.minimum(1, self.descent.max_step / np.maximum(lengths, self.descent.max_step))
-        moved = self.Y + self.velocity
+        descent, moved = self.descent, np.empty_like(self.Y)
+        args = (
+            self._gradient(),
+            self.rate,
+            descent.momentum,
+            descent.max_step,
+            self.gains,
+            self.velocity,
+            self.Y,
+            moved,
+        )
+        self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
         if not np.abs(moved).max() < _MAX_COORDINATE:  # also where it is not a number
             return False
         self.Y = moved
@@ -242,7 +292,9 @@ class _Run:
         return self.problem.kl.gradient(self.fields, self.exaggeration) + self.strength * contraction
 
     def _contraction_gradient(self) -> Map:
-        if self.iteration - self.last_refresh >= self.descent.refresh_every:
-            self.problem.contraction.refresh(self.fields)
+        contraction, descent = self.problem.contraction, self.descent
+        due = self.iteration - self.last_refresh >= descent.refresh_every
+        if due or contraction.moved(self.fields) >= descent.refresh_distance:
+            contraction.refresh(self.fields)
             self.last_refresh = self.iteration
-        return self.problem.contraction.gradient(self.fields)
+        return contraction.gradient(self.fields)

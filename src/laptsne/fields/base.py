@@ -25,6 +25,8 @@ class Fields(ABC):
         Shape of the map.
     workers : Workers
         Threads.
+    Y : array of shape (n_samples, n_components)
+        The map.
     geometry : tuple
         Coordinates and precisions as the compiled kernels take them.
     """
@@ -32,6 +34,7 @@ class Fields(ABC):
     n_samples: int
     n_components: int
     workers: Workers
+    Y: NDArray[Any]
     geometry: tuple[Any, ...]
 
     _unit: tuple[Field, Field] | None = None

@@ -203,6 +203,7 @@ class ExactFields(Fields):
 
     def __init__(self, Y: NDArray[Any], kernel: Kernel | None = None, workers: Workers | None = None) -> None:
         self.n_samples, self.n_components = Y.shape
+        self.Y = Y
         self.workers = workers or Workers(1)
         y = np.ascontiguousarray((Y - Y.mean(axis=0)).T)
         self.dtype = y.dtype

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.eigensolver import Eigenpairs, largest_eigenpairs
+from laptsne.eigensolver import Eigenpairs
 from laptsne.fields import Fields
 from laptsne.objective.penalty import Penalty
 
@@ -15,21 +17,12 @@ from laptsne.objective.penalty import Penalty
 _GUARD = 2
 
 
-class Contraction:
-    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k(L_Y))` of a map, by its tangent in the similarities.
+class Contraction(ABC):
+    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k(L_Y))` of a map.
 
     :math:`L_Y = I - D^{-1/2} K D^{-1/2}` is the normalised Laplacian of the similarities :math:`k_{ij}` of the map and
     :math:`\sigma_1 = 0 \le \sigma_2 \le \dots` are its eigenvalues. :meth:`refresh` finds them and their vectors
-    :math:`v_k` for the map at hand. With :math:`c_k = \phi'(\sigma_k)`, :math:`z_k = \sqrt{c_k} D^{-1/2} v_k` and
-    :math:`g_i = \sum_k (1 - \sigma_k) z_{ik}^2`, the derivative of R by :math:`k_{ij}` is
-    :math:`G_{ij} = \tfrac12 (g_i + g_j) - \sum_k z_{ik} z_{jk}`. Until the next refresh, :meth:`value` and
-    :meth:`gradient` are those of
-
-    .. math:: R + \sum_{ij} G_{ij} \, k_{ij}(Y),
-
-    a sum over pairs with fixed weights, whose second part is 0 where it was refreshed. There it has the value and the
-    gradient of R; away from it, it follows R better than the majorant that keeps the :math:`v_k`, and costs one
-    pass over the pairs, which yields the degrees as well.
+    for the map at hand; between refreshes :meth:`gradient` follows the map by what was found.
 
     Parameters
     ----------
@@ -48,29 +41,32 @@ class Contraction:
         self._fields: Fields | None = None  # the map at which the eigenvectors were found
         self._pairs: Eigenpairs | None = None
 
-    def refresh(self, fields: Fields, *, tol: float = 1e-2, max_passes: int | None = None) -> None:
+    def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
         """Find the eigenpairs of the map, starting from those of the last refresh.
 
-        Two passes are enough to follow a map that moves a little between refreshes; the first refresh, from
+        A few passes are enough to follow a map that moves a little between refreshes; the first refresh, from
         the eigenvectors of the data, may take ten.
         """
-        max_passes = max_passes or (10 if self._pairs is None else 2)
-        self._pairs = largest_eigenpairs(
-            lambda block: _normalised_similarity(fields, block),
-            self._start,
-            self.n_clusters - 1,
-            known=_first_eigenvector(fields.degrees),
-            tol=tol,
-            max_passes=max_passes,
-        )
-        self._start = self._pairs.vectors
+        self._pairs = self._solve(fields, tol or self._tol, max_passes or (10 if self._pairs is None else self._passes))
         self._fields = fields
-        sigma = self.eigenvalues[1:]
-        self._z = _inverse_root(fields.degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
-        self._g = self._z**2 @ (1 - sigma)
-        self._pack(fields)
+        self._prepare(fields)
 
-    def observed_at(self, fields: Fields) -> Contraction:
+    _tol: float
+    _passes: int
+
+    @abstractmethod
+    def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
+        """Find the eigenpairs, without the first."""
+
+    @abstractmethod
+    def _prepare(self, fields: Fields) -> None:
+        """Compute from the eigenpairs what the gradient needs."""
+
+    @abstractmethod
+    def gradient(self, fields: Fields) -> NDArray[np.float64]:
+        """Gradient with respect to the map, by what was found at the last refresh."""
+
+    def observed_at(self, fields: Fields) -> Self:
         """The term refreshed at another map, itself unchanged."""
         if fields is self._fields:
             return self
@@ -78,68 +74,27 @@ class Contraction:
         observer.refresh(fields)
         return observer
 
+    def moved(self, fields: Fields) -> float:
+        """How far the points have moved since the last refresh, as root mean square; infinite before the first."""
+        if self._fields is None:
+            return float("inf")
+        return float(np.linalg.norm(fields.Y - self._fields.Y) / np.sqrt(fields.n_samples))
+
     @property
     def eigenvalues(self) -> NDArray[np.float64]:
         """The K smallest eigenvalues of the Laplacian at the last refresh."""
-        sigma = np.zeros(self.n_clusters)
-        sigma[1:] = 1 - self._refreshed.values[: self.n_clusters - 1]
+        mu = self._refreshed.values[: self.n_clusters - 1]
+        sigma = np.ones(self.n_clusters)  # also those that a graph of fewer points lacks
+        sigma[0], sigma[1 : mu.size + 1] = 0, 1 - mu
         return sigma.clip(0, 2)
 
     @property
-    def eigenvectors(self) -> NDArray[np.float64]:
-        """Their vectors, shape (n_samples, n_clusters)."""
-        assert self._fields is not None
-        return np.column_stack([_first_eigenvector(self._fields.degrees), self._vectors])
-
-    def value(self, fields: Fields) -> float:
-        """Value of the tangent."""
-        value = float(self.penalty.value(self.eigenvalues).sum())
-        if fields is self._fields:
-            return value
-        change = self._g @ fields.degrees - np.sum(self._z * fields.values(self._z))
-        return value + float(change)
-
-    def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        r"""Gradient of the tangent with respect to the map.
-
-        In terms of fields it is
-        :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`.
-        The first eigenvector drops out: its eigenvalue is 0 for every map.
-        """
-        if type(fields) is not self._packed_for:  # the way of summing has changed since
-            self._pack(fields)
-        # First the weighted gradient: the fields of unit charges come with it.
-        gradient = fields.weighted_gradient(self._packed)
-        return gradient + self._g[:, None] * fields.slope
-
-    def _pack(self, fields: Fields) -> None:
-        weights = np.column_stack([np.ones_like(self._g), -2 * self._z])
-        self._packed = fields.pack(weights, np.column_stack([self._g, self._z]))
-        self._packed_for = type(fields)
+    def residual(self) -> float:
+        """How well the eigenpairs of the last refresh satisfy their equation: no value is off by more than this."""
+        return self._refreshed.residual
 
     @property
     def _refreshed(self) -> Eigenpairs:
         if self._pairs is None:
             raise RuntimeError("Contraction: call refresh(fields) before asking for values or gradients.")
         return self._pairs
-
-    @property
-    def _vectors(self) -> NDArray[np.float64]:
-        return self._refreshed.vectors[:, : self.n_clusters - 1]
-
-
-def _first_eigenvector(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the eigenvector of the eigenvalue 0, which every graph has."""
-    root = np.sqrt(degrees)
-    return root / max(float(np.linalg.norm(root)), np.finfo(np.float64).tiny)
-
-
-def _inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return d^(-1/2), and 0 for points that see no other point."""
-    return np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
-
-
-def _normalised_similarity(fields: Fields, block: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return D^(-1/2) K D^(-1/2) times the block."""
-    inverse_root = _inverse_root(fields.degrees)[:, None]
-    return inverse_root * fields.values(inverse_root * block)

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+from reference import laplacian_eigenvalues, relative_error, similarities
+from sklearn.datasets import load_digits
+
+from laptsne import Descent, LaptSNE
+from laptsne.fields import ExactFields, FourierFields
+from laptsne.kernels import Student
+from laptsne.objective import MeshContraction, PairContraction, Penalty
+from laptsne.workers import Workers
+
+
+def clusters(rng, n_components, n=1200, span=40.0):
+    centres = rng.random((5, n_components)) * span
+    return centres[rng.integers(0, 5, n)] + rng.normal(scale=2, size=(n, n_components))
+
+
+def refreshed(kind, Y, start, n_clusters=5, penalty="log"):
+    term = kind(n_clusters, Penalty(penalty), start)
+    term.refresh(ExactFields(Y), tol=1e-4, max_passes=100)
+    return term
+
+
+@pytest.mark.parametrize("penalty", ["log", "trace", 0.5])
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_the_mesh_agrees_with_the_pairs(rng, n_components, penalty):
+    Y = clusters(rng, n_components, 600 if n_components == 3 else 1200)
+    start = rng.normal(size=(len(Y), 8))
+    mesh, pairs = (refreshed(kind, Y, start, penalty=penalty) for kind in (MeshContraction, PairContraction))
+    np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=0.03, atol=2e-4)
+    found, expected = (term.gradient(ExactFields(Y)) for term in (mesh, pairs))
+    assert relative_error(found, expected) < (0.12 if n_components == 3 else 0.06)
+
+
+@pytest.mark.parametrize("span", [0.5, 4.0, 300.0])
+def test_the_mesh_suits_maps_of_any_span(rng, span):
+    Y = clusters(rng, 2, 900)
+    Y *= span / np.ptp(Y)
+    expected = laplacian_eigenvalues(similarities(Y, Student()), 5)
+    mesh = refreshed(MeshContraction, Y, rng.normal(size=(900, 8)))
+    np.testing.assert_allclose(mesh.eigenvalues, expected, rtol=0.05, atol=2e-3)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_the_gradient_is_that_of_the_eigenvalues_on_the_mesh(rng, n_components):
+    """Along directions of all points: the mesh has single precision, and a point alone moves R little."""
+    Y = clusters(rng, n_components, 500)
+    start = rng.normal(size=(len(Y), 8))
+
+    def penalised(Y):
+        return Penalty("log").value(refreshed(MeshContraction, Y, start).eigenvalues).sum()
+
+    gradient = refreshed(MeshContraction, Y, start).gradient(ExactFields(Y))
+    random = rng.normal(size=Y.shape)
+    inward = Y.mean(axis=0) - Y
+    for direction in (random, gradient / np.abs(gradient).max(), inward / np.abs(inward).max()):
+        step = 0.02
+        difference = (penalised(Y + step * direction) - penalised(Y - step * direction)) / (2 * step)
+        assert np.sum(gradient * direction) == pytest.approx(difference, rel=0.02)
+
+
+def test_a_map_that_moves_as_a_whole_keeps_its_gradient(rng):
+    Y = clusters(rng, 2)
+    term = refreshed(MeshContraction, Y, rng.normal(size=(len(Y), 8)))
+    before = term.gradient(ExactFields(Y))
+    after = term.gradient(ExactFields(Y + np.array([3.0, -1.0])))
+    assert relative_error(after, before) < 1e-3
+    assert term.moved(ExactFields(Y + np.array([3.0, -1.0]))) == pytest.approx(10**0.5)
+
+
+def test_a_refresh_nearby_starts_from_the_last(rng):
+    Y = clusters(rng, 2)
+    term = refreshed(MeshContraction, Y, rng.normal(size=(len(Y), 8)))
+    term.refresh(ExactFields(Y + 5.0), max_passes=1)
+    assert term.residual < 0.01
+    vectors = term.vectors_at(ExactFields(Y))
+    pairs = PairContraction(5, Penalty("log"), vectors)
+    pairs.refresh(ExactFields(Y), max_passes=1)
+    assert pairs.residual < 0.05
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(rng):
+    Y, start = clusters(rng, 2, 20_000), rng.normal(size=(20_000, 8))
+    results = []
+    for n_jobs in (1, 2, 4):
+        with Workers(n_jobs) as workers:
+            term = MeshContraction(5, Penalty("log"), start)
+            term.refresh(FourierFields(Y, workers))
+            results.append(term.gradient(FourierFields(1.01 * Y, workers)))
+    np.testing.assert_array_equal(results[1], results[0])
+    np.testing.assert_array_equal(results[2], results[0])
+
+
+def test_maps_with_fewer_places_than_clusters(rng):
+    """Points in one place are one node, whatever their number."""
+    Y = np.repeat(rng.normal(size=(1, 2)), 60, axis=0)
+    term = MeshContraction(20, Penalty("log"), rng.normal(size=(60, 22)))
+    term.refresh(FourierFields(Y))
+    assert term.eigenvalues.shape == (20,)
+    assert np.isfinite(term.gradient(FourierFields(Y))).all()
+
+
+def test_a_map_with_a_point_far_away(rng):
+    Y = np.vstack([clusters(rng, 2, 500), [[1e5, 2e5]]])
+    term = MeshContraction(4, Penalty("log"), rng.normal(size=(501, 6)))
+    term.refresh(ExactFields(Y))
+    assert np.isfinite(term.gradient(ExactFields(Y))).all()
+
+
+@pytest.mark.parametrize("n_clusters", [3, 11])
+def test_runs_on_the_mesh_end_where_runs_by_pairs_do(n_clusters):
+    X = load_digits().data[:800]
+    settings = {"contraction": 0.01, "n_clusters": n_clusters, "random_state": 0, "optimizer": Descent(tol=0)}
+    pairs, mesh = (LaptSNE(method=method, **settings).fit(X) for method in ("exact", "fourier"))
+    assert mesh.objective_ == pytest.approx(pairs.objective_, abs=0.03 * pairs.kl_divergence_)
+    assert mesh.eigenvalue_residual_ <= 1e-3

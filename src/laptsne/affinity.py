@@ -151,15 +151,15 @@ def joint_affinities(
         min(max(wanted, 1), n_samples - 1),
         metric=metric,
         metric_params=metric_params,
-        n_jobs=workers.n_threads,
+        workers=workers,
     )
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
-    squared = graph.data.astype(np.float64) ** 2
-    p = np.empty(squared.size)
-    work = 100.0 * p.size
-    workers.rows(_conditional_rows, n_samples, graph.indptr, squared, perplexity, p, work=work)
+    p = np.empty(graph.nnz, np.float32)
+    args = (graph.indptr, graph.data.astype(np.float64) ** 2, perplexity, p)
+    workers.rows(_conditional_rows, n_samples, *args, work=100.0 * p.size)
     conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
-    joint = (conditional + conditional.T).tocsr().astype(np.float32)
+    del graph, args
+    joint = conditional + conditional.T.tocsr()
     joint.sort_indices()
     joint.eliminate_zeros()
     return _normalised(joint)

@@ -20,6 +20,7 @@ from laptsne.fields import ExactFields, Fields, FourierFields, grid_fits
 from laptsne.initialization import initial_map
 from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.labels import cluster_labels
+from laptsne.neighbors import neighbor_graph
 from laptsne.objective import KLDivergence, MeshContraction, PairContraction, Penalty
 from laptsne.optimizer import Callback, Descent, Problem, descend
 from laptsne.progress import ProgressBar
@@ -72,8 +73,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     max_iter : int, default=750
         Largest number of iterations.
     metric : str or callable, default="euclidean"
-        A metric of scikit-learn's neighbours; "precomputed", where X holds distances (dense) or is a sparse
-        neighbour graph of distances; or "affinities", where X is P itself, such as another run's ``affinities_``.
+        A metric of scikit-learn's neighbours; "precomputed", where X holds distances (dense), is a sparse
+        neighbour graph of distances, or a tuple (indices, distances) of neighbours; or "affinities", where X is P
+        itself, such as another run's ``affinities_``. Of more than 10,000 points with dense features, neighbours in
+        "euclidean", "sqeuclidean", "cosine" and "correlation" are approximate, with a recall of at least 0.98 as
+        measured on some of the points; in other metrics, and of sparse features, they are exact.
     metric_params : dict, default=None
         Further arguments of the metric.
     n_neighbors : int, "auto" or "all", default="auto"
@@ -254,6 +258,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         self : LaptSNE
         """
+        if isinstance(X, tuple) and isinstance(self.metric, str) and self.metric == "precomputed":
+            X = neighbor_graph(*X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         n_samples = X.shape[0]
         self._observers()
@@ -272,7 +278,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 workers=workers,
             )
             with narrow_blas():
-                spectrum = self._spectrum(P)
+                spectrum = self._spectrum(P, workers)
                 Y = initial_map(
                     self.init,
                     X,
@@ -301,9 +307,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         return np.asarray(self.fit(X).embedding_)
 
-    def _spectrum(self, P: Any) -> Spectrum:
+    def _spectrum(self, P: Any, workers: Workers) -> Spectrum:
         wanted = 0 if isinstance(self.n_clusters, str) else self.n_clusters
-        spectrum = laplacian_spectrum(P, max(MAX_CLUSTERS, wanted, self.n_components) + 1)
+        spectrum = laplacian_spectrum(P, max(MAX_CLUSTERS, wanted, self.n_components) + 1, workers)
         self.data_eigenvalues_ = spectrum.eigenvalues
         self.n_clusters_ = wanted or eigengap_clusters(spectrum.eigenvalues)
         return spectrum

@@ -14,6 +14,9 @@ import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from laptsne.compiled import compiled
+from laptsne.workers import Workers
+
 MAX_CLUSTERS = 30
 _BULK = 0.1  # eigenvalues well above this are those of the bulk, not of clusters
 _NEARLY = 0.75  # gaps of at least this share of the largest count as large as it
@@ -40,7 +43,19 @@ class Spectrum:
     eigenvectors: NDArray[np.float64]
 
 
-def laplacian_spectrum(P: Any, n_values: int) -> Spectrum:
+@compiled
+def _product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, vector: Any, product: Any) -> None:
+    """Product of a sparse matrix and a vector."""
+    for i in range(start, stop):
+        total = data.dtype.type(0)
+        columns = indices[indptr[i] : indptr[i + 1]]
+        values = data[indptr[i] : indptr[i + 1]]
+        for e in range(values.size):
+            total += values[e] * vector[columns[e]]
+        product[i] = total
+
+
+def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) -> Spectrum:
     r"""Smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
 
     Parameters
@@ -49,6 +64,8 @@ def laplacian_spectrum(P: Any, n_values: int) -> Spectrum:
         Symmetric affinities; the graph may fall into components and have isolated points.
     n_values : int
         Number of eigenvalues.
+    workers : Workers, optional
+        Threads.
 
     Examples
     --------
@@ -69,7 +86,7 @@ def laplacian_spectrum(P: Any, n_values: int) -> Spectrum:
     largest = np.argsort(-sizes, kind="stable")[:n_values]
     per_part = 1 if largest.size == n_values else n_values
     found = [np.flatnonzero(component == part) for part in largest]
-    parts = [_connected_spectrum(similarity[members][:, members], per_part) for members in found]
+    parts = [_connected_spectrum(_part(similarity, members), per_part, workers or Workers(1)) for members in found]
     values = np.concatenate([part_values for part_values, _ in parts])
     order = np.argsort(values, kind="stable")[:n_values]
     vectors = np.zeros((P.shape[0], values.size))
@@ -99,7 +116,13 @@ def normalised_similarity(P: Any) -> Any:
     return scipy.sparse.vstack(blocks, format="csr")
 
 
-def _connected_spectrum(similarity: Any, n_values: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _part(similarity: Any, members: NDArray[Any]) -> Any:
+    return similarity if members.size == similarity.shape[0] else similarity[members][:, members]
+
+
+def _connected_spectrum(
+    similarity: Any, n_values: int, workers: Workers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Smallest eigenpairs of the Laplacian of one connected graph."""
     n_samples = similarity.shape[0]
     if n_samples == 1:  # an isolated point: a part like any other, though it has no edge
@@ -108,9 +131,15 @@ def _connected_spectrum(similarity: Any, n_values: int) -> tuple[NDArray[np.floa
         mu, vectors = scipy.linalg.eigh(similarity.toarray().astype(np.float64))
     else:
         # In the precision of the affinities: a copy in double precision would be larger than they are.
-        operator = scipy.sparse.linalg.LinearOperator(
-            similarity.shape, matvec=lambda v: similarity @ v.astype(similarity.dtype).ravel(), dtype=np.float64
-        )
+        matrix = (similarity.indptr, similarity.indices, similarity.data)
+
+        def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+            image = np.empty(n_samples)
+            args = (*matrix, vector.astype(similarity.dtype).ravel(), image)
+            workers.rows(_product_rows, n_samples, *args, work=2.0 * similarity.nnz)
+            return image
+
+        operator = scipy.sparse.linalg.LinearOperator(similarity.shape, matvec=product, dtype=np.float64)
         # A start of its own makes the result reproducible.
         start = np.random.default_rng(0).standard_normal(n_samples)
         try:

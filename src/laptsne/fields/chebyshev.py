@@ -44,23 +44,34 @@ class ChebyshevBox:
         coupling = _coupling(self.half_span, n_dims)
         field = np.empty_like(charges)
         gradient = np.zeros((len(charges), n_dims))
-        products = _products(self.bases)
         for f in range(charges.shape[1]):
-            coefficients = coupling @ (products.T @ charges[:, f])
-            field[:, f] = products @ coefficients
+            # What the charges add up to in the products of the polynomials, and its field in them.
+            moments = _moments(charges[:, f], self.bases)
+            coefficients = (coupling @ moments.ravel()).reshape(moments.shape)
+            field[:, f] = _evaluate(coefficients, self.bases)
             if weights is not None:
                 for d in range(n_dims):
                     bases = [self.slopes[e] if e == d else self.bases[e] for e in range(n_dims)]
-                    gradient[:, d] += weights[:, f] * (_products(bases) @ coefficients)
+                    gradient[:, d] += weights[:, f] * _evaluate(coefficients, bases)
         return field, gradient
 
 
-def _products(bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Products of the one-dimensional polynomials at every point, shape (n_samples, n_terms ** n_dims)."""
-    product = bases[0]
-    for basis in bases[1:]:
-        product = (product[:, :, None] * basis[:, None, :]).reshape(len(basis), -1)
-    return product
+def _moments(charges: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Sums over the points of charge times product of polynomials, one axis a dimension."""
+    if len(bases) < 3:
+        weighted = charges[:, None] * bases[0]
+        return weighted.T @ bases[1] if len(bases) == 2 else weighted.sum(axis=0)
+    return np.stack([_moments(charges * column, bases[1:]) for column in bases[0].T])
+
+
+def _evaluate(coefficients: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Sum of the products of polynomials with these coefficients, at every point."""
+    if len(bases) == 1:
+        return bases[0] @ coefficients
+    if len(bases) == 2:
+        return np.asarray(np.einsum("ij,ij->i", bases[0] @ coefficients, bases[1]))
+    parts = [_evaluate(part, bases[1:]) * column for part, column in zip(coefficients, bases[0].T, strict=True)]
+    return np.asarray(np.sum(parts, axis=0))
 
 
 @lru_cache(maxsize=4)

@@ -38,7 +38,7 @@ def _cells(y: NDArray[np.float64]) -> tuple[int, ...]:
 
 def grid_fits(Y: NDArray[np.float64]) -> bool:
     """Whether the grid of a map is small enough; that of a map with a point thrown far away may not be."""
-    return bool(np.prod([float(period(side, _SPACING)) for side in _cells(Y.T)]) <= _MAX_CELLS)
+    return bool(np.prod([float(period(side, _SPACING)) for side in _cells(np.ascontiguousarray(Y.T))]) <= _MAX_CELLS)
 
 
 class FourierFields(Fields):

@@ -44,7 +44,7 @@ class Window:
         """Value at the distance x, in cells."""
         if self.beta is None:
             r = np.abs(x)
-            return np.where(r < 1, (3 * r**3 - 6 * r**2 + 4) / 6, np.maximum(2 - r, 0) ** 3 / 6)
+            return np.asarray(np.where(r < 1, (3 * r**3 - 6 * r**2 + 4) / 6, np.maximum(2 - r, 0) ** 3 / 6))
         z = 2 * x / self.width
         return np.asarray(np.exp(self.beta * (np.sqrt(1 - np.clip(z, -1, 1) ** 2) - 1)) * (np.abs(z) < 1))
 
@@ -52,9 +52,14 @@ class Window:
         """Fourier transform at the frequencies omega, in radians a cell."""
         if self.beta is None:
             return np.asarray(np.sinc(omega / (2 * np.pi)) ** 4)
-        node, weight = np.polynomial.legendre.leggauss(100)
+        node, weight = _quadrature()
         x = node * self.width / 2
         return np.asarray((self(x) * weight * self.width / 2) @ np.cos(np.outer(x, omega)))
+
+
+@lru_cache(maxsize=1)
+def _quadrature() -> tuple[Array, Array]:
+    return np.polynomial.legendre.leggauss(100)
 
 
 def n_cells(extent: float, spacing: float, margin: int) -> int:
@@ -99,15 +104,29 @@ def _along(values: Array, axis: int, n_dims: int) -> Array:
 
 def convolved(grids: Array, spacing: float, window: Window, workers: Workers) -> Array:
     """Convolve each of ``grids``, of shape (n_grids, ..., n_y, n_x), with the kernel."""
+    sizes = tuple(period(side, spacing) for side in grids.shape[1:])
+    spectrum = kernel_spectrum(sizes, spacing, window)
+    out = np.empty_like(grids)
+    if len(grids) < workers.n_threads:
+        _convolve(0, len(grids), grids, spectrum, sizes, workers.n_threads, out)
+    else:  # grid by grid, so that each stays in the cache
+        work = 100.0 * grids.size
+        workers.rows(_convolve, len(grids), grids, spectrum, sizes, 1, out, work=work, alignment=1)
+    return out
+
+
+def _convolve(
+    start: int, stop: int, grids: Array, kernel: Array, sizes: tuple[int, ...], n_threads: int, out: Array
+) -> None:
+    options: dict[str, Any] = {"workers": n_threads, "overwrite_x": True}
     cells = grids.shape[1:]
-    sizes = tuple(period(side, spacing) for side in cells)
-    # Axis by axis: transforms run only over lines that hold something, and back only over those that are read.
-    options: dict[str, Any] = {"workers": workers.n_threads, "overwrite_x": True}
-    spectrum = scipy.fft.rfft(grids, sizes[-1], axis=-1, workers=workers.n_threads)
-    for axis in range(1, len(cells)):
-        spectrum = scipy.fft.fft(spectrum, sizes[axis - 1], axis=axis, **options)
-    spectrum *= kernel_spectrum(sizes, spacing, window)
-    for axis in range(1, len(cells)):
-        spectrum = scipy.fft.ifft(spectrum, axis=axis, **options)
-        spectrum = spectrum[(slice(None),) * axis + (slice(cells[axis - 1]),)]
-    return np.asarray(scipy.fft.irfft(spectrum, sizes[-1], axis=-1, **options)[..., : cells[-1]])
+    for g in range(start, stop):
+        # Axis by axis: transforms run only over lines that hold something, and back only over those that are read.
+        spectrum = scipy.fft.rfft(grids[g], sizes[-1], axis=-1, workers=n_threads)
+        for axis in range(len(cells) - 1):
+            spectrum = scipy.fft.fft(spectrum, sizes[axis], axis=axis, **options)
+        spectrum *= kernel
+        for axis in range(len(cells) - 1):
+            spectrum = scipy.fft.ifft(spectrum, axis=axis, **options)
+            spectrum = spectrum[(slice(None),) * axis + (slice(cells[axis]),)]
+        out[g] = scipy.fft.irfft(spectrum, sizes[-1], axis=-1, **options)[..., : cells[-1]]

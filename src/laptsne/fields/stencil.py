@@ -174,7 +174,7 @@ def read(
     """
     n_dims, n_samples = u.shape
     field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
-    grids = np.ascontiguousarray(grids).reshape(len(grids), *_padded(grids.shape[:0:-1]))
+    grids = grids.reshape(len(grids), *_padded(grids.shape[:0:-1]))
     args = (u, *_tables(window), grids, weights, field, gradient)
     workers.rows(_kernels(window.width)[1], n_samples, *args, work=100.0 * field.size)
     return field, gradient

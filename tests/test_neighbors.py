@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.neighbors import NearestNeighbors
+
+from laptsne import LaptSNE
+from laptsne.inverted import InvertedLists
+from laptsne.neighbors import neighbor_distances, neighbor_graph
+from laptsne.workers import Workers
+
+
+def groups(rng, n=12_000, n_features=10, n_groups=30):
+    """Groups with a few long directions, as data reduced by PCA have them."""
+    centres = rng.normal(scale=4, size=(n_groups, n_features))
+    spread = 3 / np.arange(1, n_features + 1)
+    return centres[rng.integers(0, n_groups, n)] + rng.normal(size=(n, n_features)) * spread
+
+
+def recall(found, exact):
+    return np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)])
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "l2", "sqeuclidean", "cosine", "correlation"])
+def test_approximate_neighbours_are_nearly_all_true(rng, metric):
+    X = groups(rng)
+    with Workers(2) as workers:
+        graph = neighbor_distances(X, 90, metric=metric, metric_params=None, workers=workers)
+    some = rng.choice(len(X), 300, replace=False)
+    distances, indices = NearestNeighbors(n_neighbors=91, metric=metric, algorithm="brute").fit(X).kneighbors(X[some])
+    found = graph.indices.reshape(-1, 90)
+    assert recall(found[some], indices[:, 1:]) >= 0.98
+    assert not (found == np.arange(len(X))[:, None]).any()
+    furthest = graph.data.reshape(-1, 90)[some].max(axis=1)
+    np.testing.assert_allclose(np.median(furthest / distances[:, -1]), 1, rtol=0.01)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(rng):
+    X = groups(rng, 5000)
+    results = []
+    for n_jobs in (1, 2, 4):
+        with Workers(n_jobs) as workers:
+            results.append(InvertedLists(X, workers).search(20))
+    for other in results[1:]:
+        for found, expected in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_distances_are_those_of_the_points(rng):
+    X = groups(rng, 3000) + 1e4
+    indices, distances = InvertedLists(X, Workers(1)).search(5)
+    expected = np.linalg.norm(X[:, None] - X[indices], axis=2)
+    np.testing.assert_allclose(distances, expected, rtol=1e-4)
+
+
+def test_duplicates_find_each_other(rng):
+    """Their lists are long, and every choice among equal neighbours is right."""
+    X = np.vstack([np.zeros((6000, 5)), rng.normal(size=(6000, 5))])
+    with Workers(2) as workers:
+        indices, distances = InvertedLists(X, workers).search(10)
+    assert (distances[:6000] == 0).all()
+    assert (indices != np.arange(12_000)[:, None]).all()
+    assert (np.diff(np.sort(indices, axis=1), axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_other_metrics_and_sparse_features_are_exact(rng, sparse):
+    X = groups(rng, 10_050, 4)
+    metric = "cosine" if sparse else "manhattan"
+    given = scipy.sparse.csr_matrix(X) if sparse else X
+    with Workers(2) as workers:
+        graph = neighbor_distances(given, 7, metric=metric, metric_params=None, workers=workers)
+    some = rng.choice(len(X), 100, replace=False)
+    expected = NearestNeighbors(n_neighbors=8, metric=metric).fit(X).kneighbors(X[some])[1][:, 1:]
+    assert recall(graph.indices.reshape(-1, 7)[some], expected) > 0.999
+
+
+def test_neighbours_given_as_indices_and_distances(blobs):
+    X = blobs[0]
+    distances, indices = NearestNeighbors(n_neighbors=31).fit(X).kneighbors(X)
+    settings = {"perplexity": 10, "max_iter": 30, "init": "random", "random_state": 0}
+    expected = LaptSNE(**settings).fit_transform(X)
+    given = LaptSNE(metric="precomputed", **settings)
+    np.testing.assert_allclose(given.fit_transform((indices, distances)), expected, rtol=1e-5)
+    # A negative index is no neighbour.
+    indices[5, 20:] = -1
+    assert np.isfinite(given.fit_transform((indices, distances))).all()
+    assert given.affinities_.shape == (120, 120)
+
+
+@pytest.mark.parametrize(
+    ("indices", "distances", "message"),
+    [
+        ([[0.5], [1.0]], [[1.0], [1.0]], "the first of integers"),
+        ([[1], [0]], [[1.0, 2.0], [1.0, 2.0]], "of one shape"),
+        ([[1], [7]], [[1.0], [1.0]], "index 7 is out of range for 2 samples"),
+        ([[1], [0]], [[-1.0], [1.0]], "at least 0"),
+        ([[1], [0]], [[np.nan], [1.0]], "finite"),
+    ],
+)
+def test_wrong_neighbours_are_refused(indices, distances, message):
+    with pytest.raises(ValueError, match=message):
+        neighbor_graph(indices, distances)
+
+
+def test_a_graph_is_cut_to_the_nearest(rng):
+    X = rng.normal(size=(50, 3))
+    graph = NearestNeighbors(n_neighbors=20).fit(X).kneighbors_graph(mode="distance")
+    cut = neighbor_distances(graph, 6, metric="precomputed", metric_params=None, workers=Workers(1))
+    expected = NearestNeighbors(n_neighbors=6).fit(X).kneighbors()[0]
+    np.testing.assert_allclose(np.sort(cut.data.reshape(50, 6), axis=1), expected)

@@ -14,7 +14,9 @@ import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from laptsne.aggregation import coarse_eigenvectors
 from laptsne.compiled import compiled
+from laptsne.eigensolver import largest_eigenpairs
 from laptsne.workers import Workers
 
 MAX_CLUSTERS = 30
@@ -25,6 +27,11 @@ _NEGLIGIBLE = 1e-7  # similarities below it move no eigenvalue by more than 1e-5
 _TOL = 1e-4
 _MAX_RESTARTS = 300
 _BLOCK = 1024
+# Beyond this size a block of vectors, started from a smaller graph, is faster than one vector after the other.
+_LARGE = 20_000
+_LARGE_TOL = 3e-3
+_LARGE_PASSES = 30
+_GUARD = 4
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,18 @@ def _product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, v
         for e in range(values.size):
             total += values[e] * vector[columns[e]]
         product[i] = total
+
+
+@compiled
+def _block_product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, rows: Any, product: Any) -> None:
+    """Product of a sparse matrix and a block, one vector a column."""
+    for i in range(start, stop):
+        line = product[i]
+        line[:] = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            value, other = data[e], rows[indices[e]]
+            for k in range(line.size):
+                line[k] += value * other[k]
 
 
 def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) -> Spectrum:
@@ -86,7 +105,11 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     largest = np.argsort(-sizes, kind="stable")[:n_values]
     per_part = 1 if largest.size == n_values else n_values
     found = [np.flatnonzero(component == part) for part in largest]
-    parts = [_connected_spectrum(_part(similarity, members), per_part, workers or Workers(1)) for members in found]
+    roots = np.sqrt(np.asarray(P.sum(axis=1, dtype=np.float64)).ravel())
+    parts = [
+        _connected_spectrum(_part(similarity, members), roots[members], per_part, workers or Workers(1))
+        for members in found
+    ]
     values = np.concatenate([part_values for part_values, _ in parts])
     order = np.argsort(values, kind="stable")[:n_values]
     vectors = np.zeros((P.shape[0], values.size))
@@ -102,17 +125,20 @@ def normalised_similarity(P: Any) -> Any:
     inverse_root = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
     inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
     inverse_root = inverse_root.astype(P.dtype)
+    if scipy.sparse.issparse(P):
+        data = P.data * inverse_root[P.indices]
+        data *= np.repeat(inverse_root, np.diff(P.indptr))
+        similarity = scipy.sparse.csr_matrix((data, P.indices, P.indptr), P.shape)
+        if data.min(initial=1) <= _NEGLIGIBLE:
+            similarity = similarity.copy()  # the affinities share its indices
+            similarity.data[similarity.data <= _NEGLIGIBLE] = 0
+            similarity.eliminate_zeros()
+        return similarity
     blocks = []
     for start in range(0, P.shape[0], _BLOCK):
         rows = slice(start, start + _BLOCK)
-        if scipy.sparse.issparse(P):
-            block = P[rows].multiply(inverse_root[rows, None]).multiply(inverse_root).tocsr()
-        else:
-            block = P[rows] * inverse_root[rows, None] * inverse_root
-            block = scipy.sparse.csr_matrix(np.where(block > _NEGLIGIBLE, block, 0))
-        block.data[block.data <= _NEGLIGIBLE] = 0
-        block.eliminate_zeros()
-        blocks.append(block)
+        block = P[rows] * inverse_root[rows, None] * inverse_root
+        blocks.append(scipy.sparse.csr_matrix(np.where(block > _NEGLIGIBLE, block, 0)))
     return scipy.sparse.vstack(blocks, format="csr")
 
 
@@ -121,7 +147,7 @@ def _part(similarity: Any, members: NDArray[Any]) -> Any:
 
 
 def _connected_spectrum(
-    similarity: Any, n_values: int, workers: Workers
+    similarity: Any, roots: NDArray[Any], n_values: int, workers: Workers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Smallest eigenpairs of the Laplacian of one connected graph."""
     n_samples = similarity.shape[0]
@@ -129,6 +155,8 @@ def _connected_spectrum(
         return np.zeros(1), np.ones((1, 1))
     if n_samples <= max(_DENSE, 2 * n_values):
         mu, vectors = scipy.linalg.eigh(similarity.toarray().astype(np.float64))
+    elif n_samples > _LARGE:
+        mu, vectors = _large_spectrum(similarity, roots, n_values, workers)
     else:
         # In the precision of the affinities: a copy in double precision would be larger than they are.
         matrix = (similarity.indptr, similarity.indices, similarity.data)
@@ -156,6 +184,25 @@ def _connected_spectrum(
             )
     order = np.argsort(-mu)[:n_values]
     return (1 - mu[order]).clip(0, 2), vectors[:, order]
+
+
+def _large_spectrum(
+    similarity: Any, roots: NDArray[Any], n_values: int, workers: Workers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Largest eigenpairs of a large graph, from those of a small one, by a block of vectors at once."""
+    n_samples = similarity.shape[0]
+    roots = (roots / np.linalg.norm(roots)).astype(np.float32)
+    start = coarse_eigenvectors(similarity, roots, n_values - 1 + _GUARD, workers)
+    graph = (similarity.indptr, similarity.indices, similarity.data)
+
+    def product(block: NDArray[Any]) -> NDArray[Any]:
+        rows, image = np.ascontiguousarray(block.T), np.empty((n_samples, len(block)), block.dtype)
+        workers.rows(_block_product_rows, n_samples, *graph, rows, image, work=2.0 * similarity.nnz * len(block))
+        return np.ascontiguousarray(image.T)
+
+    pairs = largest_eigenpairs(product, start, n_values - 1, known=roots, tol=_LARGE_TOL, max_passes=_LARGE_PASSES)
+    mu = np.append(1.0, pairs.values[: n_values - 1])
+    return mu, np.column_stack([roots, pairs.vectors[: n_values - 1].T]).astype(np.float64)
 
 
 def eigengap_clusters(eigenvalues: ArrayLike) -> int:

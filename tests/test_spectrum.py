@@ -5,8 +5,13 @@ import pytest
 import scipy.sparse
 from reference import laplacian_eigenvalues, relative_error
 
+from laptsne import LaptSNE
 from laptsne.affinity import joint_affinities
+from laptsne.aggregation import locality_order, reordered
+from laptsne.fields import FourierFields
+from laptsne.objective import KLDivergence
 from laptsne.spectrum import eigengap_clusters, laplacian_spectrum
+from laptsne.workers import Workers
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
@@ -77,3 +82,41 @@ def test_separate_clusters_are_counted(rng, n_clusters):
 )
 def test_the_rule(eigenvalues, n_clusters):
     assert eigengap_clusters(eigenvalues) == n_clusters
+
+
+@pytest.fixture
+def large_graph(rng):
+    """A graph that the block solver takes, of clusters in a plane."""
+    X = rng.normal(scale=30, size=(12, 2))[rng.integers(0, 12, 22_000)] + rng.normal(size=(22_000, 2)) * 3
+    return joint_affinities(X, perplexity=10)
+
+
+def test_large_graphs_have_the_eigenvalues_of_the_one_by_one_solver(large_graph, monkeypatch):
+    found = laplacian_spectrum(large_graph, 12)
+    monkeypatch.setattr("laptsne.spectrum._LARGE", 10**9)
+    expected = laplacian_spectrum(large_graph, 12)
+    np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=5e-4)
+    assert np.abs(found.eigenvectors.T @ found.eigenvectors - np.eye(12)).max() < 1e-4
+
+
+def test_an_order_for_locality_changes_nothing_but_the_order(large_graph, rng):
+    order = locality_order(large_graph, Workers(1))
+    np.testing.assert_array_equal(np.sort(order), np.arange(22_000))
+    P = reordered(large_graph, order)
+    back = reordered(P, np.argsort(order)).sorted_indices()
+    assert (back != large_graph).nnz == 0
+    some = rng.choice(22_000, 200)
+    np.testing.assert_array_equal(P[some][:, some].toarray(), large_graph[order[some]][:, order[some]].toarray())
+    fields = FourierFields(rng.normal(scale=20, size=(22_000, 2)))
+    plain, ordered = KLDivergence(large_graph), KLDivergence(P, order)
+    assert ordered.value(fields) == pytest.approx(plain.value(fields), rel=1e-6)
+    np.testing.assert_allclose(ordered.gradient(fields), plain.gradient(fields), rtol=1e-4, atol=1e-9)
+
+
+def test_runs_of_ordered_affinities_are_those_of_unordered_ones(blobs, monkeypatch):
+    settings = {"perplexity": 10, "max_iter": 20, "random_state": 0, "method": "fourier"}
+    expected = LaptSNE(**settings).fit(blobs[0])
+    monkeypatch.setattr("laptsne.estimator._MAX_UNORDERED", 100)
+    found = LaptSNE(**settings).fit(blobs[0])
+    np.testing.assert_allclose(found.embedding_, expected.embedding_, rtol=1e-3, atol=1e-6)
+    assert abs(found.affinities_ - expected.affinities_).max() == 0

@@ -40,6 +40,44 @@ def _add_up(indptr: Array, indices: Array, data: Array, roots: Array, label: Arr
             row[label[indices[e]]] += data[e] * roots[i] * roots[indices[e]]
 
 
+def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
+    """Gather the nodes of a graph around random ones, each with its strongest neighbour that has been gathered.
+
+    Returns
+    -------
+    label : array of shape (n_samples,)
+        Numbers from 0 on; ``n_aggregates`` for nodes far from all others.
+    """
+    n_samples = graph.shape[0]
+    label = np.full(n_samples, -1, np.int32)
+    label[np.random.default_rng(0).choice(n_samples, n_aggregates, replace=False)] = np.arange(n_aggregates)
+    for _ in range(_MAX_SWEEPS):
+        joined = np.empty_like(label)
+        args = (graph.indptr, graph.indices, graph.data, label, joined)
+        workers.rows(_join_rows, n_samples, *args, work=2.0 * graph.nnz)
+        settled = label.min() >= 0 or (joined == label).all()
+        label = joined
+        if settled:
+            break
+    label[label < 0] = n_aggregates
+    return label
+
+
+def locality_order(P: Any, workers: Workers) -> Array:
+    """An order in which neighbours in the graph are mostly near each other, as caches like it."""
+    return np.argsort(aggregates(P, min(P.shape[0] // _NODES_PER_AGGREGATE, _MAX_AGGREGATES), workers), kind="stable")
+
+
+def reordered(P: Any, order: Array) -> Any:
+    """The graph with its rows and columns in another order."""
+    place = np.empty(order.size, P.indices.dtype)
+    place[order] = np.arange(order.size)
+    rows = P[order]
+    rows.indices = place[rows.indices]
+    rows.has_sorted_indices = False
+    return rows
+
+
 def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: Workers) -> Array:
     """Guess the largest eigenvectors of a graph from aggregates of its nodes.
 
@@ -61,18 +99,9 @@ def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: 
     """
     n_samples = similarity.shape[0]
     n_aggregates = min(max(n_samples // _NODES_PER_AGGREGATE, 4 * n_vectors), _MAX_AGGREGATES)
-    label = np.full(n_samples, -1, np.int32)
-    label[np.random.default_rng(0).choice(n_samples, n_aggregates, replace=False)] = np.arange(n_aggregates)
-    graph = (similarity.indptr, similarity.indices, similarity.data)
-    for _ in range(_MAX_SWEEPS):
-        joined = np.empty_like(label)
-        workers.rows(_join_rows, n_samples, *graph, label, joined, work=2.0 * similarity.nnz)
-        label = joined
-        if label.min() >= 0:
-            break
-    label[label < 0] = n_aggregates  # far from all others
+    label = aggregates(similarity, n_aggregates, workers)
     coarse = np.zeros((n_aggregates + 1, n_aggregates + 1))
-    _add_up(*graph, roots, label, coarse)
+    _add_up(similarity.indptr, similarity.indices, similarity.data, roots, label, coarse)
     mass = np.maximum(np.bincount(label, weights=roots.astype(np.float64) ** 2, minlength=n_aggregates + 1), 1e-300)
     scale = 1 / np.sqrt(mass)
     top = n_aggregates - n_vectors

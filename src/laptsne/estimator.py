@@ -8,6 +8,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.neighbors import VALID_METRICS
@@ -16,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from laptsne.affinity import joint_affinities
+from laptsne.aggregation import locality_order, reordered
 from laptsne.fields import ExactFields, Fields, FourierFields, grid_fits
 from laptsne.initialization import initial_map
 from laptsne.kernels import Gaussian, Kernel, Student
@@ -32,6 +34,8 @@ _AUTO_CONTRACTION = 0.18
 _AUTO_CONTRACTION_MAX = 0.03
 # Up to this many points pairs are faster than transforms, by the dimension of the map (benchmarks/crossover.py).
 _MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
+# Beyond this many points the map no longer fits into a near cache, and affinities are ordered for locality.
+_MAX_UNORDERED = 100_000
 _FINAL_TOL = 1e-3  # residual of the eigenvectors of the finished map
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 _METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
@@ -277,8 +281,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 metric_params=self.metric_params,
                 workers=workers,
             )
+            order = None
+            if n_samples > _MAX_UNORDERED and scipy.sparse.issparse(P):
+                order = locality_order(P, workers)
+                P = reordered(P, order)
             with narrow_blas():
-                spectrum = self._spectrum(P, workers)
+                spectrum = self._spectrum(P, order, workers)
                 Y = initial_map(
                     self.init,
                     X,
@@ -287,8 +295,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                     metric=self.metric,
                     random_state=check_random_state(self.random_state),
                 )
-                self._descend(P, spectrum, Y, workers)
-        self.affinities_ = P
+                self._descend(KLDivergence(P, order), spectrum, Y, workers)
+        self.affinities_ = P if order is None else reordered(P, np.argsort(order)).sorted_indices()
         self.embedding_ = self.embedding_.astype(X.dtype, copy=False)
         return self
 
@@ -307,14 +315,16 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         return np.asarray(self.fit(X).embedding_)
 
-    def _spectrum(self, P: Any, workers: Workers) -> Spectrum:
+    def _spectrum(self, P: Any, order: NDArray[Any] | None, workers: Workers) -> Spectrum:
         wanted = 0 if isinstance(self.n_clusters, str) else self.n_clusters
         spectrum = laplacian_spectrum(P, max(MAX_CLUSTERS, wanted, self.n_components) + 1, workers)
         self.data_eigenvalues_ = spectrum.eigenvalues
         self.n_clusters_ = wanted or eigengap_clusters(spectrum.eigenvalues)
+        if order is not None:
+            spectrum.eigenvectors[order] = spectrum.eigenvectors.copy()
         return spectrum
 
-    def _descend(self, P: Any, spectrum: Spectrum, Y: NDArray[np.float64], workers: Workers) -> None:
+    def _descend(self, kl: KLDivergence, spectrum: Spectrum, Y: NDArray[np.float64], workers: Workers) -> None:
         automatic = min(_AUTO_CONTRACTION / self.n_clusters_, _AUTO_CONTRACTION_MAX)
         self.contraction_ = automatic if isinstance(self.contraction, str) else float(self.contraction)
         kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
@@ -328,7 +338,6 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             # Coordinates enter by their differences: single precision is enough for any spread of the map.
             return ExactFields(Y.astype(np.float32), kernel, workers)
 
-        kl = KLDivergence(P)
         kind = MeshContraction if fourier else PairContraction
         contraction = kind(self.n_clusters_, penalty, spectrum.eigenvectors[:, 1:])
         with contextlib.ExitStack() as stack:

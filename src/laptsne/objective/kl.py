@@ -84,10 +84,13 @@ class KLDivergence:
     ----------
     P : sparse matrix in CSR form or array, of shape (n_samples, n_samples)
         Symmetric affinities that sum to 1.
+    order : array of shape (n_samples,), optional
+        The points of the map behind the rows and columns of P, where these are in another order.
     """
 
-    def __init__(self, P: Any) -> None:
+    def __init__(self, P: Any, order: Array | None = None) -> None:
         self.P = P
+        self.order = order
         p = P.data if scipy.sparse.issparse(P) else P
         self._negative_entropy = _sum_p_log_p(p)
 
@@ -110,8 +113,14 @@ class KLDivergence:
             affinities = (self.P.indptr, self.P.indices, self.P.data)
         else:
             affinities = (n * np.arange(n + 1), None, self.P.reshape(-1))
+        geometry = fields.geometry
+        if self.order is not None:
+            geometry = tuple(None if part is None else part[self.order] for part in geometry)
         work = 4.0 * affinities[2].size
-        fields.workers.rows(_attraction_rows, n, *fields.geometry, *affinities, force, log_likelihood, work=work)
+        fields.workers.rows(_attraction_rows, n, *geometry, *affinities, force, log_likelihood, work=work)
+        if self.order is not None:
+            ordered, force = force, np.empty_like(force)
+            force[self.order] = ordered
         return force[:, : fields.n_components]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,12 @@ def reduced(name: str, n_components: int = 50) -> tuple[NDArray[Any], NDArray[An
 
 def enlarged_mnist(n: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """MNIST reduced to 50 dimensions: n of its points, or copies with a little noise where it has too few."""
-    X, y = reduced("mnist")
+    stored = Path(tempfile.gettempdir()) / "laptsne-benchmark-mnist.npz"
+    if not stored.exists():
+        X, y = reduced("mnist")
+        np.savez(stored, X=X, y=y)
+    with np.load(stored) as arrays:
+        X, y = arrays["X"], arrays["y"]
     rng = np.random.default_rng(0)
     if n == len(X):
         return X, y

@@ -4,10 +4,10 @@ python benchmarks/peers.py mnist                  # 70,000 points, the quality o
 python benchmarks/peers.py scaling                # 1,000 to 1,000,000 points, with a plot of time against N
 python benchmarks/peers.py small                  # 500, 2,000 and 5,000 points
 
-Every fit runs in a process of its own, one after the other, all methods in turn before any is repeated. The process first
-fits a little of the data, so that nothing is compiled or loaded within the time. Peers have their own defaults and
-n_jobs = 2; openTSNE and LaptSNE run 250 + 500 iterations at perplexity 30, which are openTSNE's defaults. Results are added to
-benchmarks/results/peers.json; ratios are of medians, to openTSNE's where it ran, else to scikit-learn's.
+Every fit runs in a process of its own, one after the other, all methods in turn before any is repeated. The process
+first fits a little of the data, so that nothing is compiled or loaded within the time. Peers have their own defaults
+and n_jobs = 2; openTSNE and LaptSNE run 250 + 500 iterations at perplexity 30, which are openTSNE's defaults. Results
+are added to benchmarks/results/peers.json; ratios are of medians, to openTSNE's where it ran, else to scikit-learn's.
 
 Needs ``pip install ".[benchmark]"``.
 """
@@ -29,6 +29,7 @@ from data import enlarged_mnist, mixture
 
 RESULTS = Path(__file__).parent / "results"
 METHODS = ("laptsne", "laptsne, contraction 0", "openTSNE", "umap-learn", "PaCMAP", "scikit-learn")
+SMALL_METHODS = ("laptsne", "laptsne, contraction 0", "scikit-learn")
 # A method is not run beyond the size at which it would take more than about a quarter of an hour on two cores.
 LIMITS = {"openTSNE": 70_000, "umap-learn": 300_000, "PaCMAP": 300_000, "scikit-learn": 10_000}
 
@@ -193,6 +194,7 @@ def main() -> None:
     parser.add_argument("--min-n", type=int, default=0)
     parser.add_argument("--limit", type=float, default=1500.0, help="seconds after which a fit is stopped")
     parser.add_argument("--methods", nargs="*", default=METHODS)
+    parser.add_argument("--kinds", nargs="*", default=("mnist", "mixture"))
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
@@ -203,16 +205,12 @@ def main() -> None:
     rows = json.loads(path.read_text()) if path.exists() else []
     n_iter = 1000 if args.plan == "small" else 750  # scikit-learn's default is 1,000
     for kind, n in PLANS.get(args.plan, []):
-        if not args.min_n <= n <= args.max_n:
+        if kind not in args.kinds or not args.min_n <= n <= args.max_n:
             continue
         for repeat in range(args.repeats if n <= 70_000 else 1):
             for method in args.methods:
-                small_only = args.plan == "small" and method not in (
-                    "laptsne",
-                    "laptsne, contraction 0",
-                    "scikit-learn",
-                )
-                if n > LIMITS.get(method, n) or small_only:
+                left_out = args.plan == "small" and method not in SMALL_METHODS
+                if n > LIMITS.get(method, n) or left_out:
                     continue
                 found = in_process(kind, n, method, n_iter, args.limit)
                 if found:

@@ -1,0 +1,41 @@
+"""Whole runs with exact sums and with Fourier transforms, around the size at which their times cross.
+
+python benchmarks/crossover.py
+
+Parts of MNIST reduced to 50 dimensions, 750 iterations, two dimensions, alternating; medians of three runs.
+(benchmarks/fields.py has single evaluations in one and three dimensions.)
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+from data import enlarged_mnist
+
+from laptsne import Descent, LaptSNE
+
+REPEATS = 3
+SIZES = (4000, 6000, 8000, 10_000)
+
+
+def main() -> None:
+    print(f"{'N':>6} {'contraction':>11} {'exact':>8} {'fourier':>8}  (s)")
+    for n in SIZES:
+        X, _ = enlarged_mnist(n)
+        for contraction in (0.0, "auto"):
+            times: dict[str, list[float]] = {"exact": [], "fourier": []}
+            for _ in range(REPEATS):
+                for method, found in times.items():
+                    model = LaptSNE(
+                        method=method, contraction=contraction, optimizer=Descent(tol=0), n_jobs=2, random_state=0
+                    )
+                    start = time.perf_counter()
+                    model.fit(X)
+                    found.append(time.perf_counter() - start)
+            cells = "".join(f"{statistics.median(found):9.1f}" for found in times.values())
+            print(f"{n:6} {contraction:>11}{cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -23,8 +23,7 @@ _MARGIN = 4  # cells around the map, for the splines and for points that move
 _SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
 _MIN_SPACING = 0.05
 _MIN_CELLS = 16  # a side of a small map
-_MAX_NODES = 1 << 22
-_BATCH_CELLS = 1 << 24  # nodes that are transformed together
+_MAX_NODES = 1 << 21
 # Nodes with less than this share of a point belong to nobody. No degree is less than the other.
 _EMPTY = 1e-6
 _MIN_DEGREE = 1e-3
@@ -85,12 +84,7 @@ class _Frame:
         return read(_SPLINE, self.places(y), grid[None], ones, self.workers)[1] / self.spacing
 
     def convolved(self, grids: Array) -> Array:
-        batch = max(_BATCH_CELLS // grids[0].size, 1)
-        parts = [
-            convolved(grids[start : start + batch], self.spacing, _SPLINE, self.workers)
-            for start in range(0, len(grids), batch)
-        ]
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        return convolved(grids, self.spacing, _SPLINE, self.workers)
 
     def nodes(self, active: Array) -> Array:
         """Coordinates of the nodes of these numbers, shape (n_dims, n_active)."""
@@ -183,7 +177,7 @@ class MeshContraction(Contraction):
         parts = self._frame.convolved(self._on_mesh(np.vstack([u, g]), self._n))
         # Where there are no points, the equation of the eigenvectors carries them on.
         mu = pairs.values.astype(np.float32).reshape(-1, *[1] * self._degrees.ndim)
-        self._shapes = parts[:-1] / (1 + mu * np.maximum(self._degrees, -1))
+        self._shapes = parts[:-1] / (1 + mu * np.maximum(self._degrees, _MIN_DEGREE - 1))
         self._landscape = parts[-1]
         for k in range(n_vectors):
             self._landscape -= np.float32(slope[k]) * parts[k] * self._shapes[k]

@@ -74,7 +74,7 @@ class Descent:
         Share of the iterations after which contraction begins.
     contraction_ramp : float, default=1/4
         Share of the iterations over which contraction rises to its full strength.
-    refresh_every : int, default=20
+    refresh_every : int, default=10
         The eigenvectors of the map are found anew after this many iterations,
     refresh_distance : float, default=1.0
         or as soon as points have moved this far since, as root mean square.
@@ -92,7 +92,7 @@ class Descent:
     exaggeration_share: float = 1 / 3
     contraction_start: float = 1 / 2
     contraction_ramp: float = 1 / 4
-    refresh_every: int = 20
+    refresh_every: int = 10
     refresh_distance: float = 1.0
     check_every: int = 50
     tol: float = 1e-3

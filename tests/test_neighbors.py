@@ -108,3 +108,25 @@ def test_a_graph_is_cut_to_the_nearest(rng):
     cut = neighbor_distances(graph, 6, metric="precomputed", metric_params=None, workers=Workers(1))
     expected = NearestNeighbors(n_neighbors=6).fit(X).kneighbors()[0]
     np.testing.assert_allclose(np.sort(cut.data.reshape(50, 6), axis=1), expected)
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1.0, 1e40])
+def test_the_search_does_not_depend_on_the_unit(rng, scale):
+    X = groups(rng, 3000)
+    expected, distances = InvertedLists(X, Workers(1)).search(5)
+    found, scaled = InvertedLists(X * scale, Workers(1)).search(5)
+    assert recall(found, expected) > 0.999
+    np.testing.assert_allclose(np.median(scaled / scale / distances), 1, rtol=1e-4)
+
+
+def test_points_with_few_others_in_reach_find_enough(rng):
+    """Groups far apart, each smaller than the number of neighbours."""
+    X = np.repeat(rng.normal(scale=1e3, size=(400, 6)), 10, axis=0) + rng.normal(size=(4000, 6))
+    indices, _ = InvertedLists(X, Workers(1)).search(60)
+    assert (np.diff(np.sort(indices, axis=1), axis=1) > 0).all()
+    assert (indices != np.arange(4000)[:, None]).all()
+
+
+def test_a_tuple_of_three_is_refused(blobs):
+    with pytest.raises(ValueError, match=r"two arrays, \(indices, distances\), but this one has 3 parts"):
+        LaptSNE(metric="precomputed").fit((blobs[0], blobs[0], blobs[0]))

@@ -98,7 +98,8 @@ def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: 
         In single precision; constant times the roots over each aggregate.
     """
     n_samples = similarity.shape[0]
-    n_aggregates = min(max(n_samples // _NODES_PER_AGGREGATE, 4 * n_vectors), _MAX_AGGREGATES)
+    wanted = min(max(n_samples // _NODES_PER_AGGREGATE, 4 * n_vectors), _MAX_AGGREGATES)
+    n_aggregates = min(max(wanted, 2 * n_vectors), n_samples)
     label = aggregates(similarity, n_aggregates, workers)
     coarse = np.zeros((n_aggregates + 1, n_aggregates + 1))
     _add_up(similarity.indptr, similarity.indices, similarity.data, roots, label, coarse)

@@ -263,6 +263,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self : LaptSNE
         """
         if isinstance(X, tuple) and isinstance(self.metric, str) and self.metric == "precomputed":
+            if len(X) != 2:
+                raise ValueError(f"X: a tuple holds two arrays, (indices, distances), but this one has {len(X)} parts.")
             X = neighbor_graph(*X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         n_samples = X.shape[0]

@@ -135,18 +135,27 @@ def _distance_rows(start: int, stop: int, columns: Array, indices: Array, distan
 
 
 @compiled
-def _probed_lists(wanted: Array, cells: Array, n_lists: int) -> tuple[Array, Array]:
-    """Lists that any query of a cell wants, cell by cell."""
-    starts = np.zeros(cells.size, np.int64)
-    probes = np.empty(wanted.size, np.int32)
+def _probed_lists(wanted: Array, lists: Array, n_neighbors: int) -> tuple[Array, Array]:
+    """Lists that any query of a cell wants, cell by cell; all lists where those hold too few points."""
+    n_lists = lists.size - 1
+    starts = np.zeros(lists.size, np.int64)
+    probes = np.empty(min(wanted.size, n_lists * n_lists) + n_lists * n_lists, np.int32)
     seen = np.full(n_lists, -1)
     total = 0
-    for c in range(cells.size - 1):
-        for i in range(cells[c], cells[c + 1]):
+    for c in range(n_lists):
+        n_points = 0
+        for i in range(lists[c], lists[c + 1]):
             for p in range(wanted.shape[1]):
-                if seen[wanted[i, p]] != c:
-                    seen[wanted[i, p]] = c
-                    probes[total] = wanted[i, p]
+                near = wanted[i, p]
+                if seen[near] != c:
+                    seen[near] = c
+                    probes[total] = near
+                    total += 1
+                    n_points += lists[near + 1] - lists[near]
+        if n_points <= n_neighbors and lists[c] < lists[c + 1]:
+            for other in range(n_lists):
+                if seen[other] != c:
+                    probes[total] = other
                     total += 1
         starts[c + 1] = total
     return starts, probes[:total].copy()
@@ -171,7 +180,11 @@ class InvertedLists:
         n_samples, n_features = X.shape
         # Dimension by dimension, and four of them at a time.
         columns = np.zeros((-(-n_features // 4) * 4, n_samples), np.float32)
-        columns[:n_features] = (X - X.mean(axis=0)).T
+        centred = X - X.mean(axis=0)
+        # In units of the largest value, squares neither overflow nor vanish.
+        self.unit = float(np.abs(centred).max()) or 1.0
+        columns[:n_features] = (centred / self.unit).T
+        del centred
         n_lists = int(2 * n_samples**0.5)
         rng = np.random.default_rng(0)
         sample = np.sort(rng.choice(n_samples, min(_SAMPLES_PER_LIST * n_lists, n_samples), replace=False))
@@ -193,6 +206,9 @@ class InvertedLists:
         indices[self.order] = self.order[found]
         in_order = np.empty_like(distances)
         in_order[self.order] = distances
+        if not 1e-15 < self.unit < 1e15:
+            in_order = in_order.astype(np.float64)
+        in_order *= in_order.dtype.type(self.unit)
         return indices, in_order
 
     def _probes(self, n_neighbors: int) -> tuple[Array, Array]:
@@ -213,7 +229,7 @@ class InvertedLists:
         wanted = self._nearest(self.columns, self.centres, most)
         searched = np.empty((some.size, n_lists), bool)
         for n_wanted in range(1, most + 1):
-            starts, probes = _probed_lists(wanted[:, :n_wanted], self.lists, n_lists)
+            starts, probes = _probed_lists(wanted[:, :n_wanted], self.lists, n_neighbors)
             searched[:] = False
             for row, cell in enumerate(home):
                 searched[row, probes[starts[cell] : starts[cell + 1]]] = True

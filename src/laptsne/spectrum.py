@@ -201,6 +201,13 @@ def _large_spectrum(
         return np.ascontiguousarray(image.T)
 
     pairs = largest_eigenpairs(product, start, n_values - 1, known=roots, tol=_LARGE_TOL, max_passes=_LARGE_PASSES)
+    if pairs.residual > 10 * _LARGE_TOL:
+        warnings.warn(
+            f"The eigenvalues of the data's graph are known to {pairs.residual:.2g} only; the estimated number of "
+            "clusters and a spectral initialisation may be rough. Set n_clusters and init='pca' to do without.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     mu = np.append(1.0, pairs.values[: n_values - 1])
     return mu, np.column_stack([roots, pairs.vectors[: n_values - 1].T]).astype(np.float64)
 

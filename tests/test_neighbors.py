@@ -1,10 +1,12 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
-from laptsne.inverted import InvertedLists
+from laptsne.inverted import InvertedLists, _probed_lists
 from laptsne.neighbors import neighbor_distances, neighbor_graph
 from laptsne.workers import Workers
 
@@ -119,12 +121,12 @@ def test_the_search_does_not_depend_on_the_unit(rng, scale):
     np.testing.assert_allclose(np.median(scaled / scale / distances), 1, rtol=1e-4)
 
 
-def test_points_with_few_others_in_reach_find_enough(rng):
-    """Groups far apart, each smaller than the number of neighbours."""
-    X = np.repeat(rng.normal(scale=1e3, size=(400, 6)), 10, axis=0) + rng.normal(size=(4000, 6))
-    indices, _ = InvertedLists(X, Workers(1)).search(60)
-    assert (np.diff(np.sort(indices, axis=1), axis=1) > 0).all()
-    assert (indices != np.arange(4000)[:, None]).all()
+def test_cells_with_too_few_points_in_reach_search_all_lists():
+    lists = np.array([0, 3, 10, 11])
+    wanted = np.repeat([0, 1, 2], [3, 7, 1])[:, None].astype(np.int32)  # every point wants its own list alone
+    starts, probes = _probed_lists(wanted, lists, 5)
+    searched = [set(probes[a:b].tolist()) for a, b in pairwise(starts)]
+    assert searched == [{0, 1, 2}, {1}, {0, 1, 2}]
 
 
 def test_a_tuple_of_three_is_refused(blobs):

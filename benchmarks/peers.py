@@ -67,7 +67,7 @@ def run_one(kind: str, n: int, method: str, n_iter: int) -> dict[str, Any]:
     X, y = enlarged_mnist(n) if kind == "mnist" else mixture(n)
     warm = make(method, n_iter)
     # More than the sizes at which methods change their ways, so that all that will run is loaded.
-    fit(warm, X[: min(12_000, n // 2)])
+    fit(warm, X[: min(12_000, n)])
     model = make(method, n_iter)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()

@@ -16,7 +16,7 @@ from laptsne.affinity import joint_affinities
 from laptsne.fields import ExactFields, Fields
 from laptsne.initialization import initial_map
 from laptsne.objective import KLDivergence, MeshContraction, PairContraction, Penalty
-from laptsne.optimizer import Descent, Problem, descend
+from laptsne.optimizer import Descent, Problem, Run, descend
 from laptsne.spectrum import laplacian_spectrum
 from laptsne.workers import Workers, narrow_blas
 
@@ -76,7 +76,7 @@ def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
             term = kind(n_clusters, Penalty("log"), spectrum.eigenvectors[:, 1:])
             problem = Problem(kl, term, strength, lambda Y: ExactFields(Y.astype(np.float32), workers=workers))
             descent = Descent(refresh_every=every, refresh_distance=np.inf, tol=0)
-            Y, _ = descend(problem, start, descent, max_iter=750, early_exaggeration=12, learning_rate="auto")
+            Y, _ = descend(Run(problem, start, descent, max_iter=750, early_exaggeration=12, learning_rate="auto"))
             fields = ExactFields(Y)
             judge = PairContraction(n_clusters, Penalty("log"), spectrum.eigenvectors[:, 1:])
             judge.refresh(fields, tol=1e-4, max_passes=100)

@@ -6,7 +6,7 @@ from laptsne.affinity import joint_affinities
 from laptsne.fields import ExactFields
 from laptsne.kernels import Gaussian, Student
 from laptsne.objective import KLDivergence, PairContraction, Penalty
-from laptsne.optimizer import Descent, Problem, descend
+from laptsne.optimizer import Descent, Problem, Run, descend
 
 N = 40
 KERNELS = [Student(), Gaussian(1.5), Gaussian(np.linspace(1, 2, N))]
@@ -118,15 +118,8 @@ def test_small_steps_never_raise_the_objective(rng, P, kind):
 
     problem = Problem(KLDivergence(P), PairContraction(4, penalty, rng.normal(size=(N, 8))), strength, ExactFields)
     descent = Descent(momentum=0, gains=False, contraction_start=0, contraction_ramp=0, refresh_every=1, tol=0)
-    descend(
-        problem,
-        rng.normal(size=(N, 2)),
-        descent,
-        max_iter=201,
-        early_exaggeration=1,
-        learning_rate=0.5,
-        callbacks=[record],
-    )
+    schedule = {"max_iter": 201, "early_exaggeration": 1, "learning_rate": 0.5}
+    descend(Run(problem, rng.normal(size=(N, 2)), descent, **schedule), [record])
     assert len(objectives) == 201
     assert max(np.diff(objectives)) <= 0
     assert objectives[-1] < objectives[0] - 0.1

@@ -1,7 +1,8 @@
 """Cluster-contractive t-SNE: maps of high-dimensional data in which clusters can be seen."""
 
 from laptsne.estimator import LaptSNE
+from laptsne.landmarks import LandmarkLaptSNE
 from laptsne.optimizer import Descent
 
-__all__ = ["Descent", "LaptSNE", "__version__"]
+__all__ = ["Descent", "LandmarkLaptSNE", "LaptSNE", "__version__"]
 __version__ = "0.1.0"

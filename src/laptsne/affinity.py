@@ -153,16 +153,44 @@ def joint_affinities(
         metric_params=metric_params,
         workers=workers,
     )
+    return graph_affinities(graph, perplexity, workers)
+
+
+def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:
+    """Symmetric affinities over a graph of distances to neighbours, as :func:`joint_affinities` has them."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
     p = np.empty(graph.nnz, np.float32)
     args = (graph.indptr, graph.data.astype(np.float64) ** 2, perplexity, p)
-    workers.rows(_conditional_rows, n_samples, *args, work=100.0 * p.size)
+    workers.rows(_conditional_rows, graph.shape[0], *args, work=100.0 * p.size)
     conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
     del graph, args
     joint = conditional + conditional.T.tocsr()
     joint.sort_indices()
     joint.eliminate_zeros()
     return _normalised(joint)
+
+
+def conditional_affinities(distances: Array, perplexity: float, workers: Workers) -> Array:
+    """Affinities of points to their own neighbours, row by row; the perplexity is lowered where these are too few.
+
+    Parameters
+    ----------
+    distances : array of shape (n_points, n_neighbors)
+        Distances to the neighbours.
+    perplexity : float
+        Effective number of neighbours.
+
+    Returns
+    -------
+    p : array of shape (n_points, n_neighbors)
+        Every row sums to 1.
+    """
+    n_points, n_neighbors = distances.shape
+    p = distances.astype(np.float64) ** 2
+    indptr, flat = np.arange(n_points + 1) * n_neighbors, p.reshape(-1)
+    perplexity = max(min(perplexity, n_neighbors / 3), 1.0)
+    workers.rows(_conditional_rows, n_points, indptr, flat, perplexity, flat, work=100.0 * flat.size)
+    return p
 
 
 def _feasible(perplexity: float, n_neighbors: int) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -14,17 +15,22 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.neighbors import VALID_METRICS
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laptsne.affinity import joint_affinities
 from laptsne.aggregation import locality_order, reordered
+from laptsne.distributed import is_dask, mapped
 from laptsne.fields import ExactFields, Fields, FourierFields, grid_fits
 from laptsne.initialization import initial_map
 from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.labels import cluster_labels
+from laptsne.landscape import Landscape
+from laptsne.mapping import Network, Placement, Unsurveyed
+from laptsne.minibatch import Batches, BatchRun
 from laptsne.neighbors import neighbor_graph
-from laptsne.objective import KLDivergence, MeshContraction, PairContraction, Penalty
-from laptsne.optimizer import Callback, Descent, Problem, descend
+from laptsne.objective import Contraction, KLDivergence, MeshContraction, PairContraction, Penalty
+from laptsne.optimizer import Callback, Descent, Problem, Run, descend
+from laptsne.persistence import load_model, save_model
 from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
 from laptsne.workers import Workers, narrow_blas
@@ -76,6 +82,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Step size. "auto" is ``max(n_samples / exaggeration / 4, 50)`` for the exaggeration in force.
     max_iter : int, default=750
         Largest number of iterations.
+    batch_size : int, default=None
+        The paper's LaptSNE-Mini: every iteration moves only this many points, and the neighbours of each that
+        ``n_batch_neighbors`` asks for, and takes time in proportion to them. None moves all points.
+    n_batch_neighbors : int, default=0
+        Neighbours under P that move with each point of a batch. The paper has 10; at the same cost, a larger batch
+        without them comes further (docs/method.md).
     metric : str or callable, default="euclidean"
         A metric of scikit-learn's neighbours; "precomputed", where X holds distances (dense), is a sparse
         neighbour graph of distances, or a tuple (indices, distances) of neighbours; or "affinities", where X is P
@@ -86,6 +98,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Further arguments of the metric.
     n_neighbors : int, "auto" or "all", default="auto"
         Neighbours over which P is spread: "auto" three times the perplexity, "all" every pair, as in the paper.
+    out_of_sample : {"placement", "network"}, default="placement"
+        How :meth:`transform` maps new points: "placement" lets each descend its own part of the objective over the
+        frozen map, which keeps the data; "network" trains the paper's network on the data and the map, and keeps
+        the network alone.
     method : {"auto", "exact", "fourier"}, default="auto"
         How sums over the map are computed: "exact" takes all pairs, "fourier" a grid and its transforms, in linear time
         and for the Student kernel only. "auto" takes the faster.
@@ -155,9 +171,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "early_exaggeration": [Interval(Real, 1, None, closed="left")],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "n_batch_neighbors": [Interval(Integral, 0, None, closed="left")],
         "metric": [StrOptions(_METRICS | {"precomputed", "affinities"}), callable],
         "metric_params": [dict, None],
         "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
+        "out_of_sample": [StrOptions({"placement", "network"})],
         "method": [StrOptions({"auto", "exact", "fourier"})],
         "optimizer": [Descent, None],
         "callbacks": [callable, list, tuple, None],
@@ -170,7 +189,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "random_state": ["random_state"],
     }
 
+    # The largest part of a model, which only a further fit needs.
+    _left_out: ClassVar[set[str]] = {"affinities_"}
+
     embedding_: NDArray[Any]
+    _mapping: Placement | Network | None
 
     def __init__(
         self,
@@ -185,9 +208,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         early_exaggeration: float = 12.0,
         learning_rate: float | str = "auto",
         max_iter: int = 750,
+        batch_size: int | None = None,
+        n_batch_neighbors: int = 0,
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
         n_neighbors: int | str = "auto",
+        out_of_sample: str = "placement",
         method: str = "auto",
         optimizer: Descent | None = None,
         callbacks: Callback | Sequence[Callback] | None = None,
@@ -205,9 +231,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.early_exaggeration = early_exaggeration
         self.learning_rate = learning_rate
         self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.n_batch_neighbors = n_batch_neighbors
         self.metric = metric
         self.metric_params = metric_params
         self.n_neighbors = n_neighbors
+        self.out_of_sample = out_of_sample
         self.method = method
         self.optimizer = optimizer
         self.callbacks = callbacks
@@ -268,12 +297,18 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             X = neighbor_graph(*X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         n_samples = X.shape[0]
+        if self.out_of_sample == "network" and self._is_pairwise:
+            raise ValueError(
+                f"out_of_sample='network' learns from features, but with metric={self.metric!r} X has none; "
+                "use out_of_sample='placement'."
+            )
         self._observers()
         if not isinstance(self.n_clusters, str) and self.n_clusters >= n_samples:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is out of range for {n_samples} samples; "
                 f"give a number from 1 to {n_samples - 1}, or 'auto'."
             )
+        random_state = check_random_state(self.random_state)
         with Workers(self.n_jobs) as workers:
             P = joint_affinities(
                 X,
@@ -283,24 +318,33 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 metric_params=self.metric_params,
                 workers=workers,
             )
-            order = None
-            if n_samples > _MAX_UNORDERED and scipy.sparse.issparse(P):
-                order = locality_order(P, workers)
-                P = reordered(P, order)
-            with narrow_blas():
-                spectrum = self._spectrum(P, order, workers)
-                Y = initial_map(
-                    self.init,
-                    X,
-                    spectrum,
-                    self.n_components,
-                    metric=self.metric,
-                    random_state=check_random_state(self.random_state),
-                )
-                self._descend(KLDivergence(P, order), spectrum, Y, workers)
+            landscape = self._make_map(X, P, random_state, workers)
+        if self.out_of_sample == "network":
+            self._mapping = Network.trained(X, self.embedding_, random_state)
+        elif landscape is not None and self.metric != "affinities":
+            self._mapping = self._placement(None if self._is_pairwise else X, self.embedding_, landscape)
+        else:
+            self._mapping = None
+        return self
+
+    def _make_map(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Landscape | Unsurveyed | None:
+        """Make the map of X by its affinities; return the landscape that it leaves to new points, if there is one."""
+        order = None
+        if X.shape[0] > _MAX_UNORDERED and self.batch_size is None and scipy.sparse.issparse(P):
+            order = locality_order(P, workers)
+            P = reordered(P, order)
+        with narrow_blas():
+            spectrum = self._spectrum(P, order, workers)
+            Y = initial_map(self.init, X, spectrum, self.n_components, metric=self.metric, random_state=random_state)
+            landscape = self._descend(KLDivergence(P, order), spectrum, Y, random_state, workers)
         self.affinities_ = P if order is None else reordered(P, np.argsort(order)).sorted_indices()
         self.embedding_ = self.embedding_.astype(X.dtype, copy=False)
-        return self
+        return landscape
+
+    def _placement(self, X: Any, Y: NDArray[Any], landscape: Landscape | Unsurveyed) -> Placement:
+        """New points placed among those of X, at Y."""
+        options = {"metric": self.metric, "metric_params": self.metric_params}
+        return Placement(X, Y, landscape, perplexity=self.perplexity, **options)
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Make the map of X and return it.
@@ -317,6 +361,108 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         return np.asarray(self.fit(X).embedding_)
 
+    def transform(self, X: Any) -> Any:
+        """Map new points into the finished map, which stays as it is.
+
+        Every point is mapped by itself: its place does not depend on the others in X. With
+        ``out_of_sample="placement"``, a row equal to one of the data of the map gets its place.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_points, n_features)
+            New points; with ``metric="precomputed"`` their distances to the data of the map, of shape
+            (n_points, n_samples). The blocks of a Dask array are mapped where they are.
+
+        Returns
+        -------
+        Y : array of shape (n_points, n_components)
+            A Dask array where X is one.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from laptsne import LaptSNE
+        >>> X, _ = load_digits(return_X_y=True)
+        >>> model = LaptSNE(max_iter=100, random_state=0).fit(X[:300])
+        >>> model.transform(X[300:310]).shape
+        (10, 2)
+        """
+        check_is_fitted(self)
+        if self._mapping is None:
+            raise ValueError(self._unmappable())
+        if is_dask(X):
+            if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X has shape {X.shape}, but the map was made of {self.n_features_in_} features.")
+            return mapped(X, self._mapping)
+        return self._transformed(X)
+
+    def _transformed(self, X: Any) -> NDArray[Any]:
+        assert self._mapping is not None
+        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        if self._is_pairwise and (scipy.sparse.issparse(X) or X.min() < 0):
+            raise ValueError(
+                "metric='precomputed': transform needs a dense matrix of the distances of new points to all points "
+                "of the map, each at least 0."
+            )
+        with Workers(self.n_jobs) as workers:
+            return self._mapping.place(X, workers)
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the fitted model to one file of arrays and JSON, without pickle.
+
+        ``affinities_`` are left out; so are ``callbacks``, and a ``random_state`` that is not a number. The data are in
+        the file where :meth:`transform` needs them, which is with ``out_of_sample="placement"``.
+
+        Parameters
+        ----------
+        path : path
+            The file; replaced where it exists, whole or not at all.
+
+        Returns
+        -------
+        size : int
+            Size of the file in bytes.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> from sklearn.datasets import load_digits
+        >>> from laptsne import LaptSNE
+        >>> X, _ = load_digits(return_X_y=True)
+        >>> model = LaptSNE(max_iter=100, random_state=0).fit(X[:300])
+        >>> path = Path(tempfile.mkdtemp(), "digits.laptsne")
+        >>> size = model.save(path)
+        >>> LaptSNE.load(path).embedding_.shape
+        (300, 2)
+        """
+        check_is_fitted(self)
+        return save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that :meth:`save` wrote. Nothing in the file is run.
+
+        Parameters
+        ----------
+        path : path
+            The file. ValueError where it is of a newer version, cut short, changed or something else.
+        """
+        model: Self = load_model(path, {kind.__name__: kind for kind in (cls, *cls.__subclasses__())})
+        return model
+
+    def _unmappable(self) -> str:
+        if self._is_pairwise:
+            return "metric='affinities': there is no way to place new points; give the data or distances to fit."
+        return (
+            f"out_of_sample='placement' needs kernel='student', but this map was made with kernel={self.kernel!r}; "
+            "fit with out_of_sample='network'."
+        )
+
+    @property
+    def _is_pairwise(self) -> bool:
+        return isinstance(self.metric, str) and self.metric in ("precomputed", "affinities")
+
     def _spectrum(self, P: Any, order: NDArray[Any] | None, workers: Workers) -> Spectrum:
         wanted = 0 if isinstance(self.n_clusters, str) else self.n_clusters
         spectrum = laplacian_spectrum(P, max(MAX_CLUSTERS, wanted, self.n_components) + 1, workers)
@@ -326,7 +472,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             spectrum.eigenvectors[order] = spectrum.eigenvectors.copy()
         return spectrum
 
-    def _descend(self, kl: KLDivergence, spectrum: Spectrum, Y: NDArray[np.float64], workers: Workers) -> None:
+    def _descend(
+        self, kl: KLDivergence, spectrum: Spectrum, Y: NDArray[np.float64], random_state: Any, workers: Workers
+    ) -> Landscape | Unsurveyed | None:
+        """Make the map; return the landscape that it leaves to new points, where there is one."""
         automatic = min(_AUTO_CONTRACTION / self.n_clusters_, _AUTO_CONTRACTION_MAX)
         self.contraction_ = automatic if isinstance(self.contraction, str) else float(self.contraction)
         kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
@@ -340,37 +489,55 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             # Coordinates enter by their differences: single precision is enough for any spread of the map.
             return ExactFields(Y.astype(np.float32), kernel, workers)
 
-        kind = MeshContraction if fourier else PairContraction
+        kind: type[Contraction] = MeshContraction if fourier else PairContraction
         contraction = kind(self.n_clusters_, penalty, spectrum.eigenvectors[:, 1:])
+        problem = Problem(kl, contraction, self.contraction_, make_fields)
+        schedule: dict[str, Any] = {
+            "max_iter": self.max_iter,
+            "early_exaggeration": self.early_exaggeration,
+            "learning_rate": self.learning_rate,
+        }
+        descent = self.optimizer or Descent()
+        if self.batch_size is None:
+            run = Run(problem, Y, descent, **schedule)
+        else:
+            batches = Batches(kl.P, self.batch_size, self.n_batch_neighbors, random_state)
+            run = BatchRun(batches, kernel, problem, Y, descent, **schedule)
         with contextlib.ExitStack() as stack:
             observers = self._observers()
             if self.verbose:
                 observers.append(stack.enter_context(ProgressBar(self.max_iter)))
-            self.embedding_, self.n_iter_ = descend(
-                Problem(kl, contraction, self.contraction_, make_fields),
-                Y,
-                self.optimizer or Descent(),
-                max_iter=self.max_iter,
-                early_exaggeration=self.early_exaggeration,
-                learning_rate=self.learning_rate,
-                callbacks=observers,
-            )
+            self.embedding_, self.n_iter_ = descend(run, observers)
         fields = make_fields(self.embedding_)
         contraction.refresh(fields, tol=_FINAL_TOL, max_passes=100)
+        pairs = contraction
+        landscape: Landscape | Unsurveyed | None = None
         if isinstance(contraction, MeshContraction):  # what the mesh found is polished on the points themselves
-            contraction = PairContraction(self.n_clusters_, penalty, contraction.vectors_at(fields))
-            contraction.refresh(fields, tol=_FINAL_TOL, max_passes=10)
-        self.eigenvalues_ = contraction.eigenvalues
-        self.eigenvalue_residual_ = contraction.residual
+            landscape = contraction.landscape(self.contraction_)
+            pairs = PairContraction(self.n_clusters_, penalty, contraction.vectors_at(fields))
+            pairs.refresh(fields, tol=_FINAL_TOL, max_passes=10)
+        assert isinstance(pairs, PairContraction)
+        if landscape is None and isinstance(kernel, Student):
+            mesh = MeshContraction(self.n_clusters_, penalty, pairs.block)
+            landscape = Unsurveyed(mesh, self.contraction_)
+        self.eigenvalues_ = pairs.eigenvalues
+        self.eigenvalue_residual_ = pairs.residual
         self.kl_divergence_ = kl.value(fields)
         self.objective_ = self.kl_divergence_ + self.contraction_ * float(penalty.value(self.eigenvalues_).sum())
-        self.labels_ = cluster_labels(contraction.eigenvectors)
+        self.labels_ = cluster_labels(pairs.eigenvectors)
+        return landscape
 
     def _uses_fourier(self, kernel: Kernel, n_samples: int) -> bool:
         if self.method == "fourier" and not isinstance(kernel, Student):
             raise ValueError(
                 f"method='fourier' needs kernel='student', got kernel={self.kernel!r}; use method='exact'."
             )
+        if self.batch_size is not None:
+            if self.method == "fourier":
+                raise ValueError(
+                    f"batch_size={self.batch_size} sums over pairs, which method='fourier' does not; use method='auto'."
+                )
+            return False
         if self.method == "auto":
             return isinstance(kernel, Student) and n_samples > _MAX_EXACT[self.n_components]
         return self.method == "fourier"
@@ -392,6 +559,6 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = isinstance(self.metric, str) and self.metric in ("precomputed", "affinities")
+        tags.input_tags.pairwise = self._is_pairwise
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

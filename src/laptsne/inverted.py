@@ -119,14 +119,14 @@ def _search_cells(
 
 
 @compiled
-def _distance_rows(start: int, stop: int, columns: Array, indices: Array, distances: Array) -> None:
-    """Set distances to those of every column to the columns of its row of indices, by differences."""
+def _distance_rows(start: int, stop: int, queries: Array, columns: Array, indices: Array, distances: Array) -> None:
+    """Set distances to those of every query to the columns of its row of indices, by differences."""
     row = np.empty(indices.shape[1], columns.dtype)
     for i in range(start, stop):
         row[:] = 0
         for d in range(columns.shape[0]):
             line = columns[d]
-            x = line[i]
+            x = queries[d, i]
             for e in range(row.size):
                 difference = x - line[indices[i, e]]
                 row[e] += difference * difference
@@ -176,57 +176,71 @@ class InvertedLists:
     """
 
     def __init__(self, X: Array, workers: Workers) -> None:
-        self.workers = workers
-        n_samples, n_features = X.shape
-        # Dimension by dimension, and four of them at a time.
-        columns = np.zeros((-(-n_features // 4) * 4, n_samples), np.float32)
-        centred = X - X.mean(axis=0)
+        n_samples = X.shape[0]
+        self.mean = X.mean(axis=0)
+        centred = X - self.mean
         # In units of the largest value, squares neither overflow nor vanish.
         self.unit = float(np.abs(centred).max()) or 1.0
-        columns[:n_features] = (centred / self.unit).T
+        columns = as_columns(centred, self.unit)
         del centred
         n_lists = int(2 * n_samples**0.5)
         rng = np.random.default_rng(0)
         sample = np.sort(rng.choice(n_samples, min(_SAMPLES_PER_LIST * n_lists, n_samples), replace=False))
-        centres = self._centres(np.ascontiguousarray(columns[:, sample]), n_lists, rng)
-        label = self._nearest(columns, centres, 1)[:, 0]
+        centres = _rough_centres(np.ascontiguousarray(columns[:, sample]), n_lists, rng, workers)
+        label = nearest_columns(columns, centres, 1, workers)[0][:, 0]
         self.order = np.argsort(label, kind="stable")
         self.columns = np.ascontiguousarray(columns[:, self.order])
         self.squares = np.einsum("ij,ij->j", self.columns, self.columns)
         self.centres, self.lists = _split(np.bincount(label, minlength=n_lists), centres)
 
-    def search(self, n_neighbors: int) -> tuple[Array, Array]:
-        """Indices of the neighbours of every point and their distances, shape (n_samples, n_neighbors) each."""
-        n_samples = self.columns.shape[1]
-        starts, probes = self._probes(n_neighbors)
-        found = self._search(self.columns, self.lists, starts, probes, n_neighbors, among_themselves=True)[1]
-        distances = np.empty(found.shape, np.float32)
-        self.workers.rows(_distance_rows, n_samples, self.columns, found, distances, work=10.0 * found.size)
-        indices = np.empty_like(found)
-        indices[self.order] = self.order[found]
-        in_order = np.empty_like(distances)
-        in_order[self.order] = distances
-        if not 1e-15 < self.unit < 1e15:
-            in_order = in_order.astype(np.float64)
-        in_order *= in_order.dtype.type(self.unit)
-        return indices, in_order
+    def neighbors(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
+        """Indices of the neighbours of every point and their distances, shape (n_samples, n_neighbors) each.
 
-    def _probes(self, n_neighbors: int) -> tuple[Array, Array]:
+        A point itself is not among them; they are in no order.
+        """
+        probes = self.probes(n_neighbors, workers)
+        found = self._search(self.columns, self.lists, probes, n_neighbors, workers, among_themselves=True)
+        return self._in_order(self.order, self.columns, found, workers)
+
+    def search(
+        self, X: Array, n_neighbors: int, workers: Workers, probes: tuple[Array, Array] | None = None
+    ) -> tuple[Array, Array]:
+        """Indices of the nearest points of every row of X and their distances, in no order.
+
+        A row's neighbours do not depend on the other rows. With ``probes``, as :meth:`probes` returns them, only those
+        lists are searched; without, all of them.
+        """
+        queries = as_columns(X - self.mean, self.unit)
+        n_lists = self.lists.size - 1
+        if probes is None:
+            order = np.arange(len(X))
+            cells = np.append(np.arange(0, len(X), _GROUP), len(X))
+            probes = _all_lists(cells.size - 1, n_lists)
+        else:
+            label = nearest_columns(queries, self.centres, 1, workers)[0][:, 0]
+            order = np.argsort(label, kind="stable")
+            cells = np.append(0, np.cumsum(np.bincount(label, minlength=n_lists)))
+            queries = np.ascontiguousarray(queries[:, order])
+        found = self._search(queries, cells, probes, n_neighbors, workers, among_themselves=False)
+        return self._in_order(order, queries, found, workers)
+
+    def probes(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
         """Lists that each cell must search: as few as hold nearly all true neighbours of some points."""
         n_samples, n_lists = self.columns.shape[1], self.lists.size - 1
         some = np.linspace(0, n_samples - 1, min(_PROBED, n_samples)).astype(np.int64)
         queries = np.ascontiguousarray(self.columns[:, some])
         cells = np.append(np.arange(0, some.size, _GROUP), some.size)
-        starts = np.arange(cells.size) * n_lists
-        everything = np.tile(np.arange(n_lists, dtype=np.int32), cells.size - 1)
+        everything = _all_lists(cells.size - 1, n_lists)
         # One neighbour more: the point itself is among them.
-        neighbors = self._search(queries, cells, starts, everything, n_neighbors + 1, among_themselves=False)[1]
+        neighbors = self._search(queries, cells, everything, n_neighbors + 1, workers, among_themselves=False)
         holders, home = (np.searchsorted(self.lists, found, side="right") - 1 for found in (neighbors, some))
         # What a query would need by itself bounds what it needs where it searches the lists of its whole cell.
         ranks = np.empty((some.size, n_lists), np.int64)
-        np.put_along_axis(ranks, self._nearest(queries, self.centres, n_lists), np.arange(n_lists)[None], axis=1)
+        np.put_along_axis(
+            ranks, nearest_columns(queries, self.centres, n_lists, workers)[0], np.arange(n_lists)[None], axis=1
+        )
         most = int(np.quantile(np.take_along_axis(ranks, holders, axis=1), _RECALL)) + 1
-        wanted = self._nearest(self.columns, self.centres, most)
+        wanted = nearest_columns(self.columns, self.centres, most, workers)[0]
         searched = np.empty((some.size, n_lists), bool)
         for n_wanted in range(1, most + 1):
             starts, probes = _probed_lists(wanted[:, :n_wanted], self.lists, n_neighbors)
@@ -237,38 +251,86 @@ class InvertedLists:
                 break
         return starts, probes
 
-    def _centres(self, sample: Array, n_lists: int, rng: np.random.Generator) -> Array:
-        centres = np.ascontiguousarray(sample[:, rng.choice(sample.shape[1], n_lists, replace=False)])
-        for _ in range(_ROUNDS):
-            label = self._nearest(sample, centres, 1)[:, 0]
-            sizes = np.bincount(label, minlength=n_lists)
-            for d, line in enumerate(sample):
-                sums = np.bincount(label, weights=line, minlength=n_lists)
-                centres[d] = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres[d])
-        return centres
-
-    def _nearest(self, queries: Array, centres: Array, k: int) -> Array:
-        """Numbers of the k nearest centres of every query, nearest first."""
-        n_queries, n_centres = queries.shape[1], centres.shape[1]
-        cells = np.append(np.arange(0, n_queries, _GROUP), n_queries)
-        starts, probes = np.arange(cells.size), np.zeros(cells.size - 1, np.int32)
-        squares = np.einsum("ij,ij->j", centres, centres)
-        one_list = np.array([0, n_centres])
-        values, indices = np.empty((n_queries, k), np.float32), np.empty((n_queries, k), np.int32)
-        args = (queries, cells, centres, squares, one_list, starts, probes, False, values, indices)
-        self.workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
-        return np.take_along_axis(indices, np.argsort(values, axis=1, kind="stable"), axis=1) if k > 1 else indices
-
     def _search(
-        self, queries: Array, cells: Array, starts: Array, probes: Array, k: int, *, among_themselves: bool
-    ) -> tuple[Array, Array]:
+        self,
+        queries: Array,
+        cells: Array,
+        probes: tuple[Array, Array],
+        k: int,
+        workers: Workers,
+        *,
+        among_themselves: bool,
+    ) -> Array:
+        """Places, in the lists, of the k nearest points of every query."""
         n_queries = queries.shape[1]
         kind = np.int32 if self.columns.shape[1] < 2**31 else np.int64
         values, indices = np.empty((n_queries, k), np.float32), np.empty((n_queries, k), kind)
-        args = (queries, cells, self.columns, self.squares, self.lists, starts, probes, among_themselves)
+        args = (queries, cells, self.columns, self.squares, self.lists, *probes, among_themselves)
         work = 1e3 * queries.size
-        self.workers.rows(_search_cells, cells.size - 1, *args, values, indices, work=work, alignment=1)
-        return values, indices
+        workers.rows(_search_cells, cells.size - 1, *args, values, indices, work=work, alignment=1)
+        return indices
+
+    def _in_order(self, order: Array, queries: Array, found: Array, workers: Workers) -> tuple[Array, Array]:
+        """Indices and distances from places in the lists; the queries are the points or rows in this order."""
+        distances = paired_distances(queries, self.columns, found, workers)
+        indices, in_order = np.empty_like(found), np.empty_like(distances)
+        indices[order] = self.order[found]
+        in_order[order] = distances
+        if not 1e-15 < self.unit < 1e15:
+            in_order = in_order.astype(np.float64)
+        in_order *= in_order.dtype.type(self.unit)
+        return indices, in_order
+
+
+def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) -> tuple[Array, Array]:
+    """The k nearest columns of ``centres`` to every column of ``queries``, nearest first.
+
+    Both are in single precision and have a multiple of four rows. Returns the numbers of the columns, and squared
+    distances less the squares of the queries themselves, shape (n_queries, k) each.
+    """
+    n_queries, n_centres = queries.shape[1], centres.shape[1]
+    cells = np.append(np.arange(0, n_queries, _GROUP), n_queries)
+    starts, probes = _all_lists(cells.size - 1, 1)
+    squares = np.einsum("ij,ij->j", centres, centres)
+    one_list = np.array([0, n_centres])
+    values, indices = np.empty((n_queries, k), np.float32), np.empty((n_queries, k), np.int32)
+    args = (queries, cells, centres, squares, one_list, starts, probes, False, values, indices)
+    workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
+    if k > 1:
+        order = np.argsort(values, axis=1, kind="stable")
+        values, indices = np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
+    return indices, values
+
+
+def paired_distances(queries: Array, columns: Array, indices: Array, workers: Workers) -> Array:
+    """Distances of every query to the columns of its row of ``indices``, by differences."""
+    distances = np.empty(indices.shape, np.float32)
+    workers.rows(_distance_rows, len(indices), queries, columns, indices, distances, work=10.0 * indices.size)
+    return distances
+
+
+def as_columns(centred: Array, unit: float) -> Array:
+    """Points dimension by dimension, four of them at a time, in single precision."""
+    n_samples, n_features = centred.shape
+    columns = np.zeros((-(-n_features // 4) * 4, n_samples), np.float32)
+    columns[:n_features] = (centred / unit).T
+    return columns
+
+
+def _all_lists(n_cells: int, n_lists: int) -> tuple[Array, Array]:
+    """Probes by which every cell searches every list."""
+    return np.arange(n_cells + 1) * n_lists, np.tile(np.arange(n_lists, dtype=np.int32), n_cells)
+
+
+def _rough_centres(sample: Array, n_lists: int, rng: np.random.Generator, workers: Workers) -> Array:
+    centres = np.ascontiguousarray(sample[:, rng.choice(sample.shape[1], n_lists, replace=False)])
+    for _ in range(_ROUNDS):
+        label = nearest_columns(sample, centres, 1, workers)[0][:, 0]
+        sizes = np.bincount(label, minlength=n_lists)
+        for d, line in enumerate(sample):
+            sums = np.bincount(label, weights=line, minlength=n_lists)
+            centres[d] = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres[d])
+    return centres
 
 
 def _split(sizes: Array, centres: Array) -> tuple[Array, Array]:

@@ -16,6 +16,10 @@ class Student:
     def precision(self, n_samples: int, dtype: DTypeLike) -> None:
         """Return None: this kernel has no width."""
 
+    def of(self, rows: NDArray[Any]) -> Student:
+        """Return the kernel of some of the points."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
 class Gaussian:
@@ -48,6 +52,10 @@ class Gaussian:
                 "give one number for all or one a point."
             )
         return np.full(n_samples, 1.0 / sigma**2, dtype=dtype)
+
+    def of(self, rows: NDArray[Any]) -> Gaussian:
+        """Return the kernel of some of the points."""
+        return self if np.ndim(self.sigma) == 0 else Gaussian(np.asarray(self.sigma)[rows])
 
 
 Kernel = Student | Gaussian

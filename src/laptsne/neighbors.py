@@ -45,11 +45,11 @@ def neighbor_distances(
         Distances; a stored zero is the distance of a duplicate.
     """
     if isinstance(metric, str) and metric == "precomputed" and scipy.sparse.issparse(X):
-        return _nearest_of_graph(X.tocsr(), n_neighbors)
+        return nearest_of_graph(X.tocsr(), n_neighbors)
     X = _squarable(X)
     n_samples = X.shape[0]
-    name = _EUCLIDEAN.get(metric) if isinstance(metric, str) and not metric_params else None
-    if name and n_samples > _MAX_EXACT and not scipy.sparse.issparse(X):
+    name = _euclidean_name(X, metric, metric_params)
+    if name and n_samples > _MAX_EXACT:
         indices, distances = _approximate(X, n_neighbors, name, workers)
     else:
         options = {"metric": metric, "metric_params": metric_params, "n_jobs": workers.n_threads}
@@ -60,15 +60,74 @@ def neighbor_distances(
 
 def _approximate(X: NDArray[Any], n_neighbors: int, metric: str, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
     """Indices and distances by a search in Euclidean distances."""
+    X = _as_euclidean(X, metric)
+    indices, distances = InvertedLists(X, workers).neighbors(n_neighbors, workers)
+    return indices, _from_euclidean(distances, metric)
+
+
+def _as_euclidean(X: NDArray[Any], metric: str) -> NDArray[Any]:
+    """Points whose Euclidean distances tell those of X in the metric."""
     if metric == "correlation":
         X = X - X.mean(axis=1, keepdims=True)
     if metric in ("cosine", "correlation"):
         lengths = np.linalg.norm(X, axis=1, keepdims=True)
         X = np.divide(X, lengths, out=np.zeros_like(X), where=lengths > 0)
-    indices, distances = InvertedLists(X, workers).search(n_neighbors)
+    return X
+
+
+def _from_euclidean(distances: NDArray[Any], metric: str) -> NDArray[Any]:
     if metric in ("cosine", "correlation"):
-        return indices, distances**2 / 2
-    return indices, distances**2 if metric == "sqeuclidean" else distances
+        return np.asarray(distances**2 / 2)
+    return distances**2 if metric == "sqeuclidean" else distances
+
+
+class NeighborIndex:
+    """Search for the nearest of some points to new ones; what is found for one does not depend on the others.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_samples, n_features)
+        The points among which neighbours are found.
+    metric, metric_params
+        As in :func:`neighbor_distances`; not "precomputed".
+    n_neighbors : int
+        Number of neighbours.
+    workers : Workers
+        Threads.
+    """
+
+    def __init__(
+        self, X: Any, *, metric: Any, metric_params: dict[str, Any] | None, n_neighbors: int, workers: Workers
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self._metric = _euclidean_name(X, metric, metric_params)
+        self._probes: tuple[NDArray[Any], NDArray[Any]] | None = None
+        self._index: Any
+        if self._metric:
+            self._index = InvertedLists(_as_euclidean(X, self._metric), workers)
+            if X.shape[0] > _MAX_EXACT:
+                self._probes = self._index.probes(n_neighbors, workers)
+        else:
+            self._index = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, metric_params=metric_params).fit(X)
+
+    def search(self, X: Any, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Indices and distances of the neighbours of every row of X, nearest first."""
+        if self._metric:
+            found = self._index.search(_as_euclidean(X, self._metric), self.n_neighbors, workers, self._probes)
+            indices, distances = found[0], _from_euclidean(found[1], self._metric)
+        else:
+            # One by one: products of matrices have other bits for other numbers of rows.
+            parts = [self._index.kneighbors(X[i : i + 1]) for i in range(X.shape[0])]
+            distances, indices = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.argsort(distances, axis=1, kind="stable")
+        return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+
+
+def _euclidean_name(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> str | None:
+    """Name of the metric where it is a Euclidean distance of something, and X dense."""
+    if not isinstance(metric, str) or metric_params or scipy.sparse.issparse(X):
+        return None
+    return _EUCLIDEAN.get(metric)
 
 
 def neighbor_graph(indices: Any, distances: Any) -> Any:
@@ -147,7 +206,7 @@ def _squarable(X: Any) -> Any:
     return X if 1e-15 < largest < 1e15 else X.astype(np.float64)
 
 
-def _nearest_of_graph(graph: Any, n_neighbors: int) -> Any:
+def nearest_of_graph(graph: Any, n_neighbors: int) -> Any:
     """Cut a neighbour graph to at most ``n_neighbors`` a row, without the diagonal."""
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     others = np.flatnonzero(graph.indices != row)

@@ -21,6 +21,7 @@ Map = NDArray[np.float64]
 
 # Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
 _MAX_COORDINATE = 1e15
+_GROWTH = 0.2
 
 
 @compiled
@@ -31,6 +32,7 @@ def _step_rows(
     rate: float,
     momentum: float,
     max_step: float,
+    growth: float,
     gains: Map | None,
     velocity: Map,
     Y: Map,
@@ -44,7 +46,7 @@ def _step_rows(
             slope, speed = gradient[i, d], velocity[i, d]
             if gains is not None:
                 # Where the step so far goes downhill, keep on.
-                gain = gains[i, d] + 0.2 if slope * speed < 0 else max(gains[i, d] * 0.8, 0.01)
+                gain = gains[i, d] + growth if slope * speed < 0 else max(gains[i, d] * 0.8, 0.01)
                 gains[i, d] = gain
                 slope *= gain
             speed = momentum * speed - rate * slope
@@ -189,19 +191,9 @@ class Problem:
     make_fields: Callable[[Map], Fields]
 
 
-def descend(
-    problem: Problem,
-    Y: Map,
-    descent: Descent,
-    *,
-    max_iter: int,
-    early_exaggeration: float,
-    learning_rate: float | str,
-    callbacks: Sequence[Callback] = (),
-) -> tuple[Map, int]:
-    """Minimise the objective from the map ``Y``; return the last map and the number of steps taken."""
-    run = _Run(problem, Y.copy(), descent, max_iter, early_exaggeration, learning_rate)
-    for iteration in range(max_iter):
+def descend(run: Run, callbacks: Sequence[Callback] = ()) -> tuple[Map, int]:
+    """Minimise the objective; return the last map and the number of steps taken."""
+    for iteration in range(run.max_iter):
         state = run.look(iteration)
         answers = [callback(state) for callback in callbacks]
         if any(isinstance(answer, bool | np.bool_) and answer for answer in answers) or run.settled(state):
@@ -209,31 +201,44 @@ def descend(
         if not run.step():
             warnings.warn(
                 f"The map began to diverge at iteration {iteration}; what it was before is kept. "
-                f"Lower learning_rate (now {run.rate:.4g}) or contraction (now {problem.strength:.4g}).",
+                f"Lower learning_rate (now {run.rate:.4g}) or contraction (now {run.problem.strength:.4g}).",
                 ConvergenceWarning,
                 stacklevel=2,
             )
             return run.Y, iteration
-    return run.Y, max_iter
+    return run.Y, run.max_iter
 
 
-class _Run:
-    """The moving parts of one descent."""
+class Run:
+    """The moving parts of one descent, in which all points move in every iteration.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is minimised.
+    Y : array of shape (n_samples, n_components)
+        Where the points start.
+    descent : Descent
+        How they move.
+    max_iter, early_exaggeration, learning_rate
+        As in :class:`laptsne.LaptSNE`.
+    """
 
     def __init__(
         self,
         problem: Problem,
         Y: Map,
         descent: Descent,
+        *,
         max_iter: int,
         early_exaggeration: float,
         learning_rate: float | str,
     ) -> None:
-        self.problem, self.Y, self.descent, self.max_iter = problem, Y, descent, max_iter
+        self.problem, self.Y, self.descent, self.max_iter = problem, Y.copy(), descent, max_iter
         self.early_exaggeration, self.learning_rate = early_exaggeration, learning_rate
         self.n_exaggerated = int(descent.exaggeration_share * max_iter) if early_exaggeration != 1 else 0
-        self.velocity = np.zeros_like(Y)
-        self.gains = np.ones_like(Y) if descent.gains else None
+        self.velocity = np.zeros_like(self.Y)
+        self.gains = np.ones_like(self.Y) if descent.gains else None
         self.last_refresh = -descent.refresh_every
         self.best, self.unimproved = np.inf, 0
 
@@ -259,29 +264,32 @@ class _Run:
 
     def step(self) -> bool:
         """Move the map; False, and no move, where that would take it out of all bounds."""
-        descent, moved = self.descent, np.empty_like(self.Y)
-        args = (
-            self._gradient(),
-            self.rate,
-            descent.momentum,
-            descent.max_step,
-            self.gains,
-            self.velocity,
-            self.Y,
-            moved,
-        )
-        self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
-        if not np.abs(moved).max() < _MAX_COORDINATE:  # also where it is not a number
+        moved = self._moved(self._gradient(), self.gains, self.velocity, self.Y)
+        if moved is None:
             return False
         self.Y = moved
         return True
 
+    def _moved(self, gradient: Map, gains: Map | None, velocity: Map, Y: Map) -> Map | None:
+        """Where points go; gains and velocities are set. None where that is out of all bounds."""
+        descent, moved = self.descent, np.empty_like(Y)
+        args = (gradient, self.rate, descent.momentum, descent.max_step, self.growth, gains, velocity, Y, moved)
+        self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
+        return moved if np.abs(moved).max() < _MAX_COORDINATE else None  # None also where it is not a number
+
+    @property
+    def growth(self) -> float:
+        """What a gain grows by while its direction lasts."""
+        return _GROWTH
+
     @property
     def exaggeration(self) -> float:
+        """Factor on the attraction in force."""
         return self.early_exaggeration if self.iteration < self.n_exaggerated else 1.0
 
     @property
     def rate(self) -> float:
+        """Step size in force."""
         if not isinstance(self.learning_rate, str):
             return float(self.learning_rate)
         n_samples = len(self.Y)

@@ -99,10 +99,11 @@ def _value_rows(
     y1: Array | None,
     y2: Array | None,
     precision: Array | None,
+    rows: Array | None,
     charges: Array,
     out: Array,
 ) -> None:
-    """Add the fields of the charges to out."""
+    """Add the fields of the charges to out, at all points or at those of ``rows``."""
     n = y0.size
     zero = y0.dtype.type(0)
     tile = np.zeros(_ROWS * _COLUMNS, y0.dtype)
@@ -112,18 +113,19 @@ def _value_rows(
         b = window(precision, lo, hi)
         for block in range(start, stop, _ROWS):
             for i in range(block, min(block + _ROWS, stop)):
-                x0 = y0[i]
-                x1 = zero if y1 is None else y1[i]
-                x2 = zero if y2 is None else y2[i]
-                a = None if precision is None else precision[i]
+                own = i if rows is None else rows[i]
+                x0 = y0[own]
+                x1 = zero if y1 is None else y1[own]
+                x2 = zero if y2 is None else y2[own]
+                a = None if precision is None else precision[own]
                 row = tile[(i - block) * _COLUMNS : (i - block) * _COLUMNS + hi - lo]
                 for j in range(hi - lo):
                     d0 = x0 - z0[j]
                     d1 = zero if y1 is None else x1 - z1[j]
                     d2 = zero if y2 is None else x2 - z2[j]
                     row[j], _ = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
-                if lo <= i < hi:
-                    row[i - lo] = 0
+                if lo <= own < hi:
+                    row[own - lo] = 0
             _sum_tile(tile, charges[lo // _COLUMNS], block, out)
 
 
@@ -135,6 +137,7 @@ def _gradient_rows(
     y1: Array | None,
     y2: Array | None,
     precision: Array | None,
+    rows: Array | None,
     weights: Array | None,
     charges: Array | None,
     degrees: Array,
@@ -142,7 +145,7 @@ def _gradient_rows(
     weighted: Array,
 ) -> None:
     """Add the field of unit charges to degrees and its gradient to slope; with charges, add to weighted the
-    gradients of their fields, each times its weight at the point.
+    gradients of their fields, each times its weight at the point. At all points, or at those of ``rows``.
     """
     n = y0.size
     zero = y0.dtype.type(0)
@@ -153,13 +156,14 @@ def _gradient_rows(
             if charges is not None and weights is not None:
                 _mix_tile(weights, charges[lo // _COLUMNS], block, tile)
             for i in range(block, min(block + _ROWS, stop)):
-                x0 = y0[i]
-                x1 = zero if y1 is None else y1[i]
-                x2 = zero if y2 is None else y2[i]
-                a = None if precision is None else precision[i]
+                own = i if rows is None else rows[i]
+                x0 = y0[own]
+                x1 = zero if y1 is None else y1[own]
+                x2 = zero if y2 is None else y2[own]
+                a = None if precision is None else precision[own]
                 degree = s0 = s1 = s2 = w0 = w1 = w2 = zero
                 # The point itself is left out: the tile is cut there. A test in the loop would cost a third more.
-                cut = i if lo <= i < hi else hi
+                cut = own if lo <= own < hi else hi
                 for first, last in ((lo, cut), (cut + 1, hi)):
                     z0, z1, z2 = window(y0, first, last), window(y1, first, last), window(y2, first, last)
                     b = window(precision, first, last)
@@ -199,25 +203,36 @@ class ExactFields(Fields):
         The similarity of two points.
     workers : Workers, optional
         Threads to share the rows among.
+    rows : integer array, optional
+        Points at which fields are wanted; all by default. What has a value a point then has one for each of these.
     """
 
-    def __init__(self, Y: NDArray[Any], kernel: Kernel | None = None, workers: Workers | None = None) -> None:
+    def __init__(
+        self,
+        Y: NDArray[Any],
+        kernel: Kernel | None = None,
+        workers: Workers | None = None,
+        rows: Array | None = None,
+    ) -> None:
         self.n_samples, self.n_components = Y.shape
         self.Y = Y
         self.workers = workers or Workers(1)
-        y = np.ascontiguousarray((Y - Y.mean(axis=0)).T)
+        self.rows = rows
+        self._n_rows = self.n_samples if rows is None else len(rows)
+        self.centre = Y.mean(axis=0)
+        y = np.ascontiguousarray((Y - self.centre).T)
         self.dtype = y.dtype
         precision = (kernel or Student()).precision(self.n_samples, self.dtype)
         self.geometry = (*y, *[None] * (3 - self.n_components), precision)
 
     def values(self, charges: Field) -> Field:
-        out = np.zeros(self._padded_shape(charges))
+        out = np.zeros((_padded(self._n_rows), _padded(charges.shape[1])))
         self._run(_value_rows, self._tiled(charges), out)
-        return out[: self.n_samples, : charges.shape[1]]
+        return out[: self._n_rows, : charges.shape[1]]
 
     def pack(self, weights: Field, charges: Field) -> tuple[Array, Array]:
-        padded = np.zeros(self._padded_shape(weights), self.dtype)
-        padded[: self.n_samples, : weights.shape[1]] = weights
+        padded = np.zeros((_padded(self._n_rows), _padded(weights.shape[1])), self.dtype)
+        padded[: self._n_rows, : weights.shape[1]] = weights
         return padded, self._tiled(charges)
 
     def weighted_gradient(self, packed: tuple[Array, Array]) -> Field:
@@ -229,25 +244,26 @@ class ExactFields(Fields):
 
     def _gradients(self, weights: Array | None, charges: Array | None) -> Field:
         """Weighted gradients; the field of unit charges comes with them and is kept."""
-        degrees = np.zeros(self.n_samples)
-        slope, weighted = np.zeros((2, self.n_samples, 3))
+        degrees = np.zeros(self._n_rows)
+        slope, weighted = np.zeros((2, self._n_rows, 3))
         self._run(_gradient_rows, weights, charges, degrees, slope, weighted)
         self._unit = degrees, slope[:, : self.n_components]
         return weighted[:, : self.n_components]
 
-    def _padded_shape(self, columns: Field) -> tuple[int, int]:
-        """Shape with whole blocks of rows and a multiple of four columns."""
-        return -(-self.n_samples // _ROWS) * _ROWS, -(-columns.shape[1] // 4) * 4
-
     def _tiled(self, charges: Field) -> Array:
         """Charges as the kernels read them: for every tile of points, charge after charge."""
         n_tiles = -(-self.n_samples // _COLUMNS)
-        n_charges = self._padded_shape(charges)[1]
-        rows = np.zeros((n_charges, n_tiles * _COLUMNS), self.dtype)
-        rows[: charges.shape[1], : self.n_samples] = charges.T
-        tiles = rows.reshape(n_charges, n_tiles, _COLUMNS).transpose(1, 0, 2)
+        n_charges = _padded(charges.shape[1])
+        lines = np.zeros((n_charges, n_tiles * _COLUMNS), self.dtype)
+        lines[: charges.shape[1], : self.n_samples] = charges.T
+        tiles = lines.reshape(n_charges, n_tiles, _COLUMNS).transpose(1, 0, 2)
         return tiles.reshape(n_tiles, n_charges * _COLUMNS)
 
     def _run(self, kernel: Any, *args: Array | None) -> None:
-        work = float(self.n_samples) ** 2
-        self.workers.rows(kernel, self.n_samples, *self.geometry, *args, work=work)
+        work = float(self._n_rows) * self.n_samples
+        self.workers.rows(kernel, self._n_rows, *self.geometry, self.rows, *args, work=work)
+
+
+def _padded(size: int) -> int:
+    """The next multiple of four, which kernels take together."""
+    return -(-size // _ROWS) * _ROWS

@@ -38,6 +38,7 @@ def _attraction_rows(
     y1: Array | None,
     y2: Array | None,
     precision: Array | None,
+    rows: Array | None,
     indptr: Array,
     indices: Array | None,
     affinities: Array,
@@ -46,10 +47,11 @@ def _attraction_rows(
 ) -> None:
     """Attraction over the stored affinities; with ``log_likelihood`` also sum_j p_ij log k_ij.
 
-    Without ``indices`` every row has an affinity for every point.
+    Without ``indices`` every row has an affinity for every point. Forces are on all points, or on those of ``rows``.
     """
     zero = y0.dtype.type(0)
-    for i in range(start, stop):
+    for place in range(start, stop):
+        i = place if rows is None else rows[place]
         x0 = y0[i]
         x1 = zero if y1 is None else y1[i]
         x2 = zero if y2 is None else y2[i]
@@ -69,9 +71,9 @@ def _attraction_rows(
             s2 += pull * d2
             if log_likelihood is not None:
                 total += p[e] * log_k
-        force[i, 0], force[i, 1], force[i, 2] = s0, s1, s2
+        force[place, 0], force[place, 1], force[place, 2] = s0, s1, s2
         if log_likelihood is not None:
-            log_likelihood[i] = total
+            log_likelihood[place] = total
 
 
 class KLDivergence:
@@ -106,9 +108,19 @@ class KLDivergence:
         normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
         return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
 
-    def _attraction(self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    def gradient_rows(
+        self, fields: Fields, rows: Array, normaliser: float, exaggeration: float = 1.0
+    ) -> NDArray[np.float64]:
+        """Rows of the gradient, where the fields are those at these rows and the normaliser is known."""
+        attraction = self._attraction(fields, rows=rows)
+        return 2 * exaggeration * attraction + (2 / normaliser) * fields.slope
+
+    def _attraction(
+        self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None, rows: Array | None = None
+    ) -> NDArray[np.float64]:
         n = fields.n_samples
-        force = np.empty((n, 3))
+        n_rows = n if rows is None else len(rows)
+        force = np.empty((n_rows, 3))
         if scipy.sparse.issparse(self.P):
             affinities = (self.P.indptr, self.P.indices, self.P.data)
         else:
@@ -116,8 +128,8 @@ class KLDivergence:
         geometry = fields.geometry
         if self.order is not None:
             geometry = tuple(None if part is None else part[self.order] for part in geometry)
-        work = 4.0 * affinities[2].size
-        fields.workers.rows(_attraction_rows, n, *geometry, *affinities, force, log_likelihood, work=work)
+        work = 4.0 * affinities[2].size * n_rows / n
+        fields.workers.rows(_attraction_rows, n_rows, *geometry, rows, *affinities, force, log_likelihood, work=work)
         if self.order is not None:
             ordered, force = force, np.empty_like(force)
             force[self.order] = ordered

@@ -13,6 +13,7 @@ from laptsne.eigensolver import Eigenpairs, largest_eigenpairs
 from laptsne.fields import Fields
 from laptsne.fields.grid import Window, convolved, n_cells
 from laptsne.fields.stencil import read, spread
+from laptsne.landscape import Landscape
 from laptsne.objective.contraction import Contraction
 from laptsne.workers import Workers
 
@@ -122,6 +123,18 @@ class MeshContraction(Contraction):
         """Gradient of the landscape of the last refresh, carried along with the points."""
         return self._frame.gradient(self._trailing(fields), self._landscape)
 
+    def landscape(self, strength: float) -> Landscape:
+        r"""The potential of one more point over the map of the last refresh, apart from what its neighbours do.
+
+        It is what the point adds to the objective, times half the number N of points:
+        :math:`(N / Z) \varphi_1 + (N \lambda / 2) \psi`, with :math:`\lambda` the ``strength``.
+        """
+        assert self._fields is not None
+        n = self._fields.n_samples
+        normaliser = max(float(self._fields.degrees.sum()), float(np.finfo(np.float32).tiny))
+        grid = np.float32(n / normaliser) * (self._degrees + 1) + np.float32(n * strength / 2) * self._landscape
+        return Landscape(self._frame.origin, self._frame.spacing, grid)
+
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
         y = _rows(fields.Y)
         fine = np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING, _SPACING[len(y)])
@@ -156,7 +169,7 @@ class MeshContraction(Contraction):
         """First guess of the u_k at the active nodes: those of the last refresh, moved along, or those of the data."""
         if self._shapes is None:
             start = np.ascontiguousarray(self._start.T, dtype=np.float32)
-            return frame.spread(y, start).reshape(len(start), -1)[:, active] / n
+            return frame.spread(y, start).reshape(len(start), int(np.prod(frame.cells)))[:, active] / n
         moved = frame.spread(y, (y - self._y).astype(np.float32)).reshape(len(y), -1)[:, active] / n
         return np.ascontiguousarray(self._frame.read(frame.nodes(active) - moved, self._shapes).T, dtype=np.float32)
 
@@ -177,7 +190,7 @@ class MeshContraction(Contraction):
         parts = self._frame.convolved(self._on_mesh(np.vstack([u, g]), self._n))
         # Where there are no points, the equation of the eigenvectors carries them on.
         mu = pairs.values.astype(np.float32).reshape(-1, *[1] * self._degrees.ndim)
-        self._shapes = parts[:-1] / (1 + mu * np.maximum(self._degrees, _MIN_DEGREE - 1))
+        self._shapes = parts[:-1] / np.maximum(1 + mu * np.maximum(self._degrees, _MIN_DEGREE - 1), _MIN_DEGREE)
         self._landscape = parts[-1]
         for k in range(n_vectors):
             self._landscape -= np.float32(slope[k]) * parts[k] * self._shapes[k]

@@ -52,6 +52,11 @@ class PairContraction(Contraction):
         assert self._fields is not None
         return np.column_stack([_first_eigenvector(self._fields.degrees), self._vectors])
 
+    @property
+    def block(self) -> NDArray[np.float64]:
+        """All vectors that the last refresh ended with, without the first: more than are wanted."""
+        return self._start
+
     def value(self, fields: Fields) -> float:
         """Value of the tangent."""
         value = float(self.penalty.value(self.eigenvalues).sum())

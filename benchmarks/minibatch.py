@@ -1,0 +1,60 @@
+"""LaptSNE-Mini beside the full method, both with the paper's settings and the same number of iterations.
+
+python benchmarks/minibatch.py [coil20 coil100]
+
+Perplexity 25, trace penalty, learning rate 100, 500 iterations, eigenvectors in every iteration of the full
+method; k-hat as in the paper. The affinities are computed once, before the time starts. Alternating; time is the
+median, scores are the mean over the seeds, each with its change from the full method.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from laptsne import LaptSNE
+from laptsne.datasets import load
+from laptsne.metrics import cluster_scores, knn_accuracy
+
+# k-hat, contraction, batches (points, neighbours of each), and number of seeds.
+SETTINGS = {
+    "coil20": (19, 0.01, [(200, 0), (100, 0), (100, 10)], 3),
+    "coil100": (7, 0.01, [(1000, 0), (100, 10)], 1),
+}
+COLUMNS = ("10-NN", "NMI", "SC", "DBI", "KL")
+
+
+def main() -> None:
+    for name in sys.argv[1:] or list(SETTINGS):
+        n_clusters, contraction, batches, n_seeds = SETTINGS[name]
+        X, y = load(name)
+        P = LaptSNE.paper(n_clusters, contraction, max_iter=1, n_jobs=2).fit(X).affinities_
+        options: dict[str, Any] = {"metric": "affinities", "n_neighbors": "auto", "n_jobs": 2}
+        kinds: dict[str, dict[str, int]] = {"full": {}}
+        kinds |= {f"batches of {m}, {k} neighbours": {"batch_size": m, "n_batch_neighbors": k} for m, k in batches}
+        times: dict[str, list[float]] = {title: [] for title in kinds}
+        scores: dict[str, list[tuple[float, ...]]] = {title: [] for title in kinds}
+        for kind in kinds.values():
+            LaptSNE.paper(n_clusters, contraction, max_iter=5, **kind, **options).fit(P)
+        for seed in range(n_seeds):
+            for title, kind in kinds.items():
+                model = LaptSNE.paper(n_clusters, contraction, random_state=seed, **kind, **options)
+                start = time.perf_counter()
+                Y = model.fit_transform(P)
+                times[title].append(time.perf_counter() - start)
+                scores[title].append((knn_accuracy(Y, y, 10), *cluster_scores(Y, y), model.kl_divergence_))
+        full = statistics.median(times["full"]), np.mean(scores["full"], axis=0)
+        print(f"{name:28} {'seconds':>8} {'ratio':>6}" + "".join(f"{column:>15}" for column in COLUMNS))
+        for title in kinds:
+            seconds, mean = statistics.median(times[title]), np.mean(scores[title], axis=0)
+            changes = zip(mean, mean - full[1], strict=True)
+            cells = "".join(f"{value:8.3f}{change:+7.3f}" for value, change in changes)
+            print(f"{title:28} {seconds:8.1f} {seconds / full[0]:6.2f}{cells}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""New points in a finished map: both ways of LaptSNE beside openTSNE's and umap-learn's transform.
+
+python benchmarks/transform.py [--repeats 3]
+
+Every method fits the 60,000 points of MNIST's training split, reduced to 50 dimensions, then maps the 10,000 of the
+test split: once to warm up, then in turns with the others. Accuracy is that of a vote of the nearest training points
+in the method's own map. All have their own defaults and two threads. Needs ``pip install ".[benchmark]"``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from data import enlarged_mnist
+from sklearn.neighbors import KNeighborsClassifier
+
+from laptsne import LaptSNE
+
+Transform = Callable[[np.ndarray], np.ndarray]
+
+
+def laptsne(X: np.ndarray, way: str) -> tuple[np.ndarray, Transform]:
+    model = LaptSNE(out_of_sample=way, n_jobs=2, random_state=0).fit(X)
+    size = model.save(Path(tempfile.mkdtemp(), "model"))
+    print(f"laptsne, {way}: saved in {size / 2**20:.1f} MiB", flush=True)
+    return model.embedding_, model.transform
+
+
+def opentsne(X: np.ndarray) -> tuple[np.ndarray, Transform]:
+    from openTSNE import TSNE
+
+    model = TSNE(n_jobs=2, random_state=0).fit(X)
+    return np.asarray(model), model.transform
+
+
+def umap(X: np.ndarray) -> tuple[np.ndarray, Transform]:
+    from umap import UMAP
+
+    model = UMAP(n_jobs=2).fit(X)
+    return model.embedding_, model.transform
+
+
+METHODS: dict[str, Callable[[np.ndarray], Any]] = {
+    "laptsne, placement": lambda X: laptsne(X, "placement"),
+    "laptsne, network": lambda X: laptsne(X, "network"),
+    "openTSNE": opentsne,
+    "umap-learn": umap,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    args = parser.parse_args()
+    X, y = enlarged_mnist(70_000)
+    train, test = slice(0, 60_000), slice(60_000, None)
+    fitted = {}
+    for name in args.methods:
+        start = time.perf_counter()
+        fitted[name] = METHODS[name](X[train])
+        print(f"{name}: fitted in {time.perf_counter() - start:.1f} s", flush=True)
+    placed = {name: np.asarray(transform(X[test])) for name, (_, transform) in fitted.items()}
+    times: dict[str, list[float]] = {name: [] for name in fitted}
+    for _ in range(args.repeats):
+        for name, (_, transform) in fitted.items():
+            start = time.perf_counter()
+            transform(X[test])
+            times[name].append(time.perf_counter() - start)
+    print(f"{'':24} {'seconds':>8} {'1-NN':>7} {'10-NN':>7} {'100-NN':>7}")
+    for name, (Y, _) in fitted.items():
+        accuracy = [KNeighborsClassifier(k).fit(Y, y[train]).score(placed[name], y[test]) for k in (1, 10, 100)]
+        print(f"{name:24} {statistics.median(times[name]):8.2f} " + " ".join(f"{a:7.4f}" for a in accuracy))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,230 @@
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse
+from reference import relative_error
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neural_network import MLPRegressor
+
+from laptsne import LaptSNE
+from laptsne.fields import ExactFields
+from laptsne.kernels import Gaussian
+from laptsne.mapping.network import Network, hidden_layers
+from laptsne.mapping.placement import _loss, _potential
+from laptsne.objective import MeshContraction, Penalty
+from laptsne.workers import Workers
+
+FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}
+WAYS = ["placement", "network"]
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Digits in two parts, and models of the first part by both ways."""
+    X, y = load_digits(return_X_y=True)
+    models = {way: LaptSNE(out_of_sample=way, random_state=0).fit(X[:1200]) for way in WAYS}
+    return X, y, models
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        np.float64,
+        np.float32,
+        scipy.sparse.csr_matrix,
+        lambda X: X.astype(np.float64) + 1e4,
+    ],
+)
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation"])
+def test_the_data_of_the_map_get_their_own_places(blobs, form, metric):
+    if metric == "correlation" and form is scipy.sparse.csr_matrix:
+        pytest.skip("scikit-learn has no correlation of sparse rows")
+    X = form(blobs[0])
+    model = LaptSNE(metric=metric, **FAST).fit(X)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    np.testing.assert_array_equal(model.transform(X[50:60]), model.embedding_[50:60])
+
+
+def test_beyond_the_size_of_exact_neighbours_the_data_get_their_own_places():
+    X, _ = make_blobs(10_500, 8, centers=5, random_state=0)
+    model = LaptSNE(max_iter=10, random_state=0, perplexity=5).fit(X)
+    np.testing.assert_array_equal(model.transform(X), model.embedding_)
+    new = X[:100] + 0.01
+    parts = [model.transform(new[i : i + 7]) for i in range(0, 100, 7)]
+    np.testing.assert_array_equal(np.concatenate(parts), model.transform(new))
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_place_does_not_depend_on_the_company(digits, way):
+    X, _, models = digits
+    new, model = X[1200:], models[way]
+    whole = model.transform(new)
+    for n_batches in (2, 10, len(new)):
+        parts = [model.transform(batch) for batch in np.array_split(new, n_batches)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+    order = np.random.default_rng(0).permutation(len(new))
+    np.testing.assert_array_equal(model.transform(new[order]), whole[order])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_places_are_the_same_at_any_number_of_threads(digits, way):
+    X, _, models = digits
+    maps = [copy.copy(models[way]).set_params(n_jobs=n).transform(X[1200:]) for n in (1, 2, 4)]
+    for other in maps[1:]:
+        np.testing.assert_array_equal(other, maps[0])
+
+
+@pytest.mark.parametrize(("way", "least"), [("placement", 0.96), ("network", 0.75)])
+def test_new_points_come_to_their_kind(digits, way, least):
+    X, y, models = digits
+    classifier = KNeighborsClassifier(10).fit(models[way].embedding_, y[:1200])
+    assert classifier.score(models[way].transform(X[1200:]), y[1200:]) > least
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_nothing_fitted_changes(digits, way):
+    X, _, models = digits
+    before = {name: copy.deepcopy(value) for name, value in vars(models[way]).items() if name.endswith("_")}
+    models[way].transform(X[1200:1210])
+    for name, value in before.items():
+        then, now = (part.data if scipy.sparse.issparse(part) else part for part in (value, getattr(models[way], name)))
+        np.testing.assert_array_equal(now, then)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_maps_of_any_dimension(blobs, n_components):
+    X, labels = blobs
+    model = LaptSNE(n_components, **FAST | {"max_iter": 300}).fit(X[::2])
+    placed = model.transform(X[1::2])
+    assert placed.shape == (60, n_components)
+    classifier = KNeighborsClassifier(3).fit(model.embedding_, labels[::2])
+    assert classifier.score(placed, labels[1::2]) == 1
+
+
+def test_new_points_by_their_distances(blobs):
+    X, labels = blobs
+    D = pairwise_distances(X)
+    model = LaptSNE(metric="precomputed", **FAST | {"max_iter": 300}).fit(D[::2, ::2])
+    placed = model.transform(D[1::2, ::2])
+    assert KNeighborsClassifier(3).fit(model.embedding_, labels[::2]).score(placed, labels[1::2]) == 1
+    np.testing.assert_array_equal(model.transform(D[::2, ::2]), model.embedding_)
+    with pytest.raises(ValueError, match="at least 0"):
+        model.transform(-D[1::2, ::2])
+    with pytest.raises(ValueError, match="60 features"):
+        model.transform(D)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_the_landscape_is_what_a_point_adds_to_the_objective(rng, n_components):
+    """Value and gradient against sums over all points; gradient against differences."""
+    centres = rng.random((4, n_components)) * 20
+    Y = centres[rng.integers(0, 4, 400)] + rng.normal(size=(400, n_components))
+    term = MeshContraction(4, Penalty("log"), rng.normal(size=(400, 6)))
+    fields = ExactFields(Y)
+    term.refresh(fields, tol=1e-4, max_passes=100)
+    landscape = term.landscape(0.0)
+    new = Y[:50] + rng.normal(scale=0.5, size=(50, n_components))
+    difference = new[:, None] - Y[None]
+    k = 1 / (1 + (difference**2).sum(axis=2))
+    scale = 400 / fields.degrees.sum()
+    expected = scale * k.sum(axis=1), -2 * scale * (k[..., None] ** 2 * difference).sum(axis=1)
+    found = [read(landscape, y) for y in new]
+    assert relative_error(np.array([value for value, _ in found]), expected[0]) < 0.01
+    assert relative_error(np.array([slope for _, slope in found]), expected[1]) < (0.15 if n_components == 3 else 0.05)
+    contracted = term.landscape(0.02)
+    for y in new[:10]:
+        slope = read(contracted, y)[1]
+        steps = 1e-4 * np.eye(n_components)
+        differences = [(read(contracted, y + s)[0] - read(contracted, y - s)[0]) / 2e-4 for s in steps]
+        np.testing.assert_allclose(slope, differences, rtol=1e-3, atol=1e-4)
+
+
+def read(landscape, y):
+    slope = np.empty(y.size)
+    work = np.empty((3, 4)), np.empty((3, 4))
+    value = _potential(y, landscape.origin, landscape.spacing, landscape.padded, *work, slope)
+    return value, slope
+
+
+def test_the_attraction_of_a_new_point_has_its_gradient(rng):
+    near, p, y = rng.normal(size=(9, 2)), rng.random(9), rng.normal(size=2)
+    p /= p.sum()
+    slope = np.zeros(2)
+    _loss(y, p, near, slope)
+    steps = 1e-6 * np.eye(2)
+    differences = [
+        (_loss(y + s, p, near, np.zeros(2))[0] - _loss(y - s, p, near, np.zeros(2))[0]) / 2e-6 for s in steps
+    ]
+    np.testing.assert_allclose(slope, differences, rtol=1e-6)
+
+
+def test_points_far_from_all_others_have_places(digits):
+    _, _, models = digits
+    far = np.full((1, 64), 1e6)
+    for way in WAYS:
+        assert np.isfinite(models[way].transform(far)).all()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        (np.zeros((3, 63)), "63 features"),
+        (np.full((3, 64), np.nan), "NaN"),
+        (np.zeros((0, 64)), "0 sample"),
+        (np.zeros(64), "2D array"),
+    ],
+)
+def test_bad_new_points(digits, way, new, message):
+    with pytest.raises(ValueError, match=message):
+        digits[2][way].transform(new)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_point_and_other_types(digits, way):
+    X, _, models = digits
+    place = models[way].transform(X[1200:1201])
+    assert place.shape == (1, 2)
+    np.testing.assert_array_equal(models[way].transform(X[1200:1201].astype(np.int64)), place)
+    np.testing.assert_allclose(models[way].transform(X[1200:1201].astype(np.float32)), place, atol=1e-3)
+
+
+def test_what_cannot_be_mapped_says_so(blobs):
+    X, _ = blobs
+    with pytest.raises(ValueError, match="out_of_sample='network'"):
+        LaptSNE(kernel=Gaussian(2.0), **FAST).fit(X).transform(X)
+    P = LaptSNE(**FAST).fit(X).affinities_
+    with pytest.raises(ValueError, match="affinities"):
+        LaptSNE(metric="affinities", **FAST).fit(P).transform(P)
+    with pytest.raises(ValueError, match="out_of_sample='placement'"):
+        LaptSNE(metric="precomputed", out_of_sample="network", **FAST).fit(pairwise_distances(X))
+    placed = LaptSNE(kernel="gaussian", out_of_sample="network", **FAST).fit(X).transform(X)
+    assert np.isfinite(placed).all()
+
+
+def test_the_network_has_the_shape_of_the_paper():
+    assert hidden_layers(784, 2) == (522, 392, 261, 156)
+    assert hidden_layers(6, 2) == (4, 3, 2, 2)
+    assert hidden_layers(1, 2) == (2, 2, 2, 2)
+
+
+def test_the_network_computes_what_scikit_learn_would(rng, monkeypatch):
+    kept = []
+    fit = MLPRegressor.fit
+    monkeypatch.setattr(MLPRegressor, "fit", lambda self, X, Y: (kept.append((self, X)), fit(self, X, Y))[1])
+    X = rng.normal(loc=3, size=(300, 10))
+    Y = X[:, :2] * 5 + 100
+    network = Network.trained(X, Y, 0)
+    model, scaled = kept[0]
+    with Workers(1) as workers:
+        placed = network.place(X, workers)
+    np.testing.assert_allclose((placed - network.centre) / network.spread, model.predict(scaled), atol=1e-9)
+
+
+def test_the_network_takes_sparse_features(blobs):
+    X = scipy.sparse.csr_matrix(blobs[0])
+    model = LaptSNE(out_of_sample="network", **FAST).fit(X)
+    np.testing.assert_allclose(model.transform(X), model.transform(X.toarray()))

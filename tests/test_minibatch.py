@@ -1,0 +1,125 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from reference import relative_error
+from sklearn.datasets import load_digits
+
+from laptsne import LaptSNE
+from laptsne.fields import ExactFields
+from laptsne.kernels import Gaussian, Student
+from laptsne.metrics import knn_accuracy
+from laptsne.minibatch import Batches, Carried
+from laptsne.objective import KLDivergence, PairContraction, Penalty
+
+N = 300
+KERNELS = [Student(), Gaussian(1.5), Gaussian(np.linspace(0.5, 2, N))]
+
+
+@pytest.fixture
+def Y(rng):
+    centres = 12 * rng.random((4, 2))
+    return (centres[rng.integers(0, 4, N)] + rng.normal(size=(N, 2))).astype(np.float64)
+
+
+def carried(Y, kernel, start):
+    term = PairContraction(4, Penalty("log"), start)
+    term.refresh(ExactFields(Y, kernel), tol=1e-6, max_passes=100)
+    found = Carried(term, kernel)
+    found.correct(ExactFields(Y, kernel), with_vectors=True)
+    return found
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_rows_of_the_gradient_are_those_of_the_whole(rng, Y, kernel):
+    P = rng.random((N, N)).astype(np.float32)
+    P = (P + P.T) / P.sum() / 2
+    np.fill_diagonal(P, 0)
+    rows = np.sort(rng.choice(N, 37, replace=False))
+    whole, some = ExactFields(Y, kernel), ExactFields(Y, kernel, rows=rows)
+    np.testing.assert_allclose(some.degrees, whole.degrees[rows], rtol=1e-10)
+    normaliser = whole.degrees.sum()
+    for affinities in (P, scipy.sparse.csr_matrix(np.where(np.median(P) < P, P, 0))):
+        kl = KLDivergence(affinities)
+        found = kl.gradient_rows(some, rows, normaliser, 2.0)
+        np.testing.assert_allclose(found, kl.gradient(whole, 2.0)[rows], rtol=1e-6, atol=1e-12)
+    state = carried(Y, kernel, rng.normal(size=(N, 6)))
+    found = state.contraction_gradient(ExactFields(Y, kernel, rows=rows), rows)
+    expected = state.contraction.gradient(ExactFields(Y, kernel))[rows]
+    assert relative_error(found, expected) < 1e-3
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_drift_is_bounded(rng, Y, kernel, dtype):
+    """After as many moves as there are between two corrections, and more than a run makes in one place."""
+    Y = Y.astype(dtype)
+    state = carried(Y, kernel, rng.normal(size=(N, 6)))
+    for _ in range(5 * N // 40):
+        rows = np.sort(rng.choice(N, 40, replace=False))
+        fields = ExactFields(Y, kernel, rows=rows)
+        state.contraction_gradient(fields, rows)
+        after = (Y[rows] + rng.normal(scale=0.01, size=(40, 2))).astype(dtype)
+        state.move(fields, rows, after)
+        Y = Y.copy()
+        Y[rows] = after
+    expected = ExactFields(Y.astype(np.float64), kernel).degrees
+    np.testing.assert_allclose(state.degrees, expected, rtol=1e-4 if dtype == np.float32 else 1e-10)
+    assert abs(state.normaliser / expected.sum() - 1) < 1e-5
+    fresh = carried(Y.astype(np.float64), kernel, rng.normal(size=(N, 6)))
+    root = np.sqrt(expected)[:, None]
+    kept, found = (np.linalg.qr(np.column_stack([root, root * one.vectors]))[0] for one in (state, fresh))
+    cosines = np.linalg.svd(kept.T @ found, compute_uv=False)
+    assert cosines.min() > 0.99
+
+
+def test_all_points_have_their_turn(rng):
+    P = scipy.sparse.random(100, 100, 0.2, format="csr", random_state=0)
+    batches = Batches(P, 30, 0, np.random.RandomState(0))
+    drawn = np.concatenate([batches.draw() for _ in range(12)])
+    assert (np.bincount(drawn, minlength=100) == 3).all()
+
+
+@pytest.mark.parametrize("dense", [False, True])
+def test_the_nearest_neighbours_move_along(dense):
+    P = np.zeros((50, 50))
+    for i in range(50):
+        for step in (1, 2, 3):
+            P[i, (i + step) % 50] = 1 / step
+    batches = Batches(P if dense else scipy.sparse.csr_matrix(P), 1, 2, np.random.RandomState(0))
+    for _ in range(50):
+        rows = batches.draw()
+        assert len(rows) == 3
+        assert any({i, (i + 1) % 50, (i + 2) % 50} == set(rows) for i in range(50))
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_neighbors": "all"}, {"kernel": "gaussian", "early_exaggeration": 1.0}])
+def test_a_map_in_batches(blobs, settings):
+    X, labels = blobs
+    maps = [
+        LaptSNE(batch_size=20, perplexity=10, random_state=0, n_jobs=n, **settings).fit_transform(X) for n in (1, 2, 4)
+    ]
+    for other in maps[1:]:
+        np.testing.assert_array_equal(other, maps[0])
+    assert knn_accuracy(maps[0], labels, 10) == 1
+
+
+def test_maps_in_batches_are_as_good(rng):
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:800], y[:800]
+    full = LaptSNE(random_state=0).fit(X)
+    mini = LaptSNE(batch_size=200, random_state=0).fit(X)
+    assert abs(knn_accuracy(mini.embedding_, y, 10) - knn_accuracy(full.embedding_, y, 10)) < 0.02
+    assert mini.kl_divergence_ < full.kl_divergence_ + 0.1
+
+
+def test_a_batch_of_all_points_is_the_full_method_up_to_its_eigenvectors(blobs):
+    settings = {"contraction": 0, "max_iter": 100, "perplexity": 10, "random_state": 0, "init": "pca"}
+    full, mini = (LaptSNE(batch_size=size, **settings).fit(blobs[0]) for size in (None, 120))
+    assert mini.kl_divergence_ == pytest.approx(full.kl_divergence_, rel=0.02)
+
+
+def test_batches_sum_over_pairs(blobs):
+    with pytest.raises(ValueError, match="method='fourier'"):
+        LaptSNE(batch_size=10, method="fourier").fit(blobs[0])
+    with pytest.raises(ValueError, match="batch_size"):
+        LaptSNE(batch_size=0).fit(blobs[0])

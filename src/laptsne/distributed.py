@@ -93,6 +93,9 @@ def mapped(X: Any, mapping: Placement | Network) -> Any:
 
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     X = X.rechunk({1: -1})
+    if isinstance(mapping, Placement):
+        with Workers() as workers:
+            mapping.landscape(workers)  # once, here, and not in every worker
     return X.map_blocks(
         _placed,
         mapping=delayed(mapping, pure=True),

@@ -17,7 +17,7 @@ from laptsne.fields import ExactFields
 from laptsne.landscape import Landscape
 from laptsne.neighbors import NeighborIndex
 from laptsne.objective import MeshContraction
-from laptsne.workers import Workers
+from laptsne.workers import Workers, narrow_blas
 
 Array = NDArray[Any]
 
@@ -178,7 +178,8 @@ class Unsurveyed:
     def surveyed(self, Y: Array, workers: Workers) -> Landscape:
         """The landscape of the map."""
         term = copy.copy(self.term)
-        term.refresh(ExactFields(Y.astype(np.float32), workers=workers), tol=_TOL)
+        with narrow_blas():
+            term.refresh(ExactFields(Y.astype(np.float32), workers=workers), tol=_TOL)
         return term.landscape(self.strength)
 
 

@@ -183,7 +183,9 @@ class Carried:
 
     def move(self, fields: ExactFields, rows: Array, after: Array) -> None:
         """Follow the move of some points to places ``after``; the fields are those at these points before it."""
-        resting = np.setdiff1d(np.arange(fields.n_samples), rows, assume_unique=True)
+        rests = np.ones(fields.n_samples, bool)
+        rests[rows] = False
+        resting = np.flatnonzero(rests)
         edges = np.linspace(0, resting.size, _PARTS + 1).astype(np.int64)
         before = [None if part is None else part[rows] for part in fields.geometry]
         places = np.ascontiguousarray((after - fields.centre).T, dtype=fields.dtype)

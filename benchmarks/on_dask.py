@@ -1,6 +1,6 @@
 """Millions of rows on Dask with two workers: time of the parts, and memory of all processes together.
 
-python benchmarks/distributed.py [--rows 5000000 10000000] [--way placement]
+python benchmarks/on_dask.py [--rows 5000000 10000000] [--way placement]
 
 Rows of 50 dimensions are made block by block where they are needed, and are nowhere whole. The result is reduced block
 by block as well, as if it were written to a file. Memory is the sum over this process and all its children, looked at

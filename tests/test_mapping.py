@@ -205,6 +205,13 @@ def test_what_cannot_be_mapped_says_so(blobs):
     assert np.isfinite(placed).all()
 
 
+def test_new_points_may_be_sparse_where_the_data_were_dense(blobs):
+    X = blobs[0]
+    for form, other in ((np.asarray, scipy.sparse.csr_matrix), (scipy.sparse.csr_matrix, np.asarray)):
+        model = LaptSNE(**FAST).fit(form(X[::2]))
+        np.testing.assert_array_equal(model.transform(other(X)), model.transform(form(X)))
+
+
 def test_the_network_has_the_shape_of_the_paper():
     assert hidden_layers(784, 2) == (522, 392, 261, 156)
     assert hidden_layers(6, 2) == (4, 3, 2, 2)

@@ -296,18 +296,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 raise ValueError(f"X: a tuple holds two arrays, (indices, distances), but this one has {len(X)} parts.")
             X = neighbor_graph(*X)
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
-        n_samples = X.shape[0]
-        if self.out_of_sample == "network" and self._is_pairwise:
-            raise ValueError(
-                f"out_of_sample='network' learns from features, but with metric={self.metric!r} X has none; "
-                "use out_of_sample='placement'."
-            )
-        self._observers()
-        if not isinstance(self.n_clusters, str) and self.n_clusters >= n_samples:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is out of range for {n_samples} samples; "
-                f"give a number from 1 to {n_samples - 1}, or 'auto'."
-            )
+        self._check_settings(X.shape[0])
         random_state = check_random_state(self.random_state)
         with Workers(self.n_jobs) as workers:
             P = joint_affinities(
@@ -326,6 +315,20 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             self._mapping = None
         return self
+
+    def _check_settings(self, n_samples: int) -> None:
+        """Refuse what cannot work for a map of so many points, before anything is computed."""
+        if self.out_of_sample == "network" and self._is_pairwise:
+            raise ValueError(
+                f"out_of_sample='network' learns from features, but with metric={self.metric!r} X has none; "
+                "use out_of_sample='placement'."
+            )
+        self._observers()
+        if not isinstance(self.n_clusters, str) and self.n_clusters >= n_samples:
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is out of range for {n_samples} samples; "
+                f"give a number from 1 to {n_samples - 1}, or 'auto'."
+            )
 
     def _make_map(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Landscape | Unsurveyed | None:
         """Make the map of X by its affinities; return the landscape that it leaves to new points, if there is one."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.base import _fit_context
+from sklearn.base import _fit_context, clone
 from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -94,7 +94,7 @@ class LandmarkLaptSNE(LaptSNE):
         -------
         self : LandmarkLaptSNE
         """
-        self._require_settings()
+        self._check_settings(self.n_landmarks)
         seed = int(check_random_state(self.random_state).randint(2**31))
         sampler = Sampler.of(self.n_landmarks, seed)
         if is_dask(X):
@@ -102,7 +102,7 @@ class LandmarkLaptSNE(LaptSNE):
             self._require_rows(X.shape[0])
             parts = DaskParts.sampled(X, sampler)
             landmarks = find_landmarks(parts, self.n_landmarks, parts.n_sampled, seed)
-            fitted = parts.on_one_worker(_fitted, self, landmarks)
+            fitted = parts.on_one_worker(_fitted, clone(self), landmarks)
             self.__dict__.update(fitted.__dict__)
             self.embedding_ = self.transform(X)
             return self
@@ -162,7 +162,8 @@ class LandmarkLaptSNE(LaptSNE):
         tags.input_tags.sparse = False
         return tags
 
-    def _require_settings(self) -> None:
+    def _check_settings(self, n_samples: int) -> None:
+        super()._check_settings(n_samples)
         if self._is_pairwise:
             raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features, for its k-means; use LaptSNE.")
         if self.n_neighbors == "all":
@@ -175,11 +176,6 @@ class LandmarkLaptSNE(LaptSNE):
                 f"out_of_sample='placement' needs kernel='student', got kernel={self.kernel!r}; "
                 "use out_of_sample='network'."
             )
-
-    def _index(self, X: Array, workers: Workers) -> NeighborIndex:
-        """Search for the landmarks around rows."""
-        options = {"metric": self.metric, "metric_params": self.metric_params}
-        return NeighborIndex(X, n_neighbors=min(_N_NEIGHBORS, len(X)), workers=workers, **options)
 
     def _require_rows(self, n_rows: int) -> None:
         if self.n_landmarks > n_rows:
@@ -207,7 +203,9 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
     random_state = check_random_state(model.random_state)
     with Workers(model.n_jobs) as workers:
         graph = _neighbors(model, X, workers)
-        around = model._index(X[rows], workers).search(X, workers)
+        options = {"metric": model.metric, "metric_params": model.metric_params}
+        index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), workers=workers, **options)
+        around = index.search(X, workers)
         P = _coarse_affinities(model, graph, around[0][:, 0], X[rows], workers)
         landscape = model._make_map(X[rows], P, random_state, workers)
         model.landmarks_, model.landmark_embedding_ = sample.indices[rows], model.embedding_

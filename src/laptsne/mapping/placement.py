@@ -234,6 +234,8 @@ class Placement:
 
     def place(self, X: Any, workers: Workers) -> Array:
         """Places of new points, shape (n_points, n_components)."""
+        if self.X is not None and scipy.sparse.issparse(X) != scipy.sparse.issparse(self.X):
+            X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
         placed = np.empty((X.shape[0], self.n_components), self.dtype)
         for rows in gen_batches(X.shape[0], _BATCH):
             placed[rows] = self._place(X[rows], workers)

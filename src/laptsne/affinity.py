@@ -145,15 +145,14 @@ def joint_affinities(
         work = 100.0 * flat.size
         workers.rows(_conditional_rows, n_samples, indptr, flat, perplexity, flat, work=work)
         return _normalised(_symmetrised(squared))
+    options = {"metric": metric, "metric_params": metric_params, "workers": workers}
+    return graph_affinities(distance_graph(X, perplexity, n_neighbors, **options), perplexity, workers)
+
+
+def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options: Any) -> Any:
+    """Distances to as many neighbours as P is spread over; options as :func:`laptsne.neighbors.neighbor_distances`."""
     wanted = int(3 * perplexity) if n_neighbors == "auto" else int(n_neighbors)
-    graph = neighbor_distances(
-        X,
-        min(max(wanted, 1), n_samples - 1),
-        metric=metric,
-        metric_params=metric_params,
-        workers=workers,
-    )
-    return graph_affinities(graph, perplexity, workers)
+    return neighbor_distances(X, min(max(wanted, 1), X.shape[0] - 1), **options)
 
 
 def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:

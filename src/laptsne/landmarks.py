@@ -15,14 +15,14 @@ from sklearn.utils import check_array, check_random_state, gen_batches
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laptsne.affinity import graph_affinities, joint_affinities
+from laptsne.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.distributed import DaskParts, is_dask, rows_of
 from laptsne.estimator import LaptSNE
 from laptsne.kernels import Gaussian
 from laptsne.kmeans import OnePart, Rows, Sampler, find_landmarks, joined
 from laptsne.mapping import Network, Unsurveyed
 from laptsne.mapping.placement import MAX_PERPLEXITY, settled
-from laptsne.neighbors import NeighborIndex, neighbor_distances
+from laptsne.neighbors import NeighborIndex
 from laptsne.workers import Workers
 
 Array = NDArray[Any]
@@ -202,9 +202,9 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
     X = validate_data(model, sample.values, dtype=[np.float64, np.float32], ensure_min_samples=2)
     random_state = check_random_state(model.random_state)
     with Workers(model.n_jobs) as workers:
-        graph = _neighbors(model, X, workers)
-        options = {"metric": model.metric, "metric_params": model.metric_params}
-        index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), workers=workers, **options)
+        options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
+        graph = distance_graph(X, model.perplexity, model.n_neighbors, **options)
+        index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
         around = index.search(X, workers)
         P = _coarse_affinities(model, graph, around[0][:, 0], X[rows], workers)
         landscape = model._make_map(X[rows], P, random_state, workers)
@@ -227,13 +227,6 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
     return model
 
 
-def _neighbors(model: LandmarkLaptSNE, X: Array, workers: Workers) -> Any:
-    """The graph of the neighbours of all rows."""
-    wanted = int(3 * model.perplexity) if model.n_neighbors == "auto" else int(model.n_neighbors)
-    options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
-    return neighbor_distances(X, min(max(wanted, 1), len(X) - 1), **options)
-
-
 def _nearest(graph: Any, n_neighbors: int) -> tuple[Array, Array]:
     """Indices and distances of the nearest neighbours in a graph, nearest first."""
     indices, distances = (part.reshape(graph.shape[0], -1) for part in (graph.indices, graph.data))
@@ -248,7 +241,9 @@ def _coarse_affinities(model: LandmarkLaptSNE, graph: Any, label: Array, X: Arra
     coarse = (belongs.T @ P @ belongs).tocsr()
     coarse.setdiag(0)
     if (coarse.sum(axis=1) == 0).any():  # where rows have no neighbours but those of the same landmark
-        coarse = coarse + graph_affinities(_neighbors(model, X, workers), model.perplexity, workers)
+        options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
+        direct = distance_graph(X, model.perplexity, model.n_neighbors, **options)
+        coarse = coarse + graph_affinities(direct, model.perplexity, workers)
     return joint_affinities(coarse, perplexity=model.perplexity, metric="affinities")
 
 

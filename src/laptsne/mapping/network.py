@@ -85,7 +85,7 @@ class Network:
             hidden_layer_sizes=hidden_layers(X.shape[1], Y.shape[1]),
             early_stopping=len(Y) >= _MIN_HELD_OUT,
             n_iter_no_change=10,
-            max_iter=200,
+            max_iter=1000,
             random_state=random_state,
         )
         target = (Y - centre) / spread

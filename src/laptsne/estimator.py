@@ -298,16 +298,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
         self._check_settings(X.shape[0])
         random_state = check_random_state(self.random_state)
+        options: dict[str, Any] = {"metric": self.metric, "metric_params": self.metric_params}
         with Workers(self.n_jobs) as workers:
-            P = joint_affinities(
-                X,
-                perplexity=self.perplexity,
-                n_neighbors=self.n_neighbors,
-                metric=self.metric,
-                metric_params=self.metric_params,
-                workers=workers,
-            )
-            landscape = self._make_map(X, P, random_state, workers)
+            options |= {"perplexity": self.perplexity, "n_neighbors": self.n_neighbors, "workers": workers}
+            # The affinities have no name here: they would stay beside their reordered copy.
+            landscape = self._make_map(X, joint_affinities(X, **options), random_state, workers)
         if self.out_of_sample == "network":
             self._mapping = Network.trained(X, self.embedding_, random_state)
         elif landscape is not None and self.metric != "affinities":

@@ -13,7 +13,7 @@ from laptsne import LaptSNE
 from laptsne.fields import ExactFields
 from laptsne.kernels import Gaussian
 from laptsne.mapping.network import Network, hidden_layers
-from laptsne.mapping.placement import _loss, _potential
+from laptsne.mapping.placement import Placement, _loss, _potential
 from laptsne.objective import MeshContraction, Penalty
 from laptsne.workers import Workers
 
@@ -135,6 +135,8 @@ def test_the_landscape_is_what_a_point_adds_to_the_objective(rng, n_components):
     assert relative_error(np.array([value for value, _ in found]), expected[0]) < 0.01
     assert relative_error(np.array([slope for _, slope in found]), expected[1]) < (0.15 if n_components == 3 else 0.05)
     contracted = term.landscape(0.02)
+    added = np.array([read(contracted, y)[1] - read(landscape, y)[1] for y in Y])
+    assert relative_error(added, 400 * 0.02 / 2 * term.gradient(fields)) < 1e-3
     for y in new[:10]:
         slope = read(contracted, y)[1]
         steps = 1e-4 * np.eye(n_components)
@@ -190,6 +192,15 @@ def test_one_point_and_other_types(digits, way):
     assert place.shape == (1, 2)
     np.testing.assert_array_equal(models[way].transform(X[1200:1201].astype(np.int64)), place)
     np.testing.assert_allclose(models[way].transform(X[1200:1201].astype(np.float32)), place, atol=1e-3)
+
+
+def test_a_map_that_does_not_belong_is_refused(digits):
+    mapping = digits[2]["placement"]._mapping
+    with Workers(1) as workers:
+        landscape = mapping.landscape(workers)
+    for Y in (mapping.Y[:-1], mapping.Y[:, :1], np.full_like(mapping.Y, np.nan)):
+        with pytest.raises(ValueError, match="does not belong"):
+            Placement(mapping.X, Y, landscape, perplexity=5)
 
 
 def test_what_cannot_be_mapped_says_so(blobs):

@@ -123,3 +123,5 @@ def test_batches_sum_over_pairs(blobs):
         LaptSNE(batch_size=10, method="fourier").fit(blobs[0])
     with pytest.raises(ValueError, match="batch_size"):
         LaptSNE(batch_size=0).fit(blobs[0])
+    with pytest.raises(ValueError, match="n_batch_neighbors=10 has no use"):
+        LaptSNE(n_batch_neighbors=10).fit(blobs[0])

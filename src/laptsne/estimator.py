@@ -318,6 +318,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"out_of_sample='network' learns from features, but with metric={self.metric!r} X has none; "
                 "use out_of_sample='placement'."
             )
+        if self.batch_size is None and self.n_batch_neighbors:
+            raise ValueError(
+                f"n_batch_neighbors={self.n_batch_neighbors} has no use without batches; give batch_size as well."
+            )
         self._observers()
         if not isinstance(self.n_clusters, str) and self.n_clusters >= n_samples:
             raise ValueError(

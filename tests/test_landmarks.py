@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.kmeans import OnePart, Rows, Sampler, find_landmarks, priorities
+from laptsne.kmeans import OnePart, Rows, Sampler, _Frame, find_landmarks, priorities
 
 FAST = {"n_landmarks": 150, "max_iter": 60, "perplexity": 10, "random_state": 0}
 
@@ -78,6 +78,15 @@ def test_a_sample_does_not_depend_on_the_blocks(rng):
     found, _ = sampler.sample(np.array_split(X, 333))
     np.testing.assert_array_equal(found.indices, expected.indices)
     np.testing.assert_array_equal(found.values, expected.values)
+
+
+def test_sums_do_not_depend_on_the_parts(rng):
+    X, label = rng.normal(size=(5000, 3)), rng.integers(0, 4, 5000)
+    frame = _Frame(X.mean(axis=0), 10.0, 2.0**38)
+    expected = frame.sums(X, label, 4)[0]
+    np.testing.assert_allclose(expected[1], (X - frame.mean)[label == 1].sum(axis=0) * 2.0**38 / 10, rtol=1e-6)
+    parts = [frame.sums(X[rows], label[rows], 4)[0] for rows in np.array_split(rng.permutation(5000), 37)]
+    np.testing.assert_array_equal(sum(parts), expected)
 
 
 def test_priorities_are_well_mixed():

@@ -1,0 +1,129 @@
+"""Results on disk, found again by what they depend on."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import laptsne
+
+# Modules that no map depends on.
+_NOT_OF_MAPS = {"reproduce", "cli", "plotting", "datasets", "metrics", "progress"}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A result: facts, which are JSON, and arrays."""
+
+    facts: dict[str, Any]
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+class Store:
+    """A folder of results.
+
+    Each result is a JSON file with its key and its facts, and an NPZ file where it has arrays. Both are written
+    whole or not at all, the JSON file last: a process that is stopped leaves nothing half done behind.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are; made if it does not exist.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def get(self, key: Mapping[str, Any], make: Callable[[], Entry]) -> Entry:
+        """Find the result of a key, or make and keep it."""
+        return self.find(key) or self.put(key, make())
+
+    def find(self, key: Mapping[str, Any]) -> Entry | None:
+        """The result of a key; None where there is none, or none that can be read."""
+        path = self._path(key)
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+            if content["key"] != _as_json(key):
+                return None
+            arrays = _arrays(path.with_suffix(".npz"), content["arrays"]) if content["arrays"] else {}
+            return Entry(dict(content["facts"]), arrays)
+        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+            return None
+
+    def put(self, key: Mapping[str, Any], entry: Entry) -> Entry:
+        """Keep a result; return it as it will be found."""
+        path, digest = self._path(key), None
+        if entry.arrays:
+            buffer = io.BytesIO()
+            np.savez_compressed(buffer, allow_pickle=False, **entry.arrays)
+            digest = hashlib.sha256(buffer.getvalue()).hexdigest()
+            write(path.with_suffix(".npz"), buffer.getvalue())
+        content = {"key": key, "facts": entry.facts, "arrays": digest}
+        write(path, json.dumps(content, indent=1).encode())
+        return Entry(_as_json(entry.facts), entry.arrays)
+
+    def _path(self, key: Mapping[str, Any]) -> Path:
+        digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
+        return self.folder / f"{key.get('kind', 'entry')}-{digest[:24]}.json"
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _arrays(path: Path, digest: str) -> dict[str, NDArray[Any]]:
+    content = path.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ValueError(f"{path} has changed.")
+    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def _as_json(value: Any) -> Any:
+    """The value as it is after it was written and read."""
+    return json.loads(json.dumps(value))
+
+
+def sources_of_maps() -> list[Path]:
+    """The source files of laptsne that a map depends on."""
+    root = Path(laptsne.__file__).parent
+    paths = sorted(root.rglob("*.py"))
+    return [path for path in paths if path.relative_to(root).parts[0].removesuffix(".py") not in _NOT_OF_MAPS]
+
+
+def code_digest(paths: Iterable[Path]) -> str:
+    """Digest of what source files do: neither comments nor docstrings nor line breaks count."""
+    found = hashlib.sha256()
+    for path in paths:
+        tree = ast.parse(path.read_bytes())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                node.body = [part for part in node.body if not _is_docstring(part)]
+        found.update(path.name.encode() + ast.dump(tree).encode())
+    return found.hexdigest()[:32]
+
+
+def _is_docstring(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)

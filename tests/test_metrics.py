@@ -1,7 +1,35 @@
+from functools import partial
+
 import numpy as np
 import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+from sklearn import manifold
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier
 
-from laptsne.metrics import cluster_scores, continuity, knn_accuracy, trustworthiness
+from laptsne import metrics
+from laptsne.metrics import (
+    Faithfulness,
+    cluster_scores,
+    continuity,
+    knn_accuracy,
+    neighbors_kept,
+    silhouette,
+    trustworthiness,
+)
+from laptsne.pairwise import TILE, nearest, ranks
+from laptsne.workers import Workers
+
+
+def ordered(X, Q=None):
+    """Points in the order of their distance to each query, the earlier first of those equally near."""
+    D = cdist(X if Q is None else Q, X, "sqeuclidean")
+    if Q is None:
+        np.fill_diagonal(D, np.inf)
+    return np.argsort(D, axis=1, kind="stable")
 
 
 def test_knn_accuracy_of_separate_classes(blobs):
@@ -40,3 +68,172 @@ def test_trustworthiness_and_continuity_see_different_faults():
     assert trustworthiness(X, torn) == pytest.approx(1, abs=0.01)
     assert continuity(X, X) > 0.998  # 1 but for points at equal distances
     assert continuity(X, folded) == trustworthiness(folded, X)
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3, 4, 7, 50])
+@pytest.mark.parametrize("n", [TILE - 1, 2 * TILE, 2 * TILE + 3])
+def test_nearest_points_are_exact_and_in_order(rng, n, n_dims):
+    X, Q = rng.normal(size=(n, n_dims)), rng.normal(size=(70, n_dims))
+    np.testing.assert_array_equal(nearest(X, 30), ordered(X)[:, :30])
+    np.testing.assert_array_equal(nearest(X, 30, queries=Q), ordered(X, Q)[:, :30])
+    with Workers(3) as workers:
+        np.testing.assert_array_equal(nearest(X, 30, workers=workers), nearest(X, 30))
+
+
+def test_all_points_can_be_asked_for(rng):
+    X = rng.normal(size=(300, 2))
+    np.testing.assert_array_equal(nearest(X, 299), ordered(X)[:, :-1])
+
+
+def test_of_points_equally_near_the_earlier_comes_first(rng):
+    X = rng.integers(0, 4, (700, 3)).astype(float)  # nearly all have duplicates
+    order = ordered(X)
+    np.testing.assert_array_equal(nearest(X, 40), order[:, :40])
+    places = np.empty_like(order)
+    np.put_along_axis(places, order, np.arange(1, 701)[None], axis=1)
+    others = rng.permuted(order[:, :-1], axis=1)[:, :9]
+    np.testing.assert_array_equal(ranks(X, others), np.take_along_axis(places, others, axis=1))
+
+
+def test_duplicates_of_any_numbers_are_equally_near(rng):
+    X = np.repeat(rng.normal(size=(150, 5)), 4, axis=0)
+    found = nearest(X, 3)
+    np.testing.assert_array_equal(np.sort(found // 4, axis=1), np.arange(600)[:, None] // 4 + np.zeros(3, int))
+    np.testing.assert_array_equal(found, np.sort(found, axis=1))
+
+
+def test_ranks_of_more_points_than_a_tile_has(rng):
+    X = rng.normal(size=(600, 3))
+    order = ordered(X)[:, :-1]
+    with Workers(2) as workers:
+        found = ranks(X, order[:, :400], workers=workers)
+    np.testing.assert_array_equal(found, np.arange(1, 401) + np.zeros((600, 1), int))
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 6])
+def test_silhouette_is_that_of_scikit_learn(rng, n_dims):
+    Y = rng.normal(size=(900, n_dims))
+    labels = rng.integers(0, 3, 900)
+    labels[7], labels[11], labels[600:] = 17, 18, 5  # two alone, and more than a tile together
+    assert silhouette(Y, labels) == pytest.approx(silhouette_score(Y, labels), abs=1e-9)
+    assert silhouette(Y.astype(np.float32) + 1000, labels) == pytest.approx(silhouette(Y, labels), abs=1e-4)
+
+
+def test_silhouette_of_points_that_coincide():
+    Y, labels = np.zeros((6, 2)), [0, 0, 0, 1, 1, 1]
+    assert silhouette(Y, labels) == 0
+    Y[3:] = 1
+    assert silhouette(Y, labels) == 1
+
+
+def test_silhouette_does_not_depend_on_the_threads(rng, monkeypatch):
+    Y, labels = rng.normal(size=(1500, 2)), rng.integers(0, 4, 1500)
+    found = set()
+    for n_threads in (1, 3):
+        monkeypatch.setattr("laptsne.silhouette.Workers", partial(Workers, n_threads))
+        found.add(silhouette(Y, labels))
+    assert len(found) == 1
+
+
+def test_silhouette_needs_two_clusters(rng):
+    for labels in (np.zeros(10), np.arange(10)):
+        with pytest.raises(ValueError, match=r"labels must be of 2 to n_samples - 1 clusters; got \d+ of 10 points"):
+            silhouette(rng.normal(size=(10, 2)), labels)
+
+
+def test_cluster_scores_have_the_silhouette_of_k_means(rng):
+    Y, y = rng.normal(size=(300, 2)), rng.integers(0, 4, 300)
+    found = KMeans(4, n_init=10, random_state=0).fit_predict(Y)
+    assert cluster_scores(Y, y).silhouette == pytest.approx(silhouette_score(Y, found), abs=1e-9)
+
+
+@pytest.mark.parametrize("k", [1, 5, 30])
+def test_trustworthiness_and_continuity_are_those_of_scikit_learn(rng, k):
+    X = rng.normal(size=(400, 10))
+    Y = X[:, :2] + rng.normal(scale=0.3, size=(400, 2))
+    assert trustworthiness(X, Y, n_neighbors=k) == pytest.approx(
+        manifold.trustworthiness(X, Y, n_neighbors=k), abs=1e-9
+    )
+    assert continuity(X, Y, n_neighbors=k) == pytest.approx(manifold.trustworthiness(Y, X, n_neighbors=k), abs=1e-9)
+
+
+def test_duplicates_that_no_neighbourhood_divides_count_as_in_scikit_learn(rng):
+    X = rng.normal(size=(150, 6))
+    Y = np.repeat(X[:, :2], 2, axis=0)
+    X = np.repeat(X, 2, axis=0)
+    for k in (1, 3, 7):  # oneself excepted, all points are in pairs
+        assert trustworthiness(X, Y, n_neighbors=k) == pytest.approx(
+            manifold.trustworthiness(X, Y, n_neighbors=k), abs=1e-9
+        )
+    assert neighbors_kept(X, Y, n_neighbors=1) == 1
+
+
+def test_sparse_data_and_single_precision_score_the_same(rng):
+    X = rng.normal(size=(100, 4)).astype(np.float32)
+    Y = X[:, :2]
+    assert trustworthiness(sparse.csr_matrix(X), Y) == trustworthiness(X.astype(float), Y.astype(float))
+
+
+def test_neighbors_kept(rng):
+    X = rng.normal(size=(500, 5))
+    Y = X[:, :2]
+    a, b = ordered(X)[:, :30], ordered(Y)[:, :30]
+    share = np.mean([len(set(i) & set(j)) / 30 for i, j in zip(a, b, strict=True)])
+    assert neighbors_kept(X, Y) == pytest.approx(share)
+    assert neighbors_kept(X, X) == 1
+    assert neighbors_kept(X, 3 * X[:, ::-1]) == 1
+    assert neighbors_kept(X, rng.permutation(X)) == pytest.approx(30 / 499, abs=0.02)
+
+
+def test_scores_of_several_maps_of_the_same_data(rng):
+    X = rng.normal(size=(200, 5))
+    data = Faithfulness(X, n_neighbors=20)
+    for Y in (X[:, :2], X[:, 1:3]):
+        assert data.trustworthiness(Y) == trustworthiness(X, Y)
+        assert data.continuity(Y, n_neighbors=8) == continuity(X, Y, n_neighbors=8)
+        assert data.neighbors_kept(Y) == neighbors_kept(X, Y, n_neighbors=20)
+        assert data.neighbors_kept(Y, n_neighbors=3) == neighbors_kept(X, Y, n_neighbors=3)
+    with pytest.raises(ValueError, match=r"n_neighbors must be from 1 to 20, the neighbours found; got 21"):
+        data.continuity(Y, n_neighbors=21)
+    with pytest.raises(ValueError, match=r"a row for each of the 200 points of the data; got 199"):
+        data.neighbors_kept(Y[1:])
+
+
+def test_too_large_neighbourhoods_are_refused(rng):
+    X = rng.normal(size=(20, 2))
+    for score in (trustworthiness, continuity, Faithfulness(X, n_neighbors=19).continuity):
+        maps = (X,) if score not in (trustworthiness, continuity) else (X, X)
+        assert score(*maps, n_neighbors=9) == 1
+        for k in (0, 10):
+            with pytest.raises(ValueError, match=f"less than half the 20 points.*got {k}"):
+                score(*maps, n_neighbors=k)
+    with pytest.raises(ValueError, match="n_neighbors must be from 1 to 19, for 20 points; got 20"):
+        neighbors_kept(X, X, n_neighbors=20)
+    with pytest.raises(ValueError, match="as many rows; got 20 and 19"):
+        neighbors_kept(X, X[1:], n_neighbors=3)
+
+
+@pytest.mark.parametrize("n_dims", [2, 12])
+def test_accuracies_are_those_of_scikit_learn(rng, n_dims, monkeypatch):
+    monkeypatch.setattr(metrics, "_BLOCK", 4000)  # several blocks of queries
+    y = rng.choice(["b", "a", "d", "c"], 400)
+    Y = rng.normal(size=(400, n_dims)) + (y == "a")[:, None]
+    counts = [7, 1, 200, 2, 7]
+    folds = StratifiedKFold(5, shuffle=True, random_state=0)
+    models = [KNeighborsClassifier(k) for k in counts]
+    expected = [cross_val_score(model, Y, y, cv=folds).mean() for model in models]
+    assert knn_accuracy(Y, y, counts) == pytest.approx(expected)
+    assert knn_accuracy(Y, y, 7) == pytest.approx(expected[0])
+    expected = [model.fit(Y, y).score(Y, y) for model in models]
+    assert knn_accuracy(Y, y, counts, protocol="paper") == pytest.approx(expected)
+
+
+def test_numbers_of_voters_that_there_are_not(rng):
+    Y, y = rng.normal(size=(50, 2)), np.arange(50) % 2
+    assert knn_accuracy(Y, y, 50, protocol="paper") == 0.5
+    assert knn_accuracy(Y, y, []) == []
+    for k in (0, 41, [5, 41]):
+        with pytest.raises(ValueError, match=r"k must be from 1 to 40, the points that vote; got"):
+            knn_accuracy(Y, y, k)
+    with pytest.raises(TypeError):
+        knn_accuracy(Y, y, 2.5)

@@ -172,7 +172,7 @@ def _kept_near(points: Array, neighbors: Array) -> float:
     n, k = neighbors.shape
     with Workers() as workers:
         beyond = np.maximum(ranks(points, neighbors, workers=workers) - k, 0)
-    return 1.0 - float(beyond.sum()) * 2.0 / (n * k * (2.0 * n - 3.0 * k - 1.0))
+    return float(1 - beyond.sum() * 2 / (n * k * (2 * n - 3 * k - 1)))
 
 
 def _shared(neighbors: Array, others: Array) -> float:

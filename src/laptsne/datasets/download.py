@@ -22,6 +22,10 @@ _PIECE = 1 << 18  # bytes
 _MAX_DOWNLOAD = 1 << 28  # bytes; the largest, COIL-100, has 131 million
 
 
+class Unreachable(Exception):
+    """No address of an archive gave it."""
+
+
 def obtain(name: str, folder: Path) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return X and y from the archives in ``folder / name``, and from the network those that are not there.
 
@@ -45,10 +49,6 @@ def obtain(name: str, folder: Path) -> tuple[NDArray[Any], NDArray[Any]]:
         raise OSError(f"{name} was not read, and nothing was kept: {error}.") from error
     except Unreachable as error:
         raise FileNotFoundError(f"{error} {_remedy(name, given, folder)}") from error
-
-
-class Unreachable(Exception):
-    """No address of an archive gave it."""
 
 
 def _remedy(name: str, given: list[Path], folder: Path) -> str:

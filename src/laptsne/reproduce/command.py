@@ -10,6 +10,7 @@ from rich.console import Console
 from laptsne.reproduce.data import SETS
 from laptsne.reproduce.methods import METHODS
 from laptsne.reproduce.plan import QUICK_SETS, Options, frontier_runs, sweep_runs, table_runs, timing_runs
+from laptsne.reproduce.report import write_report
 from laptsne.reproduce.runs import Laboratory, Run
 from laptsne.reproduce.status import Status
 from laptsne.reproduce.store import Store
@@ -41,12 +42,17 @@ def reproduce(out: Path, options: Options, console: Console) -> None:
     with Status(console) as status:
         laboratory = Laboratory(Store(out / "cache"), status.say)
         parts = [part for part in _parts(options) if part]
+        reported = 0
         status.expect(sum(len(part) for part in parts))
         for part in parts:
             for run in part:
                 if laboratory.has(run.data):
                     laboratory.record(run)
                 status.advance()
+            if laboratory.made > reported:
+                reported = laboratory.made
+                write_report(out, laboratory, options)
+        write_report(out, laboratory, options)
 
 
 def _parts(options: Options) -> list[list[Run]]:

@@ -58,7 +58,7 @@ def table_runs(options: Options, name: str) -> list[Run]:
     """All methods on a set; beside LaptSNE the same without contraction, for what contraction costs."""
     runs = [table_run(name, method, seed) for method in options.methods for seed in options.seeds(name)]
     if "LaptSNE" in options.methods:
-        runs += [plain_run(name, seed) for seed in options.seeds(name)]
+        runs += [plain_run(name, seed, purpose="frontier") for seed in options.seeds(name)]
     return runs
 
 
@@ -98,17 +98,9 @@ def sweep_runs(options: Options) -> list[Run]:
 
 def trajectory_runs(options: Options) -> list[Run]:
     """Both methods as the paper states them, with the maps on their way: t-SNE, then LaptSNE."""
-    steps = [*EARLY_ITERATIONS[:-1], *range(50, 501, 50 if options.quick else 10)]
-    return [
-        Run(
-            TRAJECTORY_SET,
-            "LaptSNE",
-            0,
-            (*_paper_settings(TRAJECTORY_CLUSTERS, contraction, 500), ("keep", steps)),
-            "none",
-        )
-        for contraction in (0.0, TRAJECTORY_CONTRACTION)
-    ]
+    steps = tuple(sorted({*EARLY_ITERATIONS, *range(0, 501, 50 if options.quick else 10)}))
+    settings = [_paper_settings(TRAJECTORY_CLUSTERS, strength, 500) for strength in (0.0, TRAJECTORY_CONTRACTION)]
+    return [Run(TRAJECTORY_SET, "LaptSNE", 0, (*changes, ("keep", steps)), "none") for changes in settings]
 
 
 def timing_runs(options: Options) -> dict[tuple[str, str], Run]:

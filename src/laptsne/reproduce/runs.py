@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from laptsne.reproduce import paper
 from laptsne.reproduce.data import COMPONENTS, Data, digest, load
 from laptsne.reproduce.methods import METHODS, MissingLibraryError, run_fit
 from laptsne.reproduce.scores import Score, scores_for
-from laptsne.reproduce.store import Entry, Store, code_digest, sources_of_maps
+from laptsne.reproduce.store import Entry, Store, code_digest
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,26 @@ class Laboratory:
         Where results are kept.
     say : callable
         Is told what is being done, in a few words, before something that takes time.
+
+    Attributes
+    ----------
+    records : dict
+        What came of each run.
+    missing_sets : dict
+        Why sets are not available, by name.
+    labels, n_classes : dict
+        Labels of the points, and their number, by set that was loaded.
+    made : int
+        How many results were made, and not found.
     """
 
     def __init__(self, store: Store, say: Callable[[str], None] = lambda text: None) -> None:
         self.store, self.say = store, say
         self.records: dict[Run, Record] = {}
         self.missing_sets: dict[str, str] = {}
+        self.labels: dict[str, NDArray[Any]] = {}
+        self.n_classes: dict[str, int] = {}
+        self.made = 0
         self._data: Data | None = None
         self._warm: set[tuple[Any, ...]] = set()
 
@@ -84,6 +97,7 @@ class Laboratory:
         if self._data is None or self._data.name != name:
             self.say(f"{title(name)}: loading")
             self._data = load(name)
+            self.labels[name], self.n_classes[name] = self._data.y, self._data.n_classes
         return self._data
 
     def has(self, name: str) -> bool:
@@ -131,11 +145,12 @@ class Laboratory:
             "data": data.digest,
             "components": COMPONENTS,
             "library": "" if method.own else method.version(),
-            "code": _own_digest() if method.own else "",
+            "code": code_digest("laptsne.estimator") if method.own else "",
         }
 
         def make() -> Entry:
             self.say(f"{run}: fitting")
+            self.made += 1
             method.version()
             group = (run.method, data.name)
             warm = group not in self._warm
@@ -156,6 +171,7 @@ class Laboratory:
     def _scored(self, score: Score, record: Record, data: Data, map_digest: str) -> dict[str, float]:
         def make() -> Entry:
             self.say(f"{record.run}: scoring")
+            self.made += 1
             return Entry(dict(score.compute(data, record.Y)))
 
         return self.store.get(score.key(data, map_digest), make).facts
@@ -168,8 +184,3 @@ class Laboratory:
         """A run of one iteration, for the eigenvalues of a set's graph."""
         run = Run(name, "LaptSNE", changes=(("max_iter", 1),), purpose="none")
         return self.records.get(run) or self.record(run)
-
-
-@cache
-def _own_digest() -> str:
-    return code_digest(sources_of_maps())

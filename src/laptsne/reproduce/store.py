@@ -9,8 +9,9 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from numpy.typing import NDArray
 
 import laptsne
 
-# Modules that no map depends on.
-_NOT_OF_MAPS = {"reproduce", "cli", "plotting", "datasets", "metrics", "progress"}
+# Modules that show something on the way, and change no result.
+_WITHOUT_EFFECT = {"laptsne.progress"}
 
 
 @dataclass(frozen=True)
@@ -106,17 +107,38 @@ def _as_json(value: Any) -> Any:
     return json.loads(json.dumps(value))
 
 
-def sources_of_maps() -> list[Path]:
-    """The source files of laptsne that a map depends on."""
-    root = Path(laptsne.__file__).parent
-    paths = sorted(root.rglob("*.py"))
-    return [path for path in paths if path.relative_to(root).parts[0].removesuffix(".py") not in _NOT_OF_MAPS]
+def sources_of(module: str) -> list[Path]:
+    """The source files of laptsne that a module of it depends on, its own among them."""
+    found: dict[str, Path] = {}
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        path = _source(name)
+        if path is None or name in found or name in _WITHOUT_EFFECT:
+            continue
+        found[name] = path
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                waiting += [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+            elif isinstance(node, ast.Import):
+                waiting += [alias.name for alias in node.names]
+    return [found[name] for name in sorted(found)]
 
 
-def code_digest(paths: Iterable[Path]) -> str:
-    """Digest of what source files do: neither comments nor docstrings nor line breaks count."""
+def _source(name: str) -> Path | None:
+    package, *parts = name.split(".")
+    if package != "laptsne" or not parts:  # the package itself imports everything
+        return None
+    path = Path(laptsne.__file__).parent.joinpath(*parts)
+    candidates = (path / "__init__.py", path.with_suffix(".py"))
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+@cache
+def code_digest(module: str) -> str:
+    """Digest of what a module and those it depends on do: neither comments nor docstrings nor line breaks count."""
     found = hashlib.sha256()
-    for path in paths:
+    for path in sources_of(module):
         tree = ast.parse(path.read_bytes())
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from laptsne.reproduce.report import write_report
 from laptsne.reproduce.runs import Laboratory, Run
 from laptsne.reproduce.status import Status
 from laptsne.reproduce.store import Store
+
+_PAUSE = 60.0  # seconds between two reports of a run that goes on
 
 
 def choose(names: str | None, known: Sequence[str], kind: str) -> tuple[str, ...]:
@@ -38,20 +41,21 @@ def make_options(sets: str | None, methods: str | None, *, quick: bool) -> Optio
 
 
 def reproduce(out: Path, options: Options, console: Console) -> None:
-    """Make all runs, or find those made before, and write the report after each part."""
+    """Make all runs, or find those made before; write the report after parts that took a while, and at the end."""
     with Status(console) as status:
         laboratory = Laboratory(Store(out / "cache"), status.say)
         parts = [part for part in _parts(options) if part]
-        reported = 0
         status.expect(sum(len(part) for part in parts))
+        due = 0.0
         for part in parts:
+            made = laboratory.made
             for run in part:
                 if laboratory.has(run.data):
                     laboratory.record(run)
                 status.advance()
-            if laboratory.made > reported:
-                reported = laboratory.made
+            if laboratory.made > made and time.monotonic() >= due:
                 write_report(out, laboratory, options)
+                due = time.monotonic() + _PAUSE
         write_report(out, laboratory, options)
 
 

@@ -47,8 +47,12 @@ def eigenvalues(laboratory: Laboratory, options: Options) -> Figure | None:
         return None
     figure, axes = _panels(len(found), 4, 2.8, 2.3)
     for ax, (name, record) in zip(axes, found.items(), strict=True):
-        plotting.eigenvalues(record.facts["data_eigenvalues"], record.facts["n_clusters"], ax=ax)
-        ax.set_title(title(name), fontsize=10)
+        values, count = record.facts["data_eigenvalues"], record.facts["n_clusters"]
+        ax.plot(range(1, len(values) + 1), values, "o", color=_BLUE, markersize=3)
+        ax.axvline(count + 0.5, color=_RED, linewidth=1)
+        ax.set(xlabel="k", ylabel="eigenvalue")
+        ax.set_title(f"{title(name)}: {count} clusters", fontsize=10)
+        ax.spines[["top", "right"]].set_visible(False)
     return figure
 
 
@@ -85,7 +89,7 @@ def heat(laboratory: Laboratory, options: Options) -> Figure | None:
         middle = (np.nanmin(values) + np.nanmax(values)) / 2
         for (i, j), value in np.ndenumerate(values):
             colour = "white" if value < middle else "black"
-            ax.text(j, i, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=8)
+            ax.text(j, i, f"{value:.3f}", ha="center", va="center", color=colour, fontsize=8)
         ax.set_xticks(range(len(counts)), [str(count) for count in counts])
         ax.set_yticks(range(len(strengths)), [f"{strength:g}" for strength in strengths])
         ax.set(xlabel="clusters", ylabel="contraction", title=heading)

@@ -98,7 +98,7 @@ def sweep_runs(options: Options) -> list[Run]:
 
 def trajectory_runs(options: Options) -> list[Run]:
     """Both methods as the paper states them, with the maps on their way: t-SNE, then LaptSNE."""
-    steps = tuple(sorted({*EARLY_ITERATIONS, *range(0, 501, 50 if options.quick else 10)}))
+    steps = tuple(sorted({*EARLY_ITERATIONS, *range(0, 501, 25 if options.quick else 10)}))
     settings = [_paper_settings(TRAJECTORY_CLUSTERS, strength, 500) for strength in (0.0, TRAJECTORY_CONTRACTION)]
     return [Run(TRAJECTORY_SET, "LaptSNE", 0, (*changes, ("keep", steps)), "none") for changes in settings]
 

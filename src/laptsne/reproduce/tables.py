@@ -107,13 +107,15 @@ def accuracy_table(laboratory: Laboratory, options: Options, name: str) -> Table
 
 def cluster_table(laboratory: Laboratory, options: Options, name: str) -> Table:
     """k-means with the paper's k-hat, and with the number of clusters that LaptSNE finds."""
-    columns = []
-    for count, who in ((paper.khat(name), "k-hat"), (laboratory.n_clusters(name), "found")):
-        if count:
-            columns += [
-                Column(f"{score}, {count} ({who})", cluster_name(score, count), 3, score == "DBI")
-                for score in CLUSTER_SCORES
-            ]
+    counts: dict[int | None, str] = {paper.khat(name): "k-hat"}
+    found = laboratory.n_clusters(name)
+    counts[found] = "k-hat and found" if found in counts else "found"
+    columns = [
+        Column(f"{score}, {count} ({who})", cluster_name(score, count), 3, score == "DBI")
+        for count, who in counts.items()
+        if count
+        for score in CLUSTER_SCORES
+    ]
     columns += [Column("neighbours kept", "neighbours kept")]
     return _table(
         f"{title(name)}: other numbers of clusters",

@@ -66,5 +66,5 @@ def _parts(options: Options) -> list[list[Run]]:
         list(timing_runs(options).values()),
         sweep_runs(options),
         *(table_runs(options, name) for name in options.large),
-        *([run for curve in frontier_runs(options, name).values() for _, run in curve] for name in options.sets),
+        *([run for curve in frontier_runs(options, name).values() for _, run in curve] for name in options.frontier),
     ]

@@ -156,7 +156,7 @@ def gap(laboratory: Laboratory, options: Options) -> Figure | None:
 
 def frontiers(laboratory: Laboratory, options: Options) -> Figure | None:
     """Silhouette against neighbours kept, one panel a set."""
-    found = {name: frontier.points(laboratory, options, name) for name in options.sets}
+    found = {name: frontier.points(laboratory, options, name) for name in options.frontier}
     found = {name: points for name, points in found.items() if points}
     if not found:
         return None

@@ -10,6 +10,7 @@ from laptsne.reproduce.data import LARGE
 from laptsne.reproduce.runs import Run
 
 QUICK_SETS = ("digits", "coil20", "waveform")
+_QUICK_FRONTIER = ("digits", "coil20")
 # Sets that are cheap enough for five seeds.
 _SEEDED = ("digits", "coil20", "waveform", "coil100")
 TIMED_SETS = ("coil20", "coil100")
@@ -38,6 +39,11 @@ class Options:
     def large(self) -> tuple[str, ...]:
         """The others."""
         return tuple(name for name in self.sets if name in LARGE)
+
+    @property
+    def frontier(self) -> tuple[str, ...]:
+        """The sets on which parameters are varied to see what separation costs; the smallest in a quick run."""
+        return tuple(name for name in self.sets if name in _QUICK_FRONTIER) if self.quick else self.sets
 
     def seeds(self, name: str) -> range:
         """Seeds of the runs on a set."""

@@ -75,7 +75,7 @@ def _lead(laboratory: Laboratory, options: Options, found: dict[str, list[fronti
         )
     lines.append(f"Sets: {', '.join(title(name) for name in options.sets)}. Methods: {', '.join(options.methods)}.")
     if options.quick:
-        lines.append("A quick run: one seed, and fewer values where parameters are varied.")
+        lines.append("A quick run: one seed, and fewer values, on fewer sets, where parameters are varied.")
     if any("rebuilt" in title(name) for name in options.sets):
         lines.append(
             "HAR (rebuilt) is not the published file: most of its features were computed again from the recordings. "
@@ -186,7 +186,7 @@ def _comparisons(laboratory: Laboratory, options: Options) -> list[Comparison]:
 
 
 def _verdicts(laboratory: Laboratory, options: Options) -> dict[str, list[frontier.Verdict]]:
-    found = {name: frontier.verdicts(frontier.points(laboratory, options, name)) for name in options.sets}
+    found = {name: frontier.verdicts(frontier.points(laboratory, options, name)) for name in options.frontier}
     return {name: verdicts for name, verdicts in found.items() if verdicts}
 
 

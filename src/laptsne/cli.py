@@ -33,7 +33,7 @@ def embed(
     label: Annotated[str | None, typer.Option(help="Column of a CSV file with labels; it is not embedded.")] = None,
     out: Annotated[Path | None, typer.Option(help="Table of the map (default: NAME-map.csv).")] = None,
     plot: Annotated[Path | None, typer.Option(help="Picture of the map (default: NAME-map.png).")] = None,
-    perplexity: Annotated[float, typer.Option(help="Effective number of neighbours.")] = 20.0,
+    perplexity: Annotated[float | None, typer.Option(help="Effective number of neighbours (default: auto).")] = None,
     contraction: Annotated[float | None, typer.Option(help="Strength; 0 is plain t-SNE (default: auto).")] = None,
     clusters: Annotated[int | None, typer.Option(help="Number of clusters to contract (default: auto).")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random start.")] = 0,
@@ -55,7 +55,7 @@ def embed(
         _check_target(plot, (".png", ".svg", ".pdf"), force=force)
         X, labels = _read(source, label)
         estimator = LaptSNE(
-            perplexity=perplexity,
+            perplexity="auto" if perplexity is None else perplexity,
             contraction="auto" if contraction is None else contraction,
             n_clusters="auto" if clusters is None else clusters,
             verbose=console.is_terminal,
@@ -71,7 +71,7 @@ def embed(
     except (InputError, OSError) as error:
         console.print(f"laptsne: {error}", style="red", markup=False, soft_wrap=True)
         raise typer.Exit(2) from error
-    why = "from the eigengap" if clusters is None else "as given"
+    why = "with evidence in the map and the data" if clusters is None else "as given"
     console.print(
         f"points       {X.shape[0]} x {X.shape[1]}\n"
         f"clusters     {estimator.n_clusters_}, {why}\n"
@@ -112,6 +112,7 @@ def reproduce(
     except KeyboardInterrupt:
         console.print("laptsne: stopped; the same command goes on from here.", markup=False, soft_wrap=True)
         raise typer.Exit(130) from None
+    console.print(f"report  {out / 'report.html'}, {out / 'report.md'}, {out / 'results.json'}", soft_wrap=True)
 
 
 def _check_target(path: Path, suffixes: tuple[str, ...], *, force: bool) -> None:

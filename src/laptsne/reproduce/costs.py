@@ -63,13 +63,19 @@ def iteration_table(laboratory: Laboratory, options: Options) -> Table:
 
 def time_table(laboratory: Laboratory, options: Options) -> Table:
     """Seconds of whole fits."""
+    stats: dict[tuple[str, str], Stat | None] = {}
+    for name in options.sets:
+        for method in options.methods:
+            records = [laboratory.records.get(table_run(name, method, seed)) for seed in options.seeds(name)]
+            stats[name, method] = Stat.of([r.facts["seconds"] for r in records if r and not r.absent])
+    fastest = {
+        name: min((stat.mean for method in options.methods if (stat := stats[name, method])), default=None)
+        for name in options.sets
+    }
     rows = []
     for method in options.methods:
-        row = [Entry(method)]
-        for name in options.sets:
-            records = [laboratory.records.get(table_run(name, method, seed)) for seed in options.seeds(name)]
-            stat = Stat.of([record.facts["seconds"] for record in records if record and not record.absent])
-            row.append(Entry(stat.text(1) if stat else NONE))
-        rows.append(row)
+        found = [(name, stats[name, method]) for name in options.sets]
+        cells = [Entry(stat.text(1), stat.mean == fastest[name]) if stat else Entry(NONE) for name, stat in found]
+        rows.append([Entry(method), *cells])
     note = "What is compiled is compiled before. Times depend on what else the machine had to do."
     return Table("Seconds of whole fits", ("method", *(title(name) for name in options.sets)), rows, note)

@@ -18,6 +18,7 @@ from laptsne.reproduce.plan import Options
 from laptsne.reproduce.runs import Laboratory, Record
 from laptsne.reproduce.scores import cluster_name, knn_name
 from laptsne.reproduce.trajectory import map_eigenvalues
+from laptsne.spectrum import eigengap_clusters
 
 _DPI = 110
 _BLUE, _ORANGE, _GREEN, _RED = plotting._PALETTE[:4]
@@ -41,17 +42,17 @@ class Picture:
 
 def eigenvalues(laboratory: Laboratory, options: Options) -> Figure | None:
     """Eigenvalues of each set's graph with the chosen gap marked."""
-    found = {name: laboratory.spectrum(name) for name in options.sets if name in laboratory.n_classes}
-    found = {name: record for name, record in found.items() if not record.absent}
+    records = {name: laboratory.records.get(plan.table_run(name, "LaptSNE")) for name in options.sets}
+    found = {name: record.facts["data_eigenvalues"] for name, record in records.items() if record and not record.absent}
     if not found:
         return None
     figure, axes = _panels(len(found), 4, 2.8, 2.3)
-    for ax, (name, record) in zip(axes, found.items(), strict=True):
-        values, count = record.facts["data_eigenvalues"], record.facts["n_clusters"]
+    for ax, (name, values) in zip(axes, found.items(), strict=True):
+        count = eigengap_clusters(np.array(values))
         ax.plot(range(1, len(values) + 1), values, "o", color=_BLUE, markersize=3)
         ax.axvline(count + 0.5, color=_RED, linewidth=1)
         ax.set(xlabel="k", ylabel="eigenvalue")
-        ax.set_title(f"{title(name)}: {count} clusters", fontsize=10)
+        ax.set_title(f"{title(name)}: gap after {count}", fontsize=10)
         ax.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -106,7 +106,7 @@ def _pictures(laboratory: Laboratory, options: Options) -> Iterator[Picture]:
         (
             "eigenvalues",
             "Eigenvalues of the data's graphs",
-            "Smallest eigenvalues of each set's Laplacian; the line is the gap that gives the number of clusters.",
+            "Smallest eigenvalues of each set's Laplacian; the line is the gap from which k-hat is read.",
             figures.eigenvalues(laboratory, options),
         ),
         (

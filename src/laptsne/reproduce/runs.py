@@ -131,6 +131,7 @@ class Laboratory:
             record = Record(run, absent=f"failed: {type(error).__name__}: {error}")
         else:
             record = Record(run, entry.facts, entry.arrays, remarks=list(entry.facts["warnings"]))
+            self.records[run] = record
             self._score(record, data, run.purpose)
         self.records[run] = record
         return record
@@ -163,7 +164,7 @@ class Laboratory:
     def _score(self, record: Record, data: Data, purpose: str) -> None:
         counts = (paper.khat(data.name), self.n_clusters(data.name)) if purpose == "table" else ()
         map_digest = digest(record.Y)
-        for score in scores_for(purpose, data, tuple(count for count in counts if count)):
+        for score in scores_for(purpose, data, tuple(count for count in counts if count and count > 1)):
             try:
                 record.scores |= self._scored(score, record, data, map_digest)
             except Exception as error:  # a score that fails leaves the others
@@ -180,10 +181,6 @@ class Laboratory:
         return self.store.get(score.key(data, map_digest), make).facts
 
     def n_clusters(self, name: str) -> int | None:
-        """The number of clusters that LaptSNE reads off a set's own eigenvalues, if it does."""
-        return self.spectrum(name).facts.get("n_clusters")
-
-    def spectrum(self, name: str) -> Record:
-        """A run of one iteration, for the eigenvalues of a set's graph."""
-        run = Run(name, "LaptSNE", changes=(("max_iter", 1),), purpose="none")
-        return self.records.get(run) or self.record(run)
+        """The number of clusters that LaptSNE finds in a set with the first seed; None where it was not run."""
+        record = self.records.get(Run(name, "LaptSNE"))
+        return record.facts.get("n_clusters") if record else None

@@ -63,7 +63,7 @@ def _cell_row(one: Comparison) -> list[Entry]:
     return [
         Entry(score),
         Entry(f"{one.paper:.{digits}f}"),
-        Entry(best),
+        Entry(best, one.beats_best is False),
         Entry(ours, bool(one.beats_best)),
         Entry(_yes(one.beats_paper)),
         Entry(_yes(one.beats_best)),
@@ -113,7 +113,7 @@ def cluster_table(laboratory: Laboratory, options: Options, name: str) -> Table:
     columns = [
         Column(f"{score}, {count} ({who})", cluster_name(score, count), 3, score == "DBI")
         for count, who in counts.items()
-        if count
+        if count and count > 1
         for score in CLUSTER_SCORES
     ]
     columns += [Column("neighbours kept", "neighbours kept")]

@@ -163,7 +163,7 @@ def _settings(options: Options) -> list[Block]:
         "Sets of more than 64 features are reduced to 50 dimensions by PCA, for all methods alike. LaptSNE, openTSNE, "
         "UMAP and PaCMAP run with their defaults; t-SNE is scikit-learn's without exaggeration, 500 iterations, "
         "perplexity 25 and beyond 10,000 points 30, as in the paper; Eigenmaps has a tenth of the points as "
-        "neighbours, at most 500. LaptSNE-Mini moves a seventh of the points at once, at most 5,000. UMAP runs "
+        "neighbours, at most 500. LaptSNE-Mini moves a seventh of the points at once, at least 200. UMAP runs "
         "on all cores, so that its seed does not fix its map.",
         f"Figures are means over seeds, ± their standard deviation; seeds from 0 on, by set: {seeds}.",
         "Libraries: " + ", ".join(f"{name} {version}" for name, version in _versions().items()) + ".",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
@@ -20,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laptsne.affinity import joint_affinities
 from laptsne.aggregation import locality_order, reordered
 from laptsne.distributed import is_dask, mapped
+from laptsne.evidence import evident_clusters
 from laptsne.fields import ExactFields, Fields, FourierFields, grid_fits
 from laptsne.initialization import initial_map
 from laptsne.kernels import Gaussian, Kernel, Student
@@ -28,16 +30,15 @@ from laptsne.landscape import Landscape
 from laptsne.mapping import Network, Placement, Unsurveyed
 from laptsne.minibatch import Batches, BatchRun
 from laptsne.neighbors import neighbor_graph
-from laptsne.objective import Contraction, KLDivergence, MeshContraction, PairContraction, Penalty
+from laptsne.objective import Contraction, KLDivergence, MeshContraction, PairContraction, Penalty, pull
 from laptsne.optimizer import Callback, Descent, Problem, Run, descend
 from laptsne.persistence import load_model, save_model
 from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
 from laptsne.workers import Workers, narrow_blas
 
-# The push on all eigenvalues together, and on one at the most: see docs/method.md for how they were chosen.
-_AUTO_CONTRACTION = 0.18
-_AUTO_CONTRACTION_MAX = 0.03
+_AUTO_CONTRACTION = 0.03  # docs/evaluation.md has the evidence for this and for the perplexity
+_MAX_CONTRACTED = 60  # clusters found by themselves are no more than this
 # Up to this many points pairs are faster than transforms, by the dimension of the map (benchmarks/crossover.py).
 _MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
 # Beyond this many points the map no longer fits into a near cache, and affinities are ordered for locality.
@@ -62,13 +63,18 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     ----------
     n_components : {1, 2, 3}, default=2
         Dimension of the map.
-    perplexity : float, default=20.0
-        Effective number of neighbours of a point. Lowered with a warning where there are too few points.
-    n_clusters : int or "auto", default="auto"
-        The paper's k-hat, K in the formula: how many eigenvalues are pressed to zero. "auto" reads it off the
-        largest gap between the eigenvalues of the data's own graph.
+    perplexity : float or "auto", default="auto"
+        Effective number of neighbours of a point. "auto" is a sixth of the root of the number of points, from 20 to
+        30, or what few points allow. A number is lowered with a warning where there are too few points.
+    n_clusters : int, "auto" or "eigengap", default="auto"
+        The paper's k-hat, K in the formula: how many eigenvalues are pressed to zero. "auto" counts the clusters for
+        which there is evidence when contraction is about to begin: groups of the map with a valley of density around
+        them that are separate in the data, too (:func:`laptsne.evidence.evident_clusters`). Where there are none, it
+        is 1, and the map remains one of plain t-SNE. "eigengap" is the paper's way: the largest gap between the
+        eigenvalues of the data's own graph, whether there are clusters or not.
     contraction : float or "auto", default="auto"
-        The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is ``min(0.18 / n_clusters_, 0.03)``.
+        The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is
+        ``0.03 * min(1, 10 / n_clusters_)`` where there are clusters, and 0 where not.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: :math:`\log(\sigma + 10^{-3})`, :math:`\sigma`, or :math:`\sigma^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"
@@ -122,8 +128,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The map.
     affinities_ : sparse matrix in CSR form of shape (n_samples, n_samples)
         P; a dense array where ``n_neighbors="all"``.
+    perplexity_ : float
+        The perplexity asked for, or chosen by the number of points.
     n_clusters_ : int
-        The number of eigenvalues pressed to zero.
+        The number of eigenvalues pressed to zero; 1 is none, since the first is 0 in every map.
     contraction_ : float
         The strength used.
     data_eigenvalues_ : array
@@ -162,8 +170,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_components": [Interval(Integral, 1, 3, closed="both")],
-        "perplexity": [Interval(Real, 1, None, closed="left")],
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "perplexity": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "eigengap"})],
         "contraction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "penalty": [Interval(Real, 0, 1, closed="right"), StrOptions({"log", "trace"})],
         "kernel": [StrOptions({"student", "gaussian"}), Student, Gaussian],
@@ -199,7 +207,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self,
         n_components: int = 2,
         *,
-        perplexity: float = 20.0,
+        perplexity: float | str = "auto",
         n_clusters: int | str = "auto",
         contraction: float | str = "auto",
         penalty: float | str = "log",
@@ -245,12 +253,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     @classmethod
-    def paper(cls, n_clusters: int | str = "auto", contraction: float = 0.01, **changes: Any) -> Self:
+    def paper(cls, n_clusters: int | str = "eigengap", contraction: float = 0.01, **changes: Any) -> Self:
         """LaptSNE as its authors ran it: trace penalty, spectral start, all pairs, no exaggeration.
 
         Parameters
         ----------
-        n_clusters : int or "auto", default="auto"
+        n_clusters : int or "eigengap", default="eigengap"
             k-hat; the authors read it off a plot of the eigenvalues.
         contraction : float, default=0.01
             lambda; the authors took 0.01 to 0.1.
@@ -273,7 +281,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             "max_iter": 500,
             "n_neighbors": "all",
             "method": "exact",
-            "optimizer": Descent(momentum=0.5, contraction_start=0, contraction_ramp=0, refresh_every=1),
+            "optimizer": Descent(
+                momentum=0.5, exaggeration=1.0, contraction_start=0, contraction_ramp=0, refresh_every=1
+            ),
         }
         return cls(n_clusters=n_clusters, contraction=contraction, **(settings | changes))
 
@@ -300,7 +310,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         random_state = check_random_state(self.random_state)
         options: dict[str, Any] = {"metric": self.metric, "metric_params": self.metric_params}
         with Workers(self.n_jobs) as workers:
-            options |= {"perplexity": self.perplexity, "n_neighbors": self.n_neighbors, "workers": workers}
+            self._choose_perplexity(X.shape[0])
+            options |= {"perplexity": self.perplexity_, "n_neighbors": self.n_neighbors, "workers": workers}
             # The affinities have no name here: they would stay beside their reordered copy.
             landscape = self._make_map(X, joint_affinities(X, **options), random_state, workers)
         if self.out_of_sample == "network":
@@ -329,6 +340,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"give a number from 1 to {n_samples - 1}, or 'auto'."
             )
 
+    def _choose_perplexity(self, n_samples: int) -> None:
+        if isinstance(self.perplexity, str):
+            self.perplexity_ = max(1.0, min(float(np.clip(np.sqrt(n_samples) / 6, 20, 30)), (n_samples - 1) / 3))
+        else:
+            self.perplexity_ = float(self.perplexity)
+
     def _make_map(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Landscape | Unsurveyed | None:
         """Make the map of X by its affinities; return the landscape that it leaves to new points, if there is one."""
         order = None
@@ -346,7 +363,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _placement(self, X: Any, Y: NDArray[Any], landscape: Landscape | Unsurveyed) -> Placement:
         """New points placed among those of X, at Y."""
         options = {"metric": self.metric, "metric_params": self.metric_params}
-        return Placement(X, Y, landscape, perplexity=self.perplexity, **options)
+        return Placement(X, Y, landscape, perplexity=self.perplexity_, **options)
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Make the map of X and return it.
@@ -469,7 +486,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         wanted = 0 if isinstance(self.n_clusters, str) else self.n_clusters
         spectrum = laplacian_spectrum(P, max(MAX_CLUSTERS, wanted, self.n_components) + 1, workers)
         self.data_eigenvalues_ = spectrum.eigenvalues
-        self.n_clusters_ = wanted or eigengap_clusters(spectrum.eigenvalues)
+        self._contract(wanted or eigengap_clusters(spectrum.eigenvalues))
         if order is not None:
             spectrum.eigenvectors[order] = spectrum.eigenvectors.copy()
         return spectrum
@@ -478,8 +495,6 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self, kl: KLDivergence, spectrum: Spectrum, Y: NDArray[np.float64], random_state: Any, workers: Workers
     ) -> Landscape | Unsurveyed | None:
         """Make the map; return the landscape that it leaves to new points, where there is one."""
-        automatic = min(_AUTO_CONTRACTION / self.n_clusters_, _AUTO_CONTRACTION_MAX)
-        self.contraction_ = automatic if isinstance(self.contraction, str) else float(self.contraction)
         kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
         penalty = Penalty(self.penalty)
 
@@ -494,6 +509,17 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         kind: type[Contraction] = MeshContraction if fourier else PairContraction
         contraction = kind(self.n_clusters_, penalty, spectrum.eigenvectors[:, 1:])
         problem = Problem(kl, contraction, self.contraction_, make_fields)
+        if self.n_clusters == "auto":
+
+            def decision(Y: NDArray[np.float64]) -> tuple[Contraction, float]:
+                labels = evident_clusters(Y, kl.P, order=kl.order, workers=workers)
+                self._contract(min(int(labels.max(initial=0)) + 1, _MAX_CONTRACTED))
+                # Indicators of the clusters span nearly what the eigenvectors do.
+                inside = labels[:, None] == np.arange(1, self.n_clusters_)
+                start = np.column_stack([inside.astype(np.float32), spectrum.eigenvectors[:, 1:]])
+                return kind(self.n_clusters_, penalty, start), self.contraction_
+
+            problem.decision = decision
         schedule: dict[str, Any] = {
             "max_iter": self.max_iter,
             "early_exaggeration": self.early_exaggeration,
@@ -510,24 +536,40 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if self.verbose:
                 observers.append(stack.enter_context(ProgressBar(self.max_iter)))
             self.embedding_, self.n_iter_ = descend(run, observers)
-        fields = make_fields(self.embedding_)
+        problem.decide(self.embedding_)  # where the run was over before contraction began
+        contraction, fields = problem.contraction, make_fields(self.embedding_)
         contraction.refresh(fields, tol=_FINAL_TOL, max_passes=100)
         pairs = contraction
         landscape: Landscape | Unsurveyed | None = None
         if isinstance(contraction, MeshContraction):  # what the mesh found is polished on the points themselves
-            landscape = contraction.landscape(self.contraction_)
+            landscape = contraction.landscape(self.contraction_, run.exaggeration)
             pairs = PairContraction(self.n_clusters_, penalty, contraction.vectors_at(fields))
             pairs.refresh(fields, tol=_FINAL_TOL, max_passes=10)
         assert isinstance(pairs, PairContraction)
         if landscape is None and isinstance(kernel, Student):
             mesh = MeshContraction(self.n_clusters_, penalty, pairs.block)
-            landscape = Unsurveyed(mesh, self.contraction_)
+            landscape = Unsurveyed(mesh, self.contraction_, run.exaggeration)
         self.eigenvalues_ = pairs.eigenvalues
         self.eigenvalue_residual_ = pairs.residual
         self.kl_divergence_ = kl.value(fields)
         self.objective_ = self.kl_divergence_ + self.contraction_ * float(penalty.value(self.eigenvalues_).sum())
         self.labels_ = cluster_labels(pairs.eigenvectors)
         return landscape
+
+    def _contract(self, n_clusters: int) -> None:
+        """Set how many clusters to contract, and how strongly."""
+        self.n_clusters_ = n_clusters
+        if isinstance(self.contraction, str):
+            self.contraction_ = _AUTO_CONTRACTION * pull(n_clusters)
+            return
+        self.contraction_ = float(self.contraction)
+        if self.contraction_ and n_clusters == 1 and self.n_clusters == "auto":
+            warnings.warn(
+                f"contraction={self.contraction} has nothing to contract: there is no evidence of clusters. "
+                "Give n_clusters to contract nevertheless.",
+                UserWarning,
+                stacklevel=2,
+            )
 
     def _uses_fourier(self, kernel: Kernel, n_samples: int) -> bool:
         if self.method == "fourier" and not isinstance(kernel, Student):

@@ -201,9 +201,10 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
     rows = np.flatnonzero(np.isin(sample.indices, landmarks.indices))
     X = validate_data(model, sample.values, dtype=[np.float64, np.float32], ensure_min_samples=2)
     random_state = check_random_state(model.random_state)
+    model._choose_perplexity(len(X))
     with Workers(model.n_jobs) as workers:
         options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
-        graph = distance_graph(X, model.perplexity, model.n_neighbors, **options)
+        graph = distance_graph(X, model.perplexity_, model.n_neighbors, **options)
         index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
         around = index.search(X, workers)
         P = _coarse_affinities(model, graph, around[0][:, 0], X[rows], workers)
@@ -236,15 +237,15 @@ def _nearest(graph: Any, n_neighbors: int) -> tuple[Array, Array]:
 
 def _coarse_affinities(model: LandmarkLaptSNE, graph: Any, label: Array, X: Array, workers: Workers) -> Any:
     """Affinities of the landmarks X: those of the rows nearest to each, together."""
-    P = graph_affinities(graph, model.perplexity, workers)
+    P = graph_affinities(graph, model.perplexity_, workers)
     belongs = scipy.sparse.csr_matrix((np.ones(label.size, P.dtype), label, np.arange(label.size + 1)))
     coarse = (belongs.T @ P @ belongs).tocsr()
     coarse.setdiag(0)
     if (coarse.sum(axis=1) == 0).any():  # where rows have no neighbours but those of the same landmark
         options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
-        direct = distance_graph(X, model.perplexity, model.n_neighbors, **options)
-        coarse = coarse + graph_affinities(direct, model.perplexity, workers)
-    return joint_affinities(coarse, perplexity=model.perplexity, metric="affinities")
+        direct = distance_graph(X, model.perplexity_, model.n_neighbors, **options)
+        coarse = coarse + graph_affinities(direct, model.perplexity_, workers)
+    return joint_affinities(coarse, perplexity=model.perplexity_, metric="affinities")
 
 
 def _is_array(X: Any) -> bool:

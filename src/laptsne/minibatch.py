@@ -242,6 +242,8 @@ class BatchRun(Run):
     def step(self) -> bool:
         """Move a batch; False, and no move, where that would take it out of all bounds."""
         contracts = self.strength > 0
+        assert isinstance(self.problem.contraction, PairContraction)
+        self.carried.contraction = self.problem.contraction  # another one since it was decided upon
         if self.carried.is_due(self.fields, with_vectors=contracts):
             self.carried.correct(self.fields, with_vectors=contracts)
         rows = self.batches.draw()

@@ -15,13 +15,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from laptsne.compiled import compiled
 from laptsne.fields import Fields
-from laptsne.objective import Contraction, KLDivergence
+from laptsne.objective import Contraction, KLDivergence, pull
 
 Map = NDArray[np.float64]
 
 # Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
 _MAX_COORDINATE = 1e15
 _GROWTH = 0.2
+_EXAGGERATION_BY_PULL = 0.5
 
 
 @compiled
@@ -71,7 +72,10 @@ class Descent:
     max_step : float, default=5.0
         Longest way that a point may go in one iteration; longer steps are cut.
     exaggeration_share : float, default=1/3
-        Share of the iterations in which the attraction is exaggerated.
+        Share of the iterations in which the attraction is multiplied by ``early_exaggeration``.
+    exaggeration : float, default=None
+        Factor on the attraction afterwards. None is ``1 + min(1, 10 / n_clusters) / 2`` while contraction is in force,
+        and 1 without it.
     contraction_start : float, default=1/2
         Share of the iterations after which contraction begins.
     contraction_ramp : float, default=1/4
@@ -92,6 +96,7 @@ class Descent:
     gains: bool = True
     max_step: float = 5.0
     exaggeration_share: float = 1 / 3
+    exaggeration: float | None = None
     contraction_start: float = 1 / 2
     contraction_ramp: float = 1 / 4
     refresh_every: int = 10
@@ -104,6 +109,8 @@ class Descent:
         """Refuse what cannot work, by name."""
         for field in fields(self):
             value = getattr(self, field.name)
+            if field.name == "exaggeration" and value is None:
+                continue
             kind = Integral if field.type == "int" else Real
             _require(isinstance(value, kind), field.name, value, f"of type {field.type}")
         for name in ("exaggeration_share", "contraction_start", "contraction_ramp"):
@@ -111,6 +118,7 @@ class Descent:
         for name in ("refresh_every", "check_every", "patience"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "an integer of at least 1")
         _require(0 <= self.momentum < 1, "momentum", self.momentum, "a number from 0 to below 1")
+        _require((self.exaggeration or 1) >= 1, "exaggeration", self.exaggeration, "None, or a number of at least 1")
         _require(self.max_step > 0, "max_step", self.max_step, "a positive number")
         _require(self.refresh_distance >= 0, "refresh_distance", self.refresh_distance, "a number of at least 0")
         _require(self.tol >= 0, "tol", self.tol, "a number of at least 0")
@@ -138,13 +146,23 @@ class State:
         Number of steps taken so far.
     contraction : float
         The strength of the contraction in force.
+    exaggeration : float
+        The factor on the attraction in force.
     """
 
     def __init__(
-        self, iteration: int, contraction: float, fields: Fields, Y: Map, kl: KLDivergence, term: Contraction
+        self,
+        iteration: int,
+        contraction: float,
+        exaggeration: float,
+        fields: Fields,
+        Y: Map,
+        kl: KLDivergence,
+        term: Contraction,
     ) -> None:
         self.iteration = iteration
         self.contraction = contraction
+        self.exaggeration = exaggeration
         self._fields, self._Y, self._kl, self._term = fields, Y, kl, term
 
     @property
@@ -159,7 +177,7 @@ class State:
 
     @property
     def eigenvalues(self) -> NDArray[np.float64]:
-        """Smallest eigenvalues of the map's Laplacian, n_clusters of them."""
+        """Smallest eigenvalues of the map's Laplacian, as many as are to be pressed to zero."""
         return self._observed.eigenvalues
 
     @cached_property
@@ -173,9 +191,12 @@ class State:
 
     @cached_property
     def objective(self) -> float:
-        """KL divergence plus contraction times the penalised eigenvalues."""
+        """What is minimised now: KL divergence, exaggerated, plus contraction times the penalised eigenvalues."""
+        divergence = self.kl_divergence
+        if self.exaggeration != 1:
+            divergence = self._kl.value(self._fields, self.exaggeration)
         penalised = self._term.penalty.value(self.eigenvalues).sum() if self.contraction else 0.0
-        return float(self.kl_divergence + self.contraction * penalised)
+        return float(divergence + self.contraction * penalised)
 
 
 Callback = Callable[[State], Any]
@@ -183,12 +204,23 @@ Callback = Callable[[State], Any]
 
 @dataclass
 class Problem:
-    """What is minimised: the two terms, their weight, and how the fields of a map are made."""
+    """What is minimised: the two terms, their weight, and how the fields of a map are made.
+
+    Where there is a ``decision``, it says by the map at which contraction begins what to contract and how strongly;
+    until then the term and its weight are provisional.
+    """
 
     kl: KLDivergence
     contraction: Contraction
     strength: float
     make_fields: Callable[[Map], Fields]
+    decision: Callable[[Map], tuple[Contraction, float]] | None = None
+
+    def decide(self, Y: Map) -> None:
+        """Decide what to contract, once."""
+        if self.decision is not None:
+            self.contraction, self.strength = self.decision(Y)
+            self.decision = None
 
 
 def descend(run: Run, callbacks: Sequence[Callback] = ()) -> tuple[Map, int]:
@@ -246,9 +278,13 @@ class Run:
         """Evaluate the map as it is."""
         self.iteration = iteration
         share = self.descent.contraction_share(iteration, self.max_iter)
-        self.strength = self.problem.strength * share
-        self.fields = self.problem.make_fields(self.Y)
-        return State(iteration, self.strength, self.fields, self.Y, self.problem.kl, self.problem.contraction)
+        if share:
+            self.problem.decide(self.Y)
+        problem = self.problem
+        self.strength = problem.strength * share
+        self.fields = problem.make_fields(self.Y)
+        strengths = (self.strength, self.exaggeration)
+        return State(iteration, *strengths, self.fields, self.Y, problem.kl, problem.contraction)
 
     def settled(self, state: State) -> bool:
         """Whether the objective has stopped falling; asked only when it no longer changes by schedule."""
@@ -285,7 +321,12 @@ class Run:
     @property
     def exaggeration(self) -> float:
         """Factor on the attraction in force."""
-        return self.early_exaggeration if self.iteration < self.n_exaggerated else 1.0
+        if self.iteration < self.n_exaggerated:
+            return self.early_exaggeration
+        if self.descent.exaggeration is not None:
+            return self.descent.exaggeration
+        share = pull(self.problem.contraction.n_clusters) if self.strength else 0.0
+        return 1 + _EXAGGERATION_BY_PULL * share
 
     @property
     def rate(self) -> float:

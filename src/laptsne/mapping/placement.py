@@ -170,17 +170,20 @@ class Unsurveyed:
         The contraction term, not refreshed yet.
     strength : float
         Of the contraction.
+    exaggeration : float
+        Of the attraction.
     """
 
     term: MeshContraction
     strength: float
+    exaggeration: float
 
     def surveyed(self, Y: Array, workers: Workers) -> Landscape:
         """The landscape of the map."""
         term = copy.copy(self.term)
         with narrow_blas():
             term.refresh(ExactFields(Y.astype(np.float32), workers=workers), tol=_TOL)
-        return term.landscape(self.strength)
+        return term.landscape(self.strength, self.exaggeration)
 
 
 class Placement:

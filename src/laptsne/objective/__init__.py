@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from laptsne.objective.contraction import Contraction
+from laptsne.objective.contraction import Contraction, pull
 from laptsne.objective.kl import KLDivergence
 from laptsne.objective.mesh import MeshContraction
 from laptsne.objective.pairs import PairContraction
 from laptsne.objective.penalty import Penalty
 
-__all__ = ["Contraction", "KLDivergence", "MeshContraction", "PairContraction", "Penalty"]
+__all__ = ["Contraction", "KLDivergence", "MeshContraction", "PairContraction", "Penalty", "pull"]

@@ -15,6 +15,12 @@ from laptsne.objective.penalty import Penalty
 
 # Vectors that the block carries beyond the wanted ones: they speed up the convergence of the last wanted.
 _GUARD = 2
+_AT_FULL_PULL = 10  # clusters
+
+
+def pull(n_clusters: int) -> float:
+    """Share of the full pull: less for more than ten clusters, so that all have the same together; none for one."""
+    return min(1.0, _AT_FULL_PULL / n_clusters) if n_clusters > 1 else 0.0
 
 
 class Contraction(ABC):

@@ -96,12 +96,12 @@ class KLDivergence:
         p = P.data if scipy.sparse.issparse(P) else P
         self._negative_entropy = _sum_p_log_p(p)
 
-    def value(self, fields: Fields) -> float:
-        """Kullback-Leibler divergence of the map."""
+    def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
+        """Kullback-Leibler divergence of the map; the part of the attraction is multiplied by ``exaggeration``."""
         log_likelihood = np.empty(fields.n_samples)
         self._attraction(fields, log_likelihood)
         normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
-        return float(self._negative_entropy - log_likelihood.sum() + np.log(normaliser))
+        return float(self._negative_entropy - exaggeration * log_likelihood.sum() + np.log(normaliser))
 
     def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
         """Gradient with respect to the map; the attraction is multiplied by ``exaggeration``."""

@@ -123,17 +123,18 @@ class MeshContraction(Contraction):
         """Gradient of the landscape of the last refresh, carried along with the points."""
         return self._frame.gradient(self._trailing(fields), self._landscape)
 
-    def landscape(self, strength: float) -> Landscape:
+    def landscape(self, strength: float, exaggeration: float = 1.0) -> Landscape:
         r"""The potential of one more point over the map of the last refresh, apart from what its neighbours do.
 
         It is what the point adds to the objective, times half the number N of points:
-        :math:`(N / Z) \varphi_1 + (N \lambda / 2) \psi`, with :math:`\lambda` the ``strength``.
+        :math:`(N / Z) \varphi_1 + (N \lambda / 2) \psi`, with :math:`\lambda` the ``strength``. Where the attraction
+        is exaggerated, all is divided by the factor instead, so that neighbours pull as always.
         """
         assert self._fields is not None
         n = self._fields.n_samples
         normaliser = max(float(self._fields.degrees.sum()), float(np.finfo(np.float32).tiny))
         grid = np.float32(n / normaliser) * (self._degrees + 1) + np.float32(n * strength / 2) * self._landscape
-        return Landscape(self._frame.origin, self._frame.spacing, grid)
+        return Landscape(self._frame.origin, self._frame.spacing, grid / np.float32(exaggeration))
 
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
         y = _rows(fields.Y)

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
 from laptsne import datasets
+from laptsne.metrics import Faithfulness
 
 # From cheap to costly.
 SETS = ("digits", "coil20", "waveform", "coil100", "har", "mnist", "fashion_mnist")
 LARGE = ("mnist", "fashion_mnist")
 _MAX_FEATURES = 64
 COMPONENTS = 50
+NEIGHBORS = 30  # of a point, that a map should keep
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,11 @@ class Data:
     def X(self) -> NDArray[Any]:
         """The data, reduced where they have many features."""
         return reduce(self.loaded)
+
+    @cached_property
+    def faithfulness(self) -> Faithfulness:
+        """Scores of maps by the neighbours in the data, which are found once."""
+        return Faithfulness(self.X, n_neighbors=NEIGHBORS)
 
     @property
     def n_samples(self) -> int:

@@ -157,8 +157,8 @@ def _pca(X: Array, seed: int, settings: Settings) -> tuple[Array, dict[str, Any]
 
 
 def batch_size(n_samples: int) -> int:
-    """Points that LaptSNE-Mini moves at once: a seventh."""
-    return max(200, n_samples // 7)
+    """Points that LaptSNE-Mini moves at once: a seventh, but no more than make a fit a matter of minutes."""
+    return min(max(200, n_samples // 7), 5000)
 
 
 _OURS: dict[str, Any] = {"package": "laptsne", "distribution": "laptsne", "own": True, "warm": {"max_iter": 20}}

@@ -71,8 +71,8 @@ def _lead(laboratory: Laboratory, options: Options, found: dict[str, list[fronti
         ahead = sum(verdict.ahead for verdict in together)
         others = ", ".join(dict.fromkeys(verdict.point.curve.split(",")[0] for verdict in together))
         lines.append(
-            f"{ahead} of {len(together)} maps of other methods ({others}, each over its parameter) keep fewer neighbours "
-            "than LaptSNE does at the same separation."
+            f"{ahead} of {len(together)} maps of other methods ({others}, each over its parameter) keep fewer "
+            "neighbours than LaptSNE does at the same separation."
         )
     lines.append(f"Sets: {', '.join(title(name) for name in options.sets)}. Methods: {', '.join(options.methods)}.")
     if options.quick:

@@ -1,0 +1,183 @@
+"""Clusters that are not there, and clusters that are: what HDBSCAN finds in the maps of LaptSNE, openTSNE and UMAP.
+
+python benchmarks/null.py null 2000            # data without clusters
+python benchmarks/null.py null 20000
+python benchmarks/null.py mixtures             # 3 to 50 Gaussians of unequal size and spread
+python benchmarks/null.py show                 # the tables, of what was run so far
+
+All methods have their defaults. On data without clusters HDBSCAN has a smallest cluster of 2 % of the points; where it
+calls more than half of them noise, it has found none. In the mixtures the smallest have 0.5 % of the points;
+half of that is HDBSCAN's smallest cluster there. Results are added to benchmarks/results/null.json.
+
+Needs ``pip install ".[benchmark]"``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import HDBSCAN
+from sklearn.datasets import make_swiss_roll
+
+RESULTS = Path(__file__).parent / "results" / "null.json"
+METHODS = ("LaptSNE", "openTSNE", "UMAP")
+SEEDS = range(5)
+MIXTURES = (3, 5, 10, 20, 35, 50)
+MIXTURE_POINTS = 5000
+Rng = np.random.Generator
+
+
+def gaussian(n_features: int) -> Callable[[int, Rng], np.ndarray]:
+    return lambda n, rng: rng.normal(size=(n, n_features))
+
+
+def cube(n: int, rng: Rng) -> np.ndarray:
+    return rng.random((n, 8))
+
+
+def swiss_roll(n: int, rng: Rng) -> np.ndarray:
+    return np.asarray(make_swiss_roll(n, random_state=int(rng.integers(2**31)))[0])
+
+
+def line(n: int, rng: Rng) -> np.ndarray:
+    """A line in ten dimensions, 80 times as long as its noise is wide."""
+    X = rng.normal(scale=0.05, size=(n, 10))
+    X[:, 0] += 4 * rng.random(n)
+    return X
+
+
+def tree(n: int, rng: Rng) -> np.ndarray:
+    """Seven branches in ten dimensions, each of which but the first two begins where another ends."""
+    ends = [np.zeros(10)]
+    starts = []
+    for branch in range(7):
+        starts.append(ends[(branch + 1) // 2])
+        direction = rng.normal(size=10)
+        ends.append(starts[-1] + direction / np.linalg.norm(direction))
+    branch = rng.integers(0, 7, n)
+    start, end = np.array(starts)[branch], np.array(ends[1:])[branch]
+    return start + rng.random((n, 1)) * (end - start) + rng.normal(scale=0.05, size=(n, 10))
+
+
+NULL: dict[str, Callable[[int, Rng], np.ndarray]] = {
+    "Gaussian, 5 dimensions": gaussian(5),
+    "Gaussian, 20 dimensions": gaussian(20),
+    "Gaussian, 100 dimensions": gaussian(100),
+    "uniform cube, 8 dimensions": cube,
+    "swiss roll": swiss_roll,
+    "line with noise": line,
+    "tree of branches": tree,
+}
+
+
+def mixture(n: int, n_groups: int, rng: Rng) -> np.ndarray:
+    """Gaussians in 20 dimensions, sizes from 1 to 10 but no less than 0.5 % of the points, spreads from 1 to 3."""
+    weights = np.exp(rng.uniform(0, np.log(10), n_groups))
+    weights = np.maximum(weights / weights.sum(), 0.005)
+    group = rng.choice(n_groups, n, p=weights / weights.sum())
+    centres = rng.normal(scale=3, size=(n_groups, 20))
+    return centres[group] + rng.normal(size=(n, 20)) * rng.uniform(0.5, 1.5, n_groups)[group, None]
+
+
+def embed(method: str, X: np.ndarray, seed: int) -> tuple[np.ndarray, int | None]:
+    """The map, and the number of clusters that the method itself says it has."""
+    if method == "LaptSNE":
+        from laptsne import LaptSNE
+
+        model = LaptSNE(random_state=seed).fit(X)
+        return model.embedding_, model.n_clusters_
+    if method == "openTSNE":
+        from openTSNE import TSNE
+
+        return np.asarray(TSNE(random_state=seed, n_jobs=-1).fit(X)), None
+    from umap import UMAP
+
+    return np.asarray(UMAP(random_state=seed).fit_transform(X)), None
+
+
+def n_found(Y: np.ndarray, smallest: float) -> int:
+    """Clusters that HDBSCAN finds in a map."""
+    size = max(5, int(smallest * len(Y)))
+    labels = HDBSCAN(min_cluster_size=size, copy=True, n_jobs=-1).fit_predict(Y.astype(np.float64))
+    return 0 if (labels < 0).mean() > 0.5 else int(labels.max() + 1)
+
+
+def run(jobs: list[tuple[str, str, int, Callable[[Rng], np.ndarray], float]]) -> None:
+    results = load()
+    for method, name, seed, make, smallest in jobs:
+        key = f"{name} | {method} | {seed}"
+        if key in results:
+            continue
+        Y, own = embed(method, make(np.random.default_rng(seed)), seed)
+        results = load() | {key: {"found": n_found(Y, smallest), "own": own}}
+        partial = RESULTS.with_suffix(f".{os.getpid()}.part")
+        partial.write_text(json.dumps(results, indent=0, sort_keys=True) + "\n")
+        partial.replace(RESULTS)
+        print(key, results[key], flush=True)
+
+
+def load() -> dict[str, Any]:
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def counts(results: dict[str, Any], name: str, method: str, what: str = "found") -> list[int]:
+    rows = (results.get(f"{name} | {method} | {seed}") for seed in SEEDS)
+    return [row[what] for row in rows if row]
+
+
+def show() -> None:
+    results = load()
+    print("Clusters found where there are none, mean over the seeds (number of seeds)\n")
+    print("| data | points |" + "".join(f" {method} |" for method in METHODS) + "\n" + "|---" * 5 + "|")
+    for n in (2000, 20_000):
+        for title in NULL:
+            found = [counts(results, f"{title}, {n}", method) for method in METHODS]
+            cells = (f" {np.mean(c):.1f} ({len(c)}) |" if c else " |" for c in found)
+            print(f"| {title} | {n} |" + "".join(cells))
+    print("\nMixtures: seeds of all in which the right number is found, and the mean number\n")
+    titles = [*METHODS, "LaptSNE's own n_clusters_"]
+    print("| clusters |" + "".join(f" {title} |" for title in titles) + "\n" + "|---" * 5 + "|")
+    for k in MIXTURES:
+        found = [counts(results, f"mixture of {k}", method) for method in METHODS]
+        found.append(counts(results, f"mixture of {k}", "LaptSNE", "own"))
+        cells = (f" {sum(n == k for n in c)} of {len(c)}, {np.mean(c):.1f} |" if c else " |" for c in found)
+        print(f"| {k} |" + "".join(cells))
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore", message="n_jobs value 1 overridden")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["null", "mixtures", "show"])
+    parser.add_argument("n", type=int, nargs="?", default=2000)
+    parser.add_argument("--methods", nargs="*", default=METHODS)
+    args = parser.parse_args()
+    if args.what == "null":
+        run(
+            [
+                (method, f"{title}, {args.n}", seed, lambda rng, f=f: f(args.n, rng), 0.02)
+                for seed in SEEDS
+                for title, f in NULL.items()
+                for method in args.methods
+            ]
+        )
+    elif args.what == "mixtures":
+        run(
+            [
+                (method, f"mixture of {k}", seed, lambda rng, k=k: mixture(MIXTURE_POINTS, k, rng), 0.0025)
+                for seed in SEEDS
+                for k in MIXTURES
+                for method in args.methods
+            ]
+        )
+    show()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,211 @@
+"""Clusters for which a map and its data give evidence: groups with a valley of density around them, and no seam."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from laptsne.compiled import compiled
+from laptsne.workers import Workers
+
+Array = NDArray[Any]
+
+_MAX_POINTS = 20_000  # a sample of this size shows what a map of any size holds
+_MIN_NEIGHBORS = 10
+_LINKS = 15  # neighbours over which a group grows
+_MIN_SHARE = 0.005  # a smaller group is not counted
+# A valley is at most half as dense as the lower of its two summits, and lower than it by four standard errors.
+_DEPTH = 0.5
+_STANDARD_ERRORS = 4.0
+# Two groups belong together where the similarities across are returned by at least this share.
+_SEAM = 0.11
+_MIN_CROSSING = 0.002  # of the smaller group: with less between them there is nothing to judge by
+
+
+def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: Workers | None = None) -> Array:
+    r"""Find the clusters of a plain t-SNE map that are in the data as well.
+
+    Two tests, neither of which knows any labels. First, *valleys*: the density of the map at every point comes from
+    its :math:`k = \sqrt n` nearest others. Groups grow from the densest points downwards, and where two meet, they
+    remain two if the density there is at most half of that of the lower summit, and below it by four standard errors,
+    :math:`1 - 4 / \sqrt k`. Second, *seams*: t-SNE tears what it cannot lay flat, and a tear is a valley as well. But
+    along a tear the data go on: points on either side have much of their similarity on the other, mutually. Across the
+    border of two clusters a few points look over, and nobody looks back. So with :math:`f_i` the share of the
+    similarity of a point i with the other group, two groups are joined where the mean of :math:`\min(f_i, f_j)` over
+    the similarities :math:`p_{ij}` between them is at least 0.11.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+        A map without contraction.
+    P : sparse matrix or array of shape (n_samples, n_samples)
+        Its affinities.
+    order : array of shape (n_samples,), optional
+        The points of the map behind the rows and columns of P, where these are in another order.
+    workers : Workers, optional
+        Threads.
+
+    Returns
+    -------
+    labels : array of shape (n_samples,)
+        The cluster of every point, from 0; all 0 where there is no evidence of clusters, and -1 for points of
+        groups too small to count.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laptsne.affinity import joint_affinities
+    >>> from laptsne.evidence import evident_clusters
+    >>> X = np.random.default_rng(0).normal(size=(400, 2))
+    >>> int(evident_clusters(X, joint_affinities(X)).max()) + 1
+    1
+    >>> X[:200] += 10
+    >>> int(evident_clusters(X, joint_affinities(X)).max()) + 1
+    2
+    """
+    workers = workers or Workers(1)
+    n_samples = len(Y)
+    sample = np.arange(n_samples)
+    if n_samples > _MAX_POINTS:
+        sample = np.sort(np.random.default_rng(0).choice(n_samples, _MAX_POINTS, replace=False))
+    tree = KDTree(Y[sample])
+    groups = _separate_groups(Y[sample], tree, workers)
+    labels = groups
+    if sample.size < n_samples:
+        labels = groups[tree.query(Y, workers=workers.n_threads)[1]]
+    if order is None:
+        return _without_seams(labels, P, sample)
+    found = np.empty_like(labels)
+    found[order] = _without_seams(labels[order], P, sample)
+    return found
+
+
+def _separate_groups(Y: Array, tree: KDTree, workers: Workers) -> Array:
+    """Groups of points with a valley of density between each other."""
+    n = len(Y)
+    k = min(max(math.isqrt(n), _MIN_NEIGHBORS), n - 1)
+    distances, neighbors = tree.query(Y, k + 1, workers=workers.n_threads)
+    spread = (distances**2).sum(axis=1) / max(k, 1)
+    density = np.maximum(spread, np.finfo(np.float64).tiny) ** (-Y.shape[1] / 2)
+    order = np.argsort(-density, kind="stable")
+    depth = min(_DEPTH, 1 - _STANDARD_ERRORS / math.sqrt(max(k, 1)))
+    return np.asarray(_grow(order, density, neighbors[:, : _LINKS + 1], depth, max(_MIN_SHARE * n, 2.0)))
+
+
+@compiled
+def _root(parent: Array, i: int) -> int:
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@compiled
+def _highest(i: int, neighbors: Array, rank: Array, parent: Array) -> tuple[int, int]:
+    """The densest neighbour of a point, and the highest summit of the groups around it; -1 where it is one itself."""
+    above = top = -1
+    for j in neighbors[i]:
+        if rank[j] >= rank[i]:
+            continue
+        summit = _root(parent, j)
+        if top < 0 or rank[summit] < rank[top]:
+            top = summit
+        if above < 0 or rank[j] < rank[above]:
+            above = j
+    return above, top
+
+
+@compiled
+def _grow(order: Array, density: Array, neighbors: Array, depth: float, min_size: float) -> Array:
+    """Label the groups that grow from the densest points downwards and stay apart where they meet."""
+    n = order.size
+    rank, parent, above, size = np.empty(n, np.int64), np.arange(n), np.full(n, -1), np.ones(n, np.int64)
+    rank[order] = np.arange(n)
+    apart = np.zeros(n, np.bool_)  # summits of groups that stay
+    for i in order:
+        above[i], top = _highest(i, neighbors, rank, parent)
+        if top < 0:
+            continue
+        parent[i] = top
+        size[top] += 1
+        for j in neighbors[i]:
+            summit = _root(parent, j)
+            if rank[j] < rank[i] and summit != top:
+                if size[summit] >= min_size and density[i] < depth * density[summit]:
+                    apart[summit] = True
+                else:
+                    above[summit] = top
+                parent[summit] = top
+                size[top] += size[summit]
+    # Every point has the label of the denser one on which it hangs; summits that stay have labels of their own.
+    labels = np.full(n, -1)
+    n_found = 0
+    for i in order:
+        if apart[i] or (parent[i] == i and size[i] >= min_size):
+            labels[i] = n_found
+            n_found += 1
+        elif above[i] >= 0:
+            labels[i] = labels[above[i]]
+    return labels
+
+
+def _without_seams(labels: Array, P: Any, sample: Array) -> Array:
+    """Join the groups that the data do not tell apart, the least separate pair first."""
+    graph = scipy.sparse.csr_matrix(P)
+    while True:
+        n_groups = int(labels.max(initial=0)) + 1
+        if n_groups == 1:
+            return np.zeros_like(labels)
+        crossing, returned = np.zeros((2, n_groups, n_groups))
+        volume = np.zeros(n_groups)
+        _cross(sample, labels, graph.indptr, graph.indices, graph.data, crossing, returned, volume)
+        # Both directions together: of a sample of the rows each has seen its own share.
+        crossing, returned = crossing + crossing.T, returned + returned.T
+        judged = crossing > 2 * _MIN_CROSSING * np.minimum.outer(volume, volume)
+        share = np.divide(returned, crossing, out=np.zeros_like(crossing), where=judged)
+        first, second = sorted(np.unravel_index(share.argmax(), share.shape))
+        if share[first, second] < _SEAM:
+            return labels
+        labels = np.where(labels == second, first, labels - (labels > second))
+
+
+@compiled
+def _mass(i: int, group: int, labels: Array, indptr: Array, indices: Array, data: Array) -> tuple[float, float]:
+    """Similarity of a point with the points of a group, and with all."""
+    part = total = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        total += data[e]
+        if labels[indices[e]] == group:
+            part += data[e]
+    return part, total
+
+
+@compiled
+def _cross(
+    rows: Array,
+    labels: Array,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    crossing: Array,
+    returned: Array,
+    volume: Array,
+) -> None:
+    """Add up, over the given rows, the similarity between groups, and as much of it as is returned."""
+    for i in rows:
+        own = labels[i]
+        if own < 0:
+            continue
+        for e in range(indptr[i], indptr[i + 1]):
+            other = labels[indices[e]]
+            volume[own] += data[e]
+            if other >= 0 and other != own:
+                there, total = _mass(i, other, labels, indptr, indices, data)
+                back, other_total = _mass(indices[e], own, labels, indptr, indices, data)
+                crossing[own, other] += data[e]
+                returned[own, other] += data[e] * min(there / total, back / other_total)

@@ -24,7 +24,7 @@ _DEPTH = 0.5
 _STANDARD_ERRORS = 4.0
 # Two groups belong together where the similarities across are returned by at least this share.
 _SEAM = 0.11
-_MIN_CROSSING = 0.002  # of the smaller group: with less between them there is nothing to judge by
+_MIN_CROSSING = 2.0  # points' worth of similarity: by less between them, two groups cannot be judged
 
 
 def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: Workers | None = None) -> Array:
@@ -62,10 +62,10 @@ def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: W
     >>> from laptsne.affinity import joint_affinities
     >>> from laptsne.evidence import evident_clusters
     >>> X = np.random.default_rng(0).normal(size=(400, 2))
-    >>> int(evident_clusters(X, joint_affinities(X)).max()) + 1
+    >>> int(evident_clusters(X, joint_affinities(X, perplexity=20)).max()) + 1
     1
     >>> X[:200] += 10
-    >>> int(evident_clusters(X, joint_affinities(X)).max()) + 1
+    >>> int(evident_clusters(X, joint_affinities(X, perplexity=20)).max()) + 1
     2
     """
     workers = workers or Workers(1)
@@ -157,16 +157,15 @@ def _grow(order: Array, density: Array, neighbors: Array, depth: float, min_size
 def _without_seams(labels: Array, P: Any, sample: Array) -> Array:
     """Join the groups that the data do not tell apart, the least separate pair first."""
     graph = scipy.sparse.csr_matrix(P)
+    point = float(graph.data.sum(dtype=np.float64)) * sample.size / len(labels) ** 2  # as far as the sample sees it
     while True:
         n_groups = int(labels.max(initial=0)) + 1
         if n_groups == 1:
             return np.zeros_like(labels)
         crossing, returned = np.zeros((2, n_groups, n_groups))
-        volume = np.zeros(n_groups)
-        _cross(sample, labels, graph.indptr, graph.indices, graph.data, crossing, returned, volume)
-        # Both directions together: of a sample of the rows each has seen its own share.
+        _cross(sample, labels, graph.indptr, graph.indices, graph.data, crossing, returned)
         crossing, returned = crossing + crossing.T, returned + returned.T
-        judged = crossing > 2 * _MIN_CROSSING * np.minimum.outer(volume, volume)
+        judged = crossing > 2 * _MIN_CROSSING * point
         share = np.divide(returned, crossing, out=np.zeros_like(crossing), where=judged)
         first, second = sorted(np.unravel_index(share.argmax(), share.shape))
         if share[first, second] < _SEAM:
@@ -194,7 +193,6 @@ def _cross(
     data: Array,
     crossing: Array,
     returned: Array,
-    volume: Array,
 ) -> None:
     """Add up, over the given rows, the similarity between groups, and as much of it as is returned."""
     for i in rows:
@@ -203,7 +201,6 @@ def _cross(
             continue
         for e in range(indptr[i], indptr[i + 1]):
             other = labels[indices[e]]
-            volume[own] += data[e]
             if other >= 0 and other != own:
                 there, total = _mass(i, other, labels, indptr, indices, data)
                 back, other_total = _mass(indices[e], own, labels, indptr, indices, data)

@@ -37,7 +37,7 @@ from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
 from laptsne.workers import Workers, narrow_blas
 
-_AUTO_CONTRACTION = 0.03  # docs/evaluation.md has the evidence for this and for the perplexity
+_AUTO_CONTRACTION = 0.04  # docs/evaluation.md has the evidence for this and for the perplexity
 _MAX_CONTRACTED = 60  # clusters found by themselves are no more than this
 # Up to this many points pairs are faster than transforms, by the dimension of the map (benchmarks/crossover.py).
 _MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
@@ -74,7 +74,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         eigenvalues of the data's own graph, whether there are clusters or not.
     contraction : float or "auto", default="auto"
         The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is
-        ``0.03 * min(1, 10 / n_clusters_)`` where there are clusters, and 0 where not.
+        ``0.04 * min(1, 10 / n_clusters_)`` where there are clusters, and 0 where not.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: :math:`\log(\sigma + 10^{-3})`, :math:`\sigma`, or :math:`\sigma^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"

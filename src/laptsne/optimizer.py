@@ -15,14 +15,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from laptsne.compiled import compiled
 from laptsne.fields import Fields
-from laptsne.objective import Contraction, KLDivergence, pull
+from laptsne.objective import Contraction, KLDivergence
 
 Map = NDArray[np.float64]
 
 # Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
 _MAX_COORDINATE = 1e15
 _GROWTH = 0.2
-_EXAGGERATION_BY_PULL = 0.5
+# What a cluster of this many points or more needs to hold together; smaller ones need less.
+_EXAGGERATION = 1.5
+_LARGE_CLUSTER = 800
 
 
 @compiled
@@ -74,8 +76,8 @@ class Descent:
     exaggeration_share : float, default=1/3
         Share of the iterations in which the attraction is multiplied by ``early_exaggeration``.
     exaggeration : float, default=None
-        Factor on the attraction afterwards. None is ``1 + min(1, 10 / n_clusters) / 2`` while contraction is in force,
-        and 1 without it.
+        Factor on the attraction afterwards. None is ``1 + min(1, n_samples / n_clusters / 800) / 2`` while contraction
+        is in force, and 1 without it.
     contraction_start : float, default=1/2
         Share of the iterations after which contraction begins.
     contraction_ramp : float, default=1/4
@@ -325,8 +327,10 @@ class Run:
             return self.early_exaggeration
         if self.descent.exaggeration is not None:
             return self.descent.exaggeration
-        share = pull(self.problem.contraction.n_clusters) if self.strength else 0.0
-        return 1 + _EXAGGERATION_BY_PULL * share
+        n_clusters = self.problem.contraction.n_clusters
+        if not self.strength or n_clusters == 1:
+            return 1.0
+        return 1 + (_EXAGGERATION - 1) * min(1.0, len(self.Y) / n_clusters / _LARGE_CLUSTER)
 
     @property
     def rate(self) -> float:

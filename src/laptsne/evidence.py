@@ -23,7 +23,7 @@ _MIN_SHARE = 0.005  # a smaller group is not counted
 _DEPTH = 0.5
 _STANDARD_ERRORS = 4.0
 # Two groups belong together where the similarities across are returned by at least this share.
-_SEAM = 0.11
+_SEAM = 0.095
 _MIN_CROSSING = 2.0  # points' worth of similarity: by less between them, two groups cannot be judged
 
 
@@ -37,7 +37,7 @@ def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: W
     along a tear the data go on: points on either side have much of their similarity on the other, mutually. Across the
     border of two clusters a few points look over, and nobody looks back. So with :math:`f_i` the share of the
     similarity of a point i with the other group, two groups are joined where the mean of :math:`\min(f_i, f_j)` over
-    the similarities :math:`p_{ij}` between them is at least 0.11.
+    the similarities :math:`p_{ij}` between them is at least 0.095.
 
     Parameters
     ----------

@@ -175,7 +175,8 @@ def frontiers(laboratory: Laboratory, options: Options) -> Figure | None:
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    n_columns = min(3, len(axes))  # a legend wider than its panels would be cut
+    figure.legend(handles, labels, loc="outside lower center", ncols=n_columns, frameon=False)
     return figure
 
 

@@ -36,6 +36,18 @@ def test_embed_writes_a_table_and_a_picture(run, table, tmp_path):
     assert (tmp_path / "cells-map.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_where_there_are_no_clusters_it_says_so(run, rng, tmp_path):
+    np.save(tmp_path / "cloud.npy", rng.normal(size=(300, 5)))
+    result = run("embed", "cloud.npy")
+    assert "clusters     none: there is no evidence of any" in result.stderr
+    assert "contraction  0," in result.stderr
+    result = run("embed", "cloud.npy", "--force", "--contraction", 0.02)
+    assert result.exit_code == 0
+    assert "laptsne: contraction=0.02 has nothing to contract" in result.stderr
+    assert "contraction  0," in result.stderr
+    assert len(result.stderr.strip().splitlines()) == 6
+
+
 def test_nothing_is_overwritten_without_force(run, table, tmp_path):
     target = tmp_path / "cells-map.csv"
     target.write_text("precious")

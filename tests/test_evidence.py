@@ -5,6 +5,7 @@ import scipy.sparse
 from laptsne import Descent, LaptSNE, evidence
 from laptsne.affinity import joint_affinities
 from laptsne.evidence import evident_clusters
+from laptsne.workers import Workers
 
 
 def n_evident(Y, P):
@@ -50,10 +51,47 @@ def test_a_few_points_between_clusters_do_not_join_them(rng):
     assert n_evident(X, joint_affinities(X, perplexity=20)) == 2
 
 
+def n_valleys(Y):
+    return int(evidence._separate_groups(Y, evidence.KDTree(Y), Workers(1)).max()) + 1
+
+
+def test_a_valley_is_half_as_deep_as_its_summits(rng):
+    """Between two Gaussians 2.8 apart the density is 0.75 of their own, 4 apart 0.27."""
+    assert n_valleys(two_groups(rng, 2.8, 20_000)) == 1
+    assert n_valleys(two_groups(rng, 4.0, 20_000)) == 2
+
+
+def test_a_valley_of_few_points_may_be_chance(rng):
+    """Of forty small samples of one Gaussian, none has a valley that the error of its density allows."""
+    assert [n_valleys(rng.normal(size=(250, 2))) for _ in range(40)] == [1] * 40
+
+
+def by_hand(n):
+    """Two groups of n points in map and data, equally similar within and not at all across."""
+    P = np.kron(np.eye(2), np.ones((n, n)) - np.eye(n))
+    Y = np.random.default_rng(0).normal(size=(2 * n, 2))
+    Y[:n] += 20
+    return Y, P
+
+
+def test_points_that_look_over_without_being_looked_at_do_not_join_clusters():
+    Y, P = by_hand(300)
+    P[:20, 300:] = P[300:, :20] = 1.0  # half of their similarity, and a fifteenth of that of the others
+    assert n_evident(Y, P / P.sum()) == 2
+    P[:300, 300:] = P[300:, :300] = 0.5
+    assert n_evident(Y, P / P.sum()) == 1
+
+
+def test_two_points_are_not_enough_to_judge_by():
+    Y, P = by_hand(300)
+    P[0, 300] = P[300, 0] = 250.0  # nearly half of their similarity
+    assert n_evident(Y, P / P.sum()) == 2
+
+
 def test_small_groups_are_not_counted(rng):
     Y = np.vstack([rng.normal(size=(2000, 2)), rng.normal(size=(6, 2)) * 0.1 + 50])
     labels = evident_clusters(Y, joint_affinities(Y, perplexity=20))
-    assert set(labels[:2000]) == {0}
+    np.testing.assert_array_equal(labels, 0)
 
 
 @pytest.mark.parametrize("n_components", [1, 3])
@@ -104,7 +142,7 @@ def test_data_without_clusters_are_not_contracted(rng):
 def test_contraction_without_evidence_is_refused_with_the_remedy(rng):
     X = rng.normal(size=(500, 5))
     with pytest.warns(UserWarning, match=r"contraction=0.02 has nothing to contract.*n_clusters"):
-        LaptSNE(contraction=0.02, random_state=0, max_iter=100).fit(X)
+        assert LaptSNE(contraction=0.02, random_state=0, max_iter=100).fit(X).contraction_ == 0
     assert LaptSNE(contraction=0.02, n_clusters=3, random_state=0, max_iter=100).fit(X).n_clusters_ == 3
     assert LaptSNE(n_clusters="eigengap", random_state=0, max_iter=100).fit(X).n_clusters_ > 1
 

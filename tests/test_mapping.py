@@ -9,7 +9,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPRegressor
 
-from laptsne import LaptSNE
+from laptsne import Descent, LaptSNE
 from laptsne.fields import ExactFields
 from laptsne.kernels import Gaussian
 from laptsne.mapping.network import Network, hidden_layers
@@ -142,6 +142,15 @@ def test_the_landscape_is_what_a_point_adds_to_the_objective(rng, n_components):
         steps = 1e-4 * np.eye(n_components)
         differences = [(read(contracted, y + s)[0] - read(contracted, y - s)[0]) / 2e-4 for s in steps]
         np.testing.assert_allclose(slope, differences, rtol=1e-3, atol=1e-4)
+
+
+def test_in_an_exaggerated_map_the_landscape_is_lower_by_the_factor(rng, blobs):
+    """So that the attraction of neighbours, which is not multiplied, has the same share as when the map was made."""
+    term = MeshContraction(3, Penalty("log"), rng.normal(size=(120, 4)))
+    term.refresh(ExactFields(blobs[0][:, :2].astype(np.float32)))
+    np.testing.assert_allclose(term.landscape(0.02, 6.0).grid, term.landscape(0.02).grid / 6, rtol=1e-6)
+    model = LaptSNE(contraction=0, optimizer=Descent(exaggeration=6.0), **FAST).fit(blobs[0])
+    assert model._mapping._landscape.exaggeration == 6.0
 
 
 def read(landscape, y):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
+import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -61,20 +62,26 @@ def embed(
             verbose=console.is_terminal,
             random_state=seed,
         )
-        try:
-            Y = estimator.fit_transform(X)
-        except ValueError as error:
-            raise InputError(str(error)) from error
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", UserWarning)
+            try:
+                Y = estimator.fit_transform(X)
+            except ValueError as error:
+                raise InputError(str(error)) from error
         _write(out, Y, estimator.labels_, labels)
         ax = plotting.scatter(Y, estimator.labels_ if labels is None else labels)
         ax.figure.savefig(plot, dpi=150)  # type: ignore[union-attr]
     except (InputError, OSError) as error:
         console.print(f"laptsne: {error}", style="red", markup=False, soft_wrap=True)
         raise typer.Exit(2) from error
-    why = "with evidence in the map and the data" if clusters is None else "as given"
+    for message in dict.fromkeys(str(warning.message) for warning in said):
+        console.print(f"laptsne: {message}", style="yellow", markup=False, soft_wrap=True)
+    found = f"{estimator.n_clusters_}, {'as given' if clusters else 'with evidence in the map and the data'}"
+    if clusters is None and estimator.n_clusters_ == 1:
+        found = "none: there is no evidence of any, so this is a map of t-SNE"
     console.print(
         f"points       {X.shape[0]} x {X.shape[1]}\n"
-        f"clusters     {estimator.n_clusters_}, {why}\n"
+        f"clusters     {found}\n"
         f"contraction  {estimator.contraction_:g}, KL {estimator.kl_divergence_:.3f}\n"
         f"time         {time.perf_counter() - started:.1f} s, {estimator.n_iter_} iterations\n"
         f"files        {out}, {plot}",

@@ -116,7 +116,7 @@ def test_an_order_for_locality_changes_nothing_but_the_order(large_graph, rng):
 def test_runs_of_ordered_affinities_are_those_of_unordered_ones(blobs, monkeypatch):
     settings = {"perplexity": 10, "max_iter": 20, "random_state": 0, "method": "fourier"}
     expected = LaptSNE(**settings).fit(blobs[0])
-    monkeypatch.setattr("laptsne.estimator._MAX_UNORDERED", 100)
+    monkeypatch.setattr("laptsne.aggregation._MAX_UNORDERED", 100)
     found = LaptSNE(**settings).fit(blobs[0])
     np.testing.assert_allclose(found.embedding_, expected.embedding_, rtol=1e-3, atol=1e-6)
     assert abs(found.affinities_ - expected.affinities_).max() == 0

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne.compiled import compiled
@@ -16,6 +17,8 @@ Array = NDArray[Any]
 _MAX_AGGREGATES = 1500
 _NODES_PER_AGGREGATE = 25
 _MAX_SWEEPS = 100
+# Beyond this many points the map no longer fits into a near cache, and affinities are ordered for locality.
+_MAX_UNORDERED = 100_000
 
 
 @compiled
@@ -66,6 +69,14 @@ def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
 def locality_order(P: Any, workers: Workers) -> Array:
     """An order in which neighbours in the graph are mostly near each other, as caches like it."""
     return np.argsort(aggregates(P, min(P.shape[0] // _NODES_PER_AGGREGATE, _MAX_AGGREGATES), workers), kind="stable")
+
+
+def local(P: Any, workers: Workers) -> tuple[Any, Array | None]:
+    """The affinities in an order that the cache likes, and that order; as they are and None where it makes no odds."""
+    if P.shape[0] <= _MAX_UNORDERED or not scipy.sparse.issparse(P):
+        return P, None
+    order = locality_order(P, workers)
+    return reordered(P, order), order
 
 
 def reordered(P: Any, order: Array) -> Any:

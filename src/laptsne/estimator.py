@@ -19,10 +19,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laptsne.affinity import joint_affinities
-from laptsne.aggregation import locality_order, reordered
+from laptsne.aggregation import local, reordered
 from laptsne.distributed import is_dask, mapped
 from laptsne.evidence import evident_clusters
-from laptsne.fields import ExactFields, Fields, FourierFields, grid_fits
 from laptsne.initialization import initial_map
 from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.labels import cluster_labels
@@ -30,22 +29,25 @@ from laptsne.landscape import Landscape
 from laptsne.mapping import Network, Placement, Unsurveyed
 from laptsne.minibatch import Batches, BatchRun
 from laptsne.neighbors import neighbor_graph
-from laptsne.objective import Contraction, KLDivergence, MeshContraction, PairContraction, Penalty, pull
+from laptsne.objective import Contraction, KLDivergence, MeshContraction, Penalty, pull
 from laptsne.optimizer import Callback, Descent, Problem, Run, descend
 from laptsne.persistence import load_model, save_model
 from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
+from laptsne.sums import Sums
 from laptsne.workers import Workers, narrow_blas
 
 _AUTO_CONTRACTION = 0.04  # docs/evaluation.md has the evidence for this and for the perplexity
 _MAX_CONTRACTED = 60  # clusters found by themselves are no more than this
 # Up to this many points pairs are faster than transforms, by the dimension of the map (benchmarks/crossover.py).
 _MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
-# Beyond this many points the map no longer fits into a near cache, and affinities are ordered for locality.
-_MAX_UNORDERED = 100_000
-_FINAL_TOL = 1e-3  # residual of the eigenvectors of the finished map
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 _METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
+
+
+def auto_contraction(n_clusters: int) -> float:
+    """The strength for so many clusters, where none is given."""
+    return _AUTO_CONTRACTION * pull(n_clusters)
 
 
 class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -349,10 +351,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _make_map(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Landscape | Unsurveyed | None:
         """Make the map of X by its affinities; return the landscape that it leaves to new points, if there is one."""
-        order = None
-        if X.shape[0] > _MAX_UNORDERED and self.batch_size is None and scipy.sparse.issparse(P):
-            order = locality_order(P, workers)
-            P = reordered(P, order)
+        P, order = local(P, workers) if self.batch_size is None else (P, None)
         with narrow_blas():
             spectrum = self._spectrum(P, order, workers)
             Y = initial_map(self.init, X, spectrum, self.n_components, metric=self.metric, random_state=random_state)
@@ -496,20 +495,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self, kl: KLDivergence, spectrum: Spectrum, Y: NDArray[np.float64], random_state: Any, workers: Workers
     ) -> Landscape | Unsurveyed | None:
         """Make the map; return the landscape that it leaves to new points, where there is one."""
-        kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
-        penalty = Penalty(self.penalty)
-
-        fourier = self._uses_fourier(kernel, len(Y))
-
-        def make_fields(Y: NDArray[np.float64]) -> Fields:
-            if fourier and grid_fits(Y):
-                return FourierFields(Y, workers)
-            # Coordinates enter by their differences: single precision is enough for any spread of the map.
-            return ExactFields(Y.astype(np.float32), kernel, workers)
-
-        kind: type[Contraction] = MeshContraction if fourier else PairContraction
-        contraction = kind(self.n_clusters_, penalty, spectrum.eigenvectors[:, 1:])
-        problem = Problem(kl, contraction, self.contraction_, make_fields)
+        sums = self._sums(len(Y), workers)
+        contraction = sums.contraction(self.n_clusters_, spectrum.eigenvectors[:, 1:])
+        problem = Problem(kl, contraction, self.contraction_, sums.fields)
         if self.n_clusters == "auto":
 
             def decision(Y: NDArray[np.float64]) -> tuple[Contraction, float]:
@@ -518,7 +506,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 # Indicators of the clusters span nearly what the eigenvectors do.
                 inside = labels[:, None] == np.arange(1, self.n_clusters_)
                 start = np.column_stack([inside.astype(np.float32), spectrum.eigenvectors[:, 1:]])
-                return kind(self.n_clusters_, penalty, start), self.contraction_
+                return sums.contraction(self.n_clusters_, start), self.contraction_
 
             problem.decision = decision
         schedule: dict[str, Any] = {
@@ -531,29 +519,25 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             run = Run(problem, Y, descent, **schedule)
         else:
             batches = Batches(kl.P, self.batch_size, self.n_batch_neighbors, random_state)
-            run = BatchRun(batches, kernel, problem, Y, descent, **schedule)
+            run = BatchRun(batches, sums.kernel, problem, Y, descent, **schedule)
         with contextlib.ExitStack() as stack:
             observers = self._observers()
             if self.verbose:
                 observers.append(stack.enter_context(ProgressBar(self.max_iter)))
             self.embedding_, self.n_iter_ = descend(run, observers)
         problem.decide(self.embedding_)  # where the run was over before contraction began
-        contraction, fields = problem.contraction, make_fields(self.embedding_)
-        contraction.refresh(fields, tol=_FINAL_TOL, max_passes=100)
-        pairs = contraction
+        contraction, fields = problem.contraction, sums.fields(self.embedding_)
+        pairs = sums.finished(contraction, fields)
         landscape: Landscape | Unsurveyed | None = None
-        if isinstance(contraction, MeshContraction):  # what the mesh found is polished on the points themselves
+        if isinstance(contraction, MeshContraction):
             landscape = contraction.landscape(self.contraction_, run.exaggeration)
-            pairs = PairContraction(self.n_clusters_, penalty, contraction.vectors_at(fields))
-            pairs.refresh(fields, tol=_FINAL_TOL, max_passes=10)
-        assert isinstance(pairs, PairContraction)
-        if landscape is None and isinstance(kernel, Student):
-            mesh = MeshContraction(self.n_clusters_, penalty, pairs.block)
+        elif isinstance(sums.kernel, Student):
+            mesh = MeshContraction(self.n_clusters_, sums.penalty, pairs.block)
             landscape = Unsurveyed(mesh, self.contraction_, run.exaggeration)
         self.eigenvalues_ = pairs.eigenvalues
         self.eigenvalue_residual_ = pairs.residual
         self.kl_divergence_ = kl.value(fields)
-        self.objective_ = self.kl_divergence_ + self.contraction_ * float(penalty.value(self.eigenvalues_).sum())
+        self.objective_ = self.kl_divergence_ + self.contraction_ * float(sums.penalty.value(self.eigenvalues_).sum())
         self.labels_ = cluster_labels(pairs.eigenvectors)
         return landscape
 
@@ -561,7 +545,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Set how many clusters to contract, and how strongly."""
         self.n_clusters_ = n_clusters
         if isinstance(self.contraction, str):
-            self.contraction_ = _AUTO_CONTRACTION * pull(n_clusters)
+            self.contraction_ = auto_contraction(n_clusters)
             return
         self.contraction_ = float(self.contraction)
         if self.contraction_ and n_clusters == 1 and self.n_clusters == "auto":
@@ -572,6 +556,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 stacklevel=2,
             )
             self.contraction_ = 0.0
+
+    def _sums(self, n_samples: int, workers: Workers) -> Sums:
+        kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
+        return Sums(kernel, Penalty(self.penalty), self._uses_fourier(kernel, n_samples), workers)
 
     def _uses_fourier(self, kernel: Kernel, n_samples: int) -> bool:
         if self.method == "fourier" and not isinstance(kernel, Student):

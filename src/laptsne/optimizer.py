@@ -134,6 +134,13 @@ class Descent:
         return min(1.0, (begun + 1) / ramp) if ramp >= 1 else 1.0
 
 
+def late_exaggeration(n_samples: int, n_clusters: int) -> float:
+    """Factor on the attraction that clusters of this size need while they are contracted; 1 where there are none."""
+    if n_clusters == 1:
+        return 1.0
+    return 1 + (_EXAGGERATION - 1) * min(1.0, n_samples / n_clusters / _LARGE_CLUSTER)
+
+
 def _require(condition: bool, name: str, value: Any, remedy: str) -> None:  # noqa: FBT001
     if not condition:
         raise ValueError(f"Descent: {name} must be {remedy}; got {value!r}.")
@@ -327,10 +334,7 @@ class Run:
             return self.early_exaggeration
         if self.descent.exaggeration is not None:
             return self.descent.exaggeration
-        n_clusters = self.problem.contraction.n_clusters
-        if not self.strength or n_clusters == 1:
-            return 1.0
-        return 1 + (_EXAGGERATION - 1) * min(1.0, len(self.Y) / n_clusters / _LARGE_CLUSTER)
+        return late_exaggeration(len(self.Y), self.problem.contraction.n_clusters) if self.strength else 1.0
 
     @property
     def rate(self) -> float:

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import pdist, squareform
+
+from laptsne import LaptSNE
+from laptsne.metrics import silhouette, trustworthiness
+from laptsne.path import contraction_path
+
+
+@pytest.fixture(scope="module")
+def near_blobs():
+    """Three clusters that touch, and a model of them."""
+    rng = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 60)
+    X = rng.normal(scale=3, size=(3, 6))[labels] + rng.normal(size=(180, 6))
+    return X, labels, LaptSNE(n_clusters=3, random_state=0).fit(X)
+
+
+@pytest.fixture(scope="module")
+def path(near_blobs):
+    X, _, model = near_blobs
+    return contraction_path(model, X)
+
+
+def test_begins_at_no_contraction_and_rises_beyond_the_model(near_blobs, path):
+    _, _, model = near_blobs
+    assert path.contractions[0] == 0
+    assert np.all(np.diff(path.contractions) > 0)
+    assert path.contractions[path.chosen] == model.contraction_
+    assert path.contractions[-1] == pytest.approx(3 * model.contraction_)
+
+
+def test_the_model_is_a_stop(near_blobs, path):
+    _, _, model = near_blobs
+    np.testing.assert_array_equal(path.embeddings[path.chosen], model.embedding_.astype(np.float32))
+    assert path.kl_divergences[path.chosen] == pytest.approx(model.kl_divergence_, rel=1e-6)
+    np.testing.assert_allclose(path.eigenvalues[path.chosen], model.eigenvalues_, atol=2e-3)
+
+
+def test_contraction_presses_eigenvalues_and_costs_divergence(near_blobs, path):
+    _, labels, _ = near_blobs
+    assert np.all(np.diff(path.eigenvalues[:, 1:].sum(axis=1)) < 0)
+    assert np.all(np.diff(path.kl_divergences) > 0)
+    assert silhouette(path.embeddings[-1], labels) > silhouette(path.embeddings[0], labels) + 0.1
+
+
+def test_the_first_map_is_as_good_as_plain(near_blobs, path):
+    X, _, _ = near_blobs
+    plain = LaptSNE(contraction=0, n_clusters=3, random_state=0).fit(X)
+    assert path.kl_divergences[0] < plain.kl_divergence_ * 1.05
+
+
+def test_scores_are_those_of_the_maps(near_blobs, path):
+    X, _, _ = near_blobs
+    expected = [trustworthiness(X, Y, n_neighbors=15) for Y in path.embeddings]
+    np.testing.assert_allclose(path.trustworthiness, expected, atol=1e-3)
+    assert np.all((path.neighbors_kept > 0.2) & (path.neighbors_kept < 1))
+
+
+def test_points_can_be_followed(path):
+    """Neighbouring maps are alike without being turned or mirrored."""
+    for Y, Z in zip(path.embeddings[:-1], path.embeddings[1:], strict=True):
+        assert np.linalg.norm(Y - Z) < 0.7 * np.linalg.norm(Z - Z.mean(axis=0))
+
+
+def test_a_plain_model_is_the_first_stop(near_blobs):
+    X, _, _ = near_blobs
+    model = LaptSNE(contraction=0, n_clusters=3, max_iter=100, random_state=0).fit(X)
+    path = contraction_path(model, X, n_maps=3)
+    assert path.chosen == 0
+    assert path.contractions[0] == 0 < path.contractions[1] < path.contractions[2]
+
+
+@pytest.mark.parametrize("n_maps", [2, 3, 4, 9])
+def test_any_number_of_maps(near_blobs, n_maps, monkeypatch):
+    X, _, model = near_blobs
+    monkeypatch.setattr("laptsne.path._MAX_MOVES", 1)
+    monkeypatch.setattr("laptsne.path._MIN_ITER", 2)
+    path = contraction_path(model, X, n_maps=n_maps)
+    assert path.embeddings.shape == (n_maps, 180, 2)
+    assert path.contractions[0] == 0
+    assert path.contractions[path.chosen] == model.contraction_
+
+
+@pytest.mark.parametrize(
+    ("metric", "known"), [("precomputed", True), ("affinities", False), ("cosine", True), ("graph", False)]
+)
+def test_what_is_not_features(near_blobs, metric, known, monkeypatch):
+    X, _, model = near_blobs
+    monkeypatch.setattr("laptsne.path._MAX_MOVES", 1)
+    monkeypatch.setattr("laptsne.path._MIN_ITER", 2)
+    options = {"n_clusters": 3, "max_iter": 30, "random_state": 0}
+    if metric == "graph":
+        from sklearn.neighbors import kneighbors_graph
+
+        given, metric = kneighbors_graph(X, 60, mode="distance"), "precomputed"
+    else:
+        given = {"precomputed": squareform(pdist(X)), "affinities": model.affinities_, "cosine": X}[metric]
+    path = contraction_path(LaptSNE(metric=metric, **options).fit(given), given, n_maps=2)
+    assert np.isfinite(path.trustworthiness).all() == known
+    assert np.isfinite(path.neighbors_kept).all()
+
+
+def test_what_cannot_be_walked_is_refused(near_blobs, tmp_path):
+    X, _, model = near_blobs
+    with pytest.raises(ValueError, match="n_maps must be at least 2"):
+        contraction_path(model, X, n_maps=1)
+    with pytest.raises(ValueError, match="nothing to contract"):
+        contraction_path(LaptSNE(n_clusters=1, max_iter=10).fit(X), X)
+    model.save(tmp_path / "model")
+    with pytest.raises(ValueError, match="fit it again"):
+        contraction_path(LaptSNE.load(tmp_path / "model"), X)

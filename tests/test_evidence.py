@@ -51,8 +51,16 @@ def test_a_few_points_between_clusters_do_not_join_them(rng):
     assert n_evident(X, joint_affinities(X, perplexity=20)) == 2
 
 
+def test_where_there_are_clusters_more_are_found_by_less(rng):
+    """Two groups that nearly touch are no evidence of clusters; beside a third, far off, they are two."""
+    near = two_groups(rng, 5.0, 200)
+    beside = np.vstack([near, rng.normal(size=(200, 2)) + [0, 40]])
+    assert n_evident(near, joint_affinities(near, perplexity=20)) == 1
+    assert n_evident(beside, joint_affinities(beside, perplexity=20)) == 3
+
+
 def n_valleys(Y):
-    return int(evidence._separate_groups(Y, evidence.KDTree(Y), Workers(1)).max()) + 1
+    return int(evidence._separate_groups(Y, evidence.KDTree(Y), 4.0, Workers(1)).max()) + 1
 
 
 def test_a_valley_is_half_as_deep_as_its_summits(rng):
@@ -175,7 +183,7 @@ def test_exaggeration_by_the_size_of_the_clusters(blobs):
     LaptSNE(callbacks=look, n_clusters=3, max_iter=90, optimizer=Descent(tol=0)).fit(blobs[0])
     assert set(seen[:30]) == {(12.0, False)}
     assert set(seen[30:45]) == {(1.0, False)}
-    assert set(seen[45:]) == {(1 + 0.5 * 40 / 800, True)}
+    assert set(seen[45:]) == {(1 + 0.5 * 40 / 800 + 0.5 * 40 / 10_000, True)}
     seen.clear()
     LaptSNE(callbacks=look, contraction=0, max_iter=90, optimizer=Descent(tol=0, exaggeration=4.0)).fit(blobs[0])
     assert seen[-1] == (4.0, False)

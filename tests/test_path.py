@@ -12,7 +12,7 @@ def near_blobs():
     """Three clusters that touch, and a model of them."""
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1, 2], 60)
-    X = rng.normal(scale=3, size=(3, 6))[labels] + rng.normal(size=(180, 6))
+    X = rng.normal(scale=1.5, size=(3, 6))[labels] + rng.normal(size=(180, 6))
     return X, labels, LaptSNE(n_clusters=3, random_state=0).fit(X)
 
 

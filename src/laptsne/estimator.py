@@ -77,7 +77,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     contraction : float or "auto", default="auto"
         The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is
         ``0.04 * min(1, 10 / n_clusters_)`` where there are clusters, and 0 where not. Where it is not 0, the attraction
-        is multiplied as well, by up to 1.5: see ``exaggeration`` of :class:`laptsne.Descent`.
+        is multiplied as well, by up to 2: see ``exaggeration`` of :class:`laptsne.Descent`.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: :math:`\log(\sigma + 10^{-3})`, :math:`\sigma`, or :math:`\sigma^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -19,12 +19,27 @@ _MAX_POINTS = 20_000  # a sample of this size shows what a map of any size holds
 _MIN_NEIGHBORS = 10
 _LINKS = 15  # neighbours over which a group grows
 _MIN_SHARE = 0.005  # a smaller group is not counted
-# A valley is at most half as dense as the lower of its two summits, and lower than it by four standard errors.
-_DEPTH = 0.5
-_STANDARD_ERRORS = 4.0
-# Two groups belong together where the similarities across are returned by at least this share.
-_SEAM = 0.095
+_DEPTH = 0.5  # a valley is at most half as dense as the lower of its two summits
 _MIN_CROSSING = 2.0  # points' worth of similarity: by less between them, two groups cannot be judged
+
+
+class _Bar(NamedTuple):
+    """What evidence must pass.
+
+    Parameters
+    ----------
+    errors : float
+        Standard errors by which a valley is less dense than the lower of its two summits.
+    seam : float
+        Share of the similarities across that are returned, from which on two groups belong together.
+    """
+
+    errors: float
+    seam: float
+
+
+_FIRST = _Bar(errors=4.0, seam=0.095)  # of clusters at all
+_FURTHER = _Bar(errors=2.0, seam=0.13)  # of how many, where there are some
 
 
 def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: Workers | None = None) -> Array:
@@ -38,6 +53,9 @@ def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: W
     border of two clusters a few points look over, and nobody looks back. So with :math:`f_i` the share of the
     similarity of a point i with the other group, two groups are joined where the mean of :math:`\min(f_i, f_j)` over
     the similarities :math:`p_{ij}` between them is at least 0.095.
+
+    Where more than one group passes both, the data have clusters, and more of them may be found by less: the tests are
+    made again with two standard errors and a share of 0.13.
 
     Parameters
     ----------
@@ -74,18 +92,19 @@ def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: W
     if n_samples > _MAX_POINTS:
         sample = np.sort(np.random.default_rng(0).choice(n_samples, _MAX_POINTS, replace=False))
     tree = KDTree(Y[sample])
-    groups = _separate_groups(Y[sample], tree, workers)
-    labels = groups
-    if sample.size < n_samples:
-        labels = groups[tree.query(Y, workers=workers.n_threads)[1]]
-    if order is None:
-        return _without_seams(labels, P, sample)
-    found = np.empty_like(labels)
-    found[order] = _without_seams(labels[order], P, sample)
-    return found
+    nearest = None if sample.size == n_samples else tree.query(Y, workers=workers.n_threads)[1]
+    order = np.arange(n_samples) if order is None else order
+    labels = np.zeros(n_samples, np.int64)
+    for bar in (_FIRST, _FURTHER):
+        groups = _separate_groups(Y[sample], tree, bar.errors, workers)
+        groups = groups if nearest is None else groups[nearest]
+        labels[order] = _without_seams(groups[order], P, sample, bar.seam)
+        if not labels.any():
+            break
+    return labels
 
 
-def _separate_groups(Y: Array, tree: KDTree, workers: Workers) -> Array:
+def _separate_groups(Y: Array, tree: KDTree, errors: float, workers: Workers) -> Array:
     """Groups of points with a valley of density between each other."""
     n = len(Y)
     k = min(max(math.isqrt(n), _MIN_NEIGHBORS), n - 1)
@@ -93,7 +112,7 @@ def _separate_groups(Y: Array, tree: KDTree, workers: Workers) -> Array:
     spread = (distances**2).sum(axis=1) / max(k, 1)
     density = np.maximum(spread, np.finfo(np.float64).tiny) ** (-Y.shape[1] / 2)
     order = np.argsort(-density, kind="stable")
-    depth = min(_DEPTH, 1 - _STANDARD_ERRORS / math.sqrt(max(k, 1)))
+    depth = min(_DEPTH, 1 - errors / math.sqrt(max(k, 1)))
     return np.asarray(_grow(order, density, neighbors[:, : _LINKS + 1], depth, max(_MIN_SHARE * n, 2.0)))
 
 
@@ -154,7 +173,7 @@ def _grow(order: Array, density: Array, neighbors: Array, depth: float, min_size
     return labels
 
 
-def _without_seams(labels: Array, P: Any, sample: Array) -> Array:
+def _without_seams(labels: Array, P: Any, sample: Array, seam: float) -> Array:
     """Join the groups that the data do not tell apart, the least separate pair first."""
     graph = scipy.sparse.csr_matrix(P)
     point = float(graph.data.sum(dtype=np.float64)) * sample.size / len(labels) ** 2  # as far as the sample sees it
@@ -168,7 +187,7 @@ def _without_seams(labels: Array, P: Any, sample: Array) -> Array:
         judged = crossing > 2 * _MIN_CROSSING * point
         share = np.divide(returned, crossing, out=np.zeros_like(crossing), where=judged)
         first, second = sorted(np.unravel_index(share.argmax(), share.shape))
-        if share[first, second] < _SEAM:
+        if share[first, second] < seam:
             return labels
         labels = np.where(labels == second, first, labels - (labels > second))
 

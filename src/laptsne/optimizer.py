@@ -22,9 +22,8 @@ Map = NDArray[np.float64]
 # Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
 _MAX_COORDINATE = 1e15
 _GROWTH = 0.2
-# What a cluster of this many points or more needs to hold together; smaller ones need less.
-_EXAGGERATION = 1.5
-_LARGE_CLUSTER = 800
+# What clusters need to hold together grows with their size: half as much again up to the first, as much from the second.
+_LARGE_CLUSTER, _HUGE_CLUSTER = 800, 10_000
 
 
 @compiled
@@ -76,8 +75,8 @@ class Descent:
     exaggeration_share : float, default=1/3
         Share of the iterations in which the attraction is multiplied by ``early_exaggeration``.
     exaggeration : float, default=None
-        Factor on the attraction afterwards. None is ``1 + min(1, n_samples / n_clusters / 800) / 2`` while contraction
-        is in force, and 1 without it.
+        Factor on the attraction afterwards. None is ``1 + min(1, size / 800) / 2 + min(1, size / 10_000) / 2`` while
+        contraction is in force, where ``size`` is ``n_samples / n_clusters``, and 1 without it.
     contraction_start : float, default=1/2
         Share of the iterations after which contraction begins.
     contraction_ramp : float, default=1/4
@@ -138,7 +137,8 @@ def late_exaggeration(n_samples: int, n_clusters: int) -> float:
     """Factor on the attraction that clusters of this size need while they are contracted; 1 where there are none."""
     if n_clusters == 1:
         return 1.0
-    return 1 + (_EXAGGERATION - 1) * min(1.0, n_samples / n_clusters / _LARGE_CLUSTER)
+    size = n_samples / n_clusters
+    return 1 + min(1.0, size / _LARGE_CLUSTER) / 2 + min(1.0, size / _HUGE_CLUSTER) / 2
 
 
 def _require(condition: bool, name: str, value: Any, remedy: str) -> None:  # noqa: FBT001

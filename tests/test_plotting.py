@@ -1,36 +1,457 @@
+import pickle
+import re
+import subprocess
+import sys
+
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
+from matplotlib.colors import to_hex, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.textpath import text_to_path
+from matplotlib.transforms import Bbox
 
-from laptsne import plotting
+from laptsne import LaptSNE, plotting
+from laptsne.path import ContractionPath
+from laptsne.plotting.colouring import Categories, Scale, colouring
+from laptsne.plotting.compare import aligned
+from laptsne.plotting.names import placed
+from laptsne.plotting.palette import MISSING, PALETTE, colours
+
+# Colour-blind eyes, as matrices on linear RGB, of Machado, Oliveira and Fernandes (2009) at full severity.
+EYES = {
+    "normal": np.eye(3),
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+LMS = [
+    [0.4122214708, 0.5363325363, 0.0514459929],
+    [0.2119034982, 0.6806995451, 0.1073969566],
+    [0.0883024619, 0.2817188376, 0.6299787005],
+]
+LAB = [
+    [0.2104542553, 0.7936177850, -0.0040720468],
+    [1.9779984951, -2.4285922050, 0.4505937099],
+    [0.0259040371, 0.7827717662, -0.8086757660],
+]
 
 
-@pytest.mark.parametrize("n_labels", [1, 3, 12, 13, 40])
-def test_scatter_draws_all_points_and_few_labels(rng, tmp_path, n_labels):
-    labels = np.arange(200) % n_labels
-    ax = plotting.scatter(rng.normal(size=(200, 2)), labels, title="map")
-    assert ax.collections[0].get_offsets().shape == (200, 2)
-    assert len(ax.texts) == (n_labels if n_labels <= 30 else 0)
-    ax.figure.savefig(tmp_path / "map.svg")
-    assert (tmp_path / "map.svg").stat().st_size > 1000
+def seen(palette, eyes):
+    """Colours in OKLab as some eyes see them."""
+    rgb = np.array([to_rgba(colour)[:3] for colour in palette])
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return np.cbrt(np.clip(linear @ np.transpose(EYES[eyes]), 0, 1) @ np.transpose(LMS)) @ np.transpose(LAB)
 
 
-def test_labels_have_different_colours(rng):
-    ax = plotting.scatter(rng.normal(size=(48, 2)), np.arange(48))
-    assert len(np.unique(ax.collections[0].get_facecolors(), axis=0)) == 48
+def nearest_pair(palette, eyes):
+    lab = seen(palette, eyes)
+    return np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(lab), 1)].min()
 
 
-def test_scatter_without_labels_and_on_given_axes(rng):
-    ax = plotting.scatter(rng.normal(size=(20, 2)))
-    assert plotting.scatter(rng.normal(size=(20, 2)), ax=ax) is ax
+@pytest.mark.parametrize("eyes", EYES)
+@pytest.mark.parametrize(("count", "least"), [(4, 0.16), (6, 0.149), (8, 0.115), (10, 0.095), (12, 0.083)])
+def test_colours_are_apart_for_all_eyes(eyes, count, least):
+    assert nearest_pair(PALETTE[:count], eyes) >= least
+    assert nearest_pair([*PALETTE, MISSING], eyes) >= 0.06
+
+
+def test_colours_can_be_seen_on_white():
+    assert seen(PALETTE, "normal")[:, 0].max() < 0.87
+    assert seen(["#ffffff"], "normal")[0, 0] == pytest.approx(1, abs=1e-3)  # of the simulation
+
+
+def test_sixty_labels_have_sixty_colours():
+    assert len(set(colours(60))) == 60
+    assert colours(61)[60] == PALETTE[0]
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "codes"),
+    [
+        (["b", None, "a"], ("a", "b"), [1, -1, 0]),
+        ([10, 9, 10], ("9", "10"), [1, 0, 1]),
+        ([2.0, np.nan, 0.5], ("0.5", "2"), [1, -1, 0]),
+        ([True, None, False], ("False", "True"), [1, -1, 0]),
+        (["s10", "s9", "1e2"], ("1e2", "s9", "s10"), [2, 1, 0]),
+        ([None, None, None], (), [-1, -1, -1]),
+        (pd.Series(["x", pd.NA, "y"], dtype="string"), ("x", "y"), [0, -1, 1]),
+        (pd.Series([7, None, 3], dtype="Int64"), ("3", "7"), [1, -1, 0]),
+        (
+            pd.Series(["low", "high", None]).astype(pd.CategoricalDtype(["low", "mid", "high"])),
+            ("low", "high"),
+            [0, 1, -1],
+        ),
+        (pl.Series(["low", "high", None], dtype=pl.Enum(["low", "mid", "high"])), ("low", "high"), [0, 1, -1]),
+        (pl.Series([1, None, 2]), ("1", "2"), [0, -1, 1]),
+        (np.array(["2020-01-01", "NaT", "2021-01-01"], "M8[D]"), ("2020-01-01", "2021-01-01"), [0, -1, 1]),
+    ],
+)
+def test_labels_are_read_as_categories(labels, names, codes):
+    found = colouring(labels, 3)
+    assert isinstance(found, Categories)
+    assert found.names == names
+    assert found.codes.tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (np.arange(100), Categories),
+        (np.arange(101), Scale),
+        (np.arange(100.0), Categories),
+        (np.linspace(0, 1, 21), Scale),
+        (np.arange(60) % 20 / 20, Categories),
+        ([*np.linspace(0, 1, 30), None], Scale),
+        ([str(i) for i in range(200)], Categories),
+    ],
+)
+def test_many_numbers_are_a_scale(labels, kind):
+    assert isinstance(colouring(labels, len(labels)), kind)
+
+
+def test_a_scale_can_be_asked_for_or_refused():
+    assert isinstance(colouring([1, 2, 3], 3, continuous=True), Scale)
+    assert isinstance(colouring(np.arange(300), 300, continuous=False), Categories)
+    with pytest.raises(ValueError, match="continuous=True needs numbers"):
+        colouring(["a", "b"], 2, continuous=True)
+
+
+def test_extremes_do_not_take_up_the_scale():
+    values = np.append(np.linspace(0, 1, 999), 1e6)
+    scale = colouring(values, 1000)
+    assert scale.high < 1.01
+    bar = plotting.scatter(np.zeros((1000, 2)), values).figure.axes[1]
+    assert bar.get_ylim()[1] < 1.01
+
+
+def test_scatter_draws_each_point_in_the_colour_of_its_label(rng):
+    Y, labels = rng.normal(size=(200, 2)), np.arange(200) % 3
+    points = plotting.scatter(Y, labels).collections[0]
+    for place, colour in zip(points.get_offsets(), points.get_facecolors(), strict=True):
+        label = labels[np.flatnonzero((place == Y).all(axis=1))[0]]
+        assert to_hex(colour) == PALETTE[label]
+
+
+def test_no_label_lies_above_the_others(rng):
+    points = plotting.scatter(rng.normal(size=(400, 2)), np.arange(400) // 200).collections[0]
+    last = [to_hex(colour) for colour in points.get_facecolors()[-100:]]
+    assert 20 < last.count(PALETTE[0]) < 80
+
+
+@pytest.mark.parametrize("labels", [["a", "b", None] * 20, [*np.linspace(0, 1, 40), *[np.nan] * 20]])
+def test_points_without_label_are_grey_and_beneath(rng, labels):
+    points = plotting.scatter(rng.normal(size=(60, 2)), labels).collections[0]
+    grey = [to_hex(colour) == MISSING for colour in points.get_facecolors()]
+    assert grey == [True] * 20 + [False] * 40
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, lambda Y: pl.DataFrame(Y, schema=["a", "b"])])
+def test_scatter_takes_frames(rng, frame):
+    Y = rng.normal(size=(20, 2))
+    drawn = plotting.scatter(frame(Y)).collections[0].get_offsets()
+    np.testing.assert_array_equal(np.sort(drawn, axis=0), np.sort(Y, axis=0))
+
+
+def test_scatter_on_given_axes(rng):
+    ax = Figure().add_subplot()
+    assert plotting.scatter(rng.normal(size=(20, 2)), ax=ax, title="map") is ax
+    assert ax.get_title() == "map"
     assert not ax.texts
 
 
-def test_scatter_refuses_three_dimensions(rng):
-    with pytest.raises(ValueError, match=r"shape \(n_samples, 2\).*\(20, 3\)"):
-        plotting.scatter(rng.normal(size=(20, 3)))
+@pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 3)])
+def test_scatter_refuses_other_dimensions(rng, shape):
+    with pytest.raises(ValueError, match=r"shape \(n_samples, 2\).*it has " + re.escape(str(shape))):
+        plotting.scatter(rng.normal(size=shape))
+
+
+def test_scatter_refuses_what_does_not_fit(rng):
+    Y = rng.normal(size=(20, 2))
+    with pytest.raises(ValueError, match=r"labels must have shape \(20,\).*\(3,\)"):
+        plotting.scatter(Y, [1, 2, 3])
+    Y[7] = np.nan
+    with pytest.raises(ValueError, match="Y is not finite in row 7"):
+        plotting.scatter(Y)
+
+
+@pytest.mark.parametrize("Y", [np.empty((0, 2)), np.zeros((1, 2)), np.zeros((5, 2)), [[0, 0], [1, 0], [2, 0]]])
+def test_odd_maps_are_drawn(Y, tmp_path):
+    ax = plotting.scatter(Y, ["a"] * len(Y))
+    ax.figure.savefig(tmp_path / "map.png")
+    assert [text.get_text() for text in ax.texts] == ["a"] * bool(len(Y))
+
+
+def clusters(rng, centres, members=30, scale=0.1):
+    labels = np.repeat(np.arange(len(centres)), members)
+    return np.asarray(centres)[labels] + rng.normal(scale=scale, size=(labels.size, 2)), labels
+
+
+def word_boxes(ax, dpi=150):
+    ax.figure.set_dpi(dpi)
+    ax.figure.draw_without_rendering()
+    renderer = ax.figure._get_renderer()
+    return [drawn_box(text, renderer, dpi) for text in ax.texts if text.get_visible()]
+
+
+def drawn_box(text, renderer, dpi):
+    """What a name covers, whose letters are drawn as outlines and then are wider than matplotlib measures."""
+    outline = text_to_path.get_text_width_height_descent(text.get_text(), text.get_fontproperties(), False)[0]
+    box = text.get_window_extent(renderer)
+    return Bbox.from_bounds(box.x0, box.y0, max(box.width, outline * dpi / 72), box.height)
+
+
+def overlaps(boxes):
+    return [(a, b) for i, a in enumerate(boxes) for b in boxes[:i] if a.shrunk(0.999, 0.999).overlaps(b)]
+
+
+@pytest.mark.parametrize("dpi", [60, 150])
+def test_names_do_not_overlap_and_stay_within(rng, dpi):
+    Y, labels = clusters(rng, rng.normal(size=(60, 2)))
+    ax = plotting.scatter(Y, [f"{label:x>20}" for label in labels], legend=False)
+    boxes = word_boxes(ax, dpi)
+    assert len(boxes) == 60
+    assert not overlaps(boxes)
+    assert all(ax.bbox.padded(1).contains(*corner) for box in boxes for corner in box.corners()[[0, 3]])
+
+
+def test_names_are_placed_anew_when_the_figure_changes(rng):
+    Y, labels = clusters(rng, rng.normal(size=(12, 2)), scale=0.01)
+    ax = plotting.scatter(Y, [f"cells of kind {label}" for label in labels], legend=False)
+    word_boxes(ax)
+    ax.figure.set_size_inches(4, 4)
+    assert not overlaps(word_boxes(ax))
+
+
+def test_too_many_names_for_the_paper_are_left_out(rng):
+    Y, labels = clusters(rng, rng.normal(size=(100, 2)), members=5)
+    ax = plotting.scatter(Y, [f"a very long name of cells of kind {label}" for label in labels], legend=False)
+    assert not word_boxes(ax)
+
+
+def test_a_name_is_at_the_centre_of_a_large_cluster_and_beside_a_small_one(rng):
+    large, small = rng.normal(size=(300, 2)), rng.normal(size=(30, 2)) * 0.02 + [6, 0]
+    ax = plotting.scatter(np.concatenate([large, small]), ["large"] * 300 + ["s"] * 30)
+    boxes = dict(zip(("large", "s"), word_boxes(ax), strict=True))
+    assert boxes["large"].contains(*ax.transData.transform(np.median(large, axis=0)))
+    assert not boxes["s"].contains(*ax.transData.transform(np.median(small, axis=0)))
+    assert not ax.collections[1].get_segments()
+
+
+def test_a_line_leads_from_a_name_that_was_moved_far():
+    Y = np.concatenate([np.zeros((120, 2)), [[-5, -5], [5, 5]]])
+    ax = plotting.scatter(Y, ["one"] * 50 + ["two"] * 40 + ["three"] * 30 + [None] * 2, legend=False)
+    boxes = word_boxes(ax)
+    assert not overlaps(boxes)
+    [(start, end)] = ax.collections[1].get_segments()
+    np.testing.assert_allclose(start, ax.transData.transform((0, 0)))
+    assert boxes[2].padded(4).contains(*end)
+    assert ax.texts[2].get_text() == "three"
+
+
+def test_long_names_are_cut_and_those_without_room_left_out(rng):
+    Y, labels = rng.normal(size=(40, 2)), ["one\nline " + "x" * 100] * 40
+    ax = plotting.scatter(Y, labels)
+    assert ax.texts[0].get_text() == "one line " + "x" * 30 + "…"
+    assert len(word_boxes(ax)) == 1
+    assert not word_boxes(plotting.scatter(Y, labels, ax=Figure(figsize=(1, 1)).add_subplot()))
+
+
+def test_names_are_text_not_formulas(rng, tmp_path):
+    ax = plotting.scatter(rng.normal(size=(9, 2)), [r"$\alpha$ & $"] * 9)
+    ax.figure.savefig(tmp_path / "map.svg")
+    assert ax.texts[0].get_text() == r"$\alpha$ & $"
+
+
+def test_boxes_get_the_nearest_free_place(rng):
+    room = np.array([[0, 0], [30, 30]])
+    anchors, sizes = rng.uniform(5, 15, (12, 2)), rng.uniform(2, 6, (12, 2))
+    centres = placed(anchors, sizes, room)
+    grid = np.stack(np.meshgrid(*[np.arange(0, 30, 0.1)] * 2), axis=-1).reshape(-1, 2)
+    for i in range(12):
+        reach = (sizes[:i] + sizes[i]) / 2
+        assert not np.all(np.abs(centres[i] - centres[:i]) < reach - 1e-6, axis=1).any()
+        free = ~np.all(np.abs(grid[:, None] - centres[:i]) < reach, axis=2).any(axis=1)
+        free &= np.all((grid >= sizes[i] / 2) & (grid <= 30 - sizes[i] / 2), axis=1)
+        best = np.linalg.norm(grid[free] - anchors[i], axis=1).min()
+        assert np.linalg.norm(centres[i] - anchors[i]) <= best + 1e-6
+
+
+def test_boxes_without_room_have_no_place():
+    assert np.isnan(placed(np.zeros((3, 2)), np.full((3, 2), 6.0), np.array([[0, 0], [14, 7]]))[2]).all()
+    room, size = np.array([[0, 0], [10, 10]]), np.full((1, 2), 2.0)
+    everything = np.array([[[5.0, 5.0]], [[10.0, 10.0]]])  # is covered where there is nothing else
+    np.testing.assert_array_equal(placed(np.full((1, 2), 5.0), size, room, everything), [[5, 5]])
+
+
+def test_strewn_labels_are_named_in_a_legend(rng):
+    Y, labels = clusters(rng, [[0, 0], [9, 0], [0, 9]])
+    together, strewn = plotting.scatter(Y, labels), plotting.scatter(Y, rng.permutation(labels))
+    assert together.get_legend() is None
+    assert [len(together.texts), len(strewn.texts)] == [3, 0]
+    assert [text.get_text() for text in strewn.get_legend().texts] == ["0", "1", "2"]
+    asked = plotting.scatter(Y, [None, *labels[1:]], legend=True)
+    assert [text.get_text() for text in asked.get_legend().texts] == ["0", "1", "2", "no label"]
+
+
+def test_points_shrink_and_fade_with_density(rng):
+    marks = [plotting.scatter(rng.normal(size=(n, 2))).collections[0] for n in (100, 3000, 70_000)]
+    sizes = [float(mark.get_sizes()[0]) for mark in marks]
+    assert sizes[0] > 1.5 * sizes[1] > 6 * sizes[2] > 0
+    assert marks[0].get_alpha() > marks[2].get_alpha() >= 0.35
+    tight = plotting.scatter(np.concatenate([rng.normal(size=(3000, 2)) * 0.01, [[9, 9]]])).collections[0]
+    assert tight.get_sizes()[0] < sizes[1]
+
+
+@pytest.mark.parametrize("suffix", ["svg", "pdf"])
+def test_vector_files_of_many_points_are_small(rng, tmp_path, suffix):
+    path = tmp_path / f"map.{suffix}"
+    plotting.scatter(rng.normal(size=(50_000, 2)), np.arange(50_000) % 10, title="map").figure.savefig(path)
+    assert path.stat().st_size < 700_000
 
 
 def test_eigenvalues_marks_the_gap():
     ax = plotting.eigenvalues([0, 0.01, 0.02, 0.5, 0.6])
     assert ax.texts[0].get_text() == "3 clusters"
+    assert ax.lines[-1].get_xdata()[0] == 3.5
+    np.testing.assert_allclose(ax.patches[0].get_extents().transformed(ax.transData.inverted()).intervaly, [0.02, 0.5])
     assert plotting.eigenvalues([0, 0.1, 0.2], 2).texts[0].get_text() == "2 clusters"
+    assert plotting.eigenvalues([0, 0.1, 0.2], 1).texts[0].get_text() == "1 cluster"
+    assert "beyond" in plotting.eigenvalues([0, 0.1, 0.2], 7).texts[0].get_text()
+
+
+@pytest.mark.parametrize(("values", "count", "words"), [([], None, "values"), ([0, 1], 0, "n_clusters=0")])
+def test_eigenvalues_refuses(values, count, words):
+    with pytest.raises(ValueError, match=words):
+        plotting.eigenvalues(values, count)
+
+
+def test_a_recorder_keeps_maps_and_begins_anew(blobs):
+    recorder = plotting.Recorder(every=20)
+    for _ in range(2):
+        model = LaptSNE(max_iter=50, callbacks=recorder, random_state=0).fit(blobs[0])
+        assert recorder.iterations == [0, 20, 40]
+    assert [Y.shape for Y in recorder.maps] == [(120, 2)] * 3
+    assert not np.array_equal(recorder.maps[2], model.embedding_)
+    figure = plotting.trajectory(recorder, blobs[1])
+    assert [ax.get_title() for ax in figure.axes] == ["start", "iteration 20", "iteration 40"]
+    with pytest.raises(ValueError, match="every=0"):
+        plotting.Recorder(0)
+
+
+@pytest.mark.parametrize(
+    ("count", "drawn"), [(1, [0]), (5, range(5)), (12, range(12)), (14, [0, 2, 4, 6, 8, 10, 12, 13]), (75, None)]
+)
+def test_trajectory_draws_up_to_twelve_maps(rng, count, drawn):
+    titles = [str(i) for i in range(count)]
+    axes = plotting.trajectory(rng.normal(size=(count, 8, 2)), titles=titles).axes
+    found = [ax.get_title() for ax in axes]
+    assert (found[0], found[-1]) == (titles[0], titles[-1])
+    assert len(found) <= 12
+    assert drawn is None or found == [str(i) for i in drawn]
+
+
+def test_trajectory_of_a_path_has_lines_beneath(rng, tmp_path):
+    strengths, rising = np.array([0, 0.01, 0.1]), np.array([1.0, 1.2, 2.0])
+    maps = rng.normal(size=(3, 30, 2)).astype(np.float32)
+    path = ContractionPath(strengths, maps, rising, 1 - rising / 10, rising, np.zeros((3, 2)), chosen=1)
+    figure = plotting.trajectory(path, np.arange(30) % 3)
+    axes = {ax.get_title(): ax for ax in figure.axes}
+    assert {"contraction 0", "contraction 0.01", "contraction 0.1"} < set(axes)
+    assert axes["contraction 0.01"].title.get_weight() == "bold"
+    for heading, values in (("KL divergence", rising), ("trustworthiness", 1 - rising / 10)):
+        np.testing.assert_array_equal(axes[heading].lines[0].get_ydata(), values)
+        assert axes[heading].lines[1].get_xydata().tolist() == [[1, values[1]]]
+    figure.savefig(tmp_path / "path.png")
+    plotting.trajectory(path, rising[np.arange(30) % 3] + rng.normal(size=30)).savefig(tmp_path / "scale.png")
+
+
+def test_trajectory_refuses_what_does_not_fit(rng):
+    with pytest.raises(ValueError, match="maps is empty"):
+        plotting.trajectory(plotting.Recorder())
+    with pytest.raises(ValueError, match=r"maps\[1\] has 4 points.*5"):
+        plotting.trajectory([np.zeros((5, 2)), np.zeros((4, 2))])
+    with pytest.raises(ValueError, match=r"titles.*2.*1"):
+        plotting.trajectory(np.zeros((2, 5, 2)), titles=["a"])
+    with pytest.raises(ValueError, match=r"maps\[0\] must have shape"):
+        plotting.trajectory(np.zeros((2, 5, 3)))
+
+
+def turned(Y):
+    c, s = np.cos(2), np.sin(2)
+    return Y @ np.array([[c, s], [s, -c]]) + 5  # turned, reflected, moved
+
+
+def sides(figure):
+    return [np.asarray(ax.collections[0].get_offsets()) for ax in figure.axes]
+
+
+def test_compare_aligns_maps(rng):
+    Y = rng.normal(size=(40, 2)) * [3, 1]
+    maps = {"here": Y, "there": turned(Y)}
+    first, second = sides(plotting.compare(maps, np.arange(40) % 2))
+    np.testing.assert_allclose(first - first.mean(axis=0), second - second.mean(axis=0), atol=1e-12)
+    first, second = sides(plotting.compare(maps, align=False))
+    assert sorted(second.tolist()) == sorted(maps["there"].tolist())
+
+
+def test_alignment_keeps_distances(rng):
+    Y, target = rng.normal(size=(2, 30, 2))
+    before, after = (np.linalg.norm(A[:, None] - A, axis=2) for A in (Y, aligned(Y, target)))
+    np.testing.assert_allclose(before, after, atol=1e-12)
+
+
+def test_compare_has_one_legend_and_the_same_colours(rng, tmp_path):
+    Y = rng.normal(size=(40, 2))
+    figure = plotting.compare(dict.fromkeys("abcde", Y), ["x", "y", None, "z"] * 10)
+    assert [ax.get_title() for ax in figure.axes] == list("abcde")
+    assert [[text.get_text() for text in legend.texts] for legend in figure.legends] == [["x", "y", "z", "no label"]]
+    colours = [ax.collections[0].get_facecolors() for ax in figure.axes]
+    assert all(np.array_equal(colours[0], other) for other in colours)
+    figure.savefig(tmp_path / "compare.png")
+    heights = {round(ax.get_window_extent().y1) for ax in figure.axes[:4]}
+    assert len(heights) == 1
+    assert len(plotting.compare({"a": Y, "b": Y}, Y[:, 0]).axes) == 3  # two maps and a colour bar
+
+
+def test_compare_refuses_what_does_not_fit(rng):
+    with pytest.raises(ValueError, match=r"maps\['b'\] has 4 points, but maps\['a'\] has 5"):
+        plotting.compare({"a": np.zeros((5, 2)), "b": np.zeros((4, 2))})
+    with pytest.raises(ValueError, match=r"maps\['b'\] must have shape"):
+        plotting.compare({"a": np.zeros((5, 2)), "b": np.zeros((5, 3))})
+    for maps in ({}, [np.zeros((5, 2))]):
+        with pytest.raises(ValueError, match="mapping from names to maps"):
+            plotting.compare(maps)
+
+
+def test_notebooks_show_new_figures_and_not_given_axes(rng):
+    formatter = pytest.importorskip("IPython.core.formatters", reason="IPython is not installed").DisplayFormatter()
+    Y = rng.normal(size=(30, 2))
+    given = Figure().add_subplot()
+    pictures = [
+        plotting.scatter(Y),
+        plotting.scatter(Y).figure,
+        plotting.eigenvalues([0, 1]),
+        plotting.compare({"a": Y}),
+    ]
+    for picture in [*pictures, plotting.trajectory([Y])]:
+        assert formatter.format(picture)[0]["image/png"].startswith(b"\x89PNG")
+    assert "image/png" not in formatter.format(plotting.scatter(Y, ax=given))[0]
+
+
+def test_pictures_can_be_pickled(rng):
+    ax = pickle.loads(pickle.dumps(plotting.scatter(rng.normal(size=(30, 2)), ["a", "b", "c"] * 10, legend=False)))
+    assert len(word_boxes(ax)) == 3
+
+
+def test_matplotlib_is_loaded_only_to_draw():
+    code = "import sys, laptsne.plotting; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("draw", [plotting.scatter, plotting.eigenvalues, plotting.trajectory, plotting.compare])
+def test_without_matplotlib_the_extra_is_named(monkeypatch, draw):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r'pip install "laptsne\[plot\]"'):
+        draw([[0, 0], [1, 1]])

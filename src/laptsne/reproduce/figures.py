@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from laptsne import plotting
 from laptsne.datasets import title
+from laptsne.plotting import canvas
+from laptsne.plotting.colouring import colouring
+from laptsne.plotting.palette import PALETTE
 from laptsne.reproduce import frontier, plan
 from laptsne.reproduce.plan import Options
 from laptsne.reproduce.runs import Laboratory, Record
@@ -21,11 +24,11 @@ from laptsne.reproduce.trajectory import map_eigenvalues
 from laptsne.spectrum import eigengap_clusters
 
 _DPI = 110
-_BLUE, _ORANGE, _GREEN, _RED = plotting._PALETTE[:4]
+_BLUE, _ORANGE, _PURPLE, _RED = PALETTE[:4]
 _STYLES: dict[str, dict[str, Any]] = {
     frontier.OURS: {"color": _BLUE, "marker": "o", "linewidth": 2.0, "zorder": 3},
     "t-SNE, late exaggeration": {"color": _ORANGE, "marker": "s", "linestyle": "--"},
-    "UMAP, min_dist": {"color": _GREEN, "marker": "^", "linestyle": "-."},
+    "UMAP, min_dist": {"color": _PURPLE, "marker": "^", "linestyle": "-."},
     "PaCMAP, FP_ratio": {"color": _RED, "marker": "D", "linestyle": ":"},
 }
 
@@ -49,11 +52,8 @@ def eigenvalues(laboratory: Laboratory, options: Options) -> Figure | None:
     figure, axes = _panels(len(found), 4, 2.8, 2.3)
     for ax, (name, values) in zip(axes, found.items(), strict=True):
         count = eigengap_clusters(np.array(values))
-        ax.plot(range(1, len(values) + 1), values, "o", color=_BLUE, markersize=3)
-        ax.axvline(count + 0.5, color=_RED, linewidth=1)
-        ax.set(xlabel="k", ylabel="eigenvalue")
-        ax.set_title(f"{title(name)}: gap after {count}", fontsize=10)
-        ax.spines[["top", "right"]].set_visible(False)
+        plotting.eigenvalues(values, count, ax=ax)
+        ax.set_title(title(name), fontsize=10)
     return figure
 
 
@@ -204,17 +204,12 @@ def _draw(ax: Axes, record: Record | None, labels: NDArray[Any]) -> None:
 
 
 def _scatter(ax: Axes, Y: NDArray[Any], labels: NDArray[Any]) -> None:
-    """A map coloured by label, in an order that favours none."""
-    ax.set(xticks=[], yticks=[])
+    """A map coloured by label, in a frame."""
+    canvas.draw_points(ax, Y, colouring(labels, len(Y), continuous=False))
     for spine in ax.spines.values():
-        spine.set_color("0.85")
+        spine.set(visible=True, color="0.85")
     if len(Y) == 0:
         return
-    codes = np.unique(labels, return_inverse=True)[1]
-    order = np.random.default_rng(0).permutation(len(Y))
-    colours = plotting._colours(codes[order])
-    size = float(np.clip(2500 / len(Y), 0.15, 3))
-    ax.scatter(Y[order, 0], Y[order, 1], s=size, c=colours, linewidths=0, rasterized=True)
     # A few points far away must not press the rest into a corner.
     low, high = np.quantile(Y, [0.001, 0.999], axis=0)
     middle, half = (low + high) / 2, 0.55 * float((high - low).max()) + 1e-12

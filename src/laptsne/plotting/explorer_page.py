@@ -1,0 +1,101 @@
+"""The page of the explorer: the shipped parts and the data, put together in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+import tempfile
+import zlib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# In the order in which they need each other; main.js begins.
+_SCRIPTS = (
+    "data",
+    "number",
+    "colour",
+    "column",
+    "camera",
+    "points",
+    "painter",
+    "grid",
+    "polygon",
+    "gesture",
+    "tooltip",
+    "legend",
+    "search",
+    "csv",
+    "selection",
+    "chart",
+    "contraction",
+    "main",
+)
+
+
+def page(title: str, header: dict[str, Any], arrays: list[NDArray[Any]], images: NDArray[np.uint8] | None) -> str:
+    """Return the page. Whatever comes from the data is inside base64, so that nothing in it can end a tag."""
+    script = "(() => {\n'use strict';\n" + "\n".join(_part(f"{name}.js") for name in _SCRIPTS) + "\n})();\n"
+    style = _part("style.css")
+    # Only this script and this style may run, and nothing at all may be requested. The script evaluates no text;
+    # 'unsafe-eval' is for programs that drive browsers, whose own conditions are text.
+    policy = (
+        f"default-src 'none'; script-src '{_digest(script)}' 'unsafe-eval'; style-src '{_digest(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    parts = {
+        "policy": html.escape(policy, quote=False),
+        "title": html.escape(title),
+        "style": style,
+        "script": script,
+        "data": _packed(_payload(header, arrays)),
+        "images": "" if images is None else _packed(images.tobytes()),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _part("page.html"))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file that appears whole or not at all: it is written beside its place and then moved there."""
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _part(name: str) -> str:
+    return files("laptsne.plotting").joinpath("page", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _payload(header: dict[str, Any], arrays: list[NDArray[Any]]) -> bytes:
+    """Length of the header, the header as JSON, and the arrays, each at a multiple of eight bytes."""
+    layout, offset = [], 0
+    for array in arrays:
+        layout.append({"dtype": array.dtype.name, "offset": offset, "length": array.size})
+        offset += -(-array.nbytes // 8) * 8
+    text = json.dumps({**header, "arrays": layout}, allow_nan=False).encode()
+    text += b" " * (-(len(text) + 4) % 8)
+    little = [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in arrays]
+    return len(text).to_bytes(4, "little") + text + b"".join(part + bytes(-len(part) % 8) for part in little)
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(zlib.compress(content, 6)).decode()

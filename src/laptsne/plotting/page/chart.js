@@ -1,0 +1,83 @@
+// Small charts over contraction, with a cursor that follows the slider.
+
+const SVG = "http://www.w3.org/2000/svg";
+const CHART = { width: 280, height: 46, side: 8, top: 6, bottom: 6 };
+
+function shape(tag, attributes) {
+  const made = document.createElementNS(SVG, tag);
+  for (const name in attributes) made.setAttribute(name, attributes[name]);
+  return made;
+}
+
+class Chart {
+  /** Curves are lists of values, one a map; null where a value is not known. `tell` puts values into words. */
+  constructor(title, curves, { tell = ([value]) => brief(value), help = "", log = false } = {}) {
+    Object.assign(this, { curves, tell, log, last: curves[0].length - 1 });
+    this.box = element("figure", "chart");
+    this.span();
+    const caption = element("figcaption", "", title);
+    this.value = element("output");
+    // The axis begins at the smallest value: without the range a slope would say nothing.
+    if (!log) caption.append(element("small", "", `${tell([this.low])} to ${tell([this.high])}`));
+    caption.append(this.value);
+    caption.title = help;
+    const plot = element("div", "plot");
+    const svg = shape("svg", { viewBox: `0 0 ${CHART.width} ${CHART.height}`, "aria-hidden": "true" });
+    const kind = curves.length > 1 ? "curve many" : "curve";
+    svg.append(...curves.map((curve) => shape("path", { d: this.line(curve), class: kind })));
+    this.cursor = element("div", "cursor");
+    this.dot = element("div", "dot");
+    plot.append(svg, this.cursor, ...(curves.length === 1 ? [this.dot] : []));
+    this.box.append(caption, plot);
+  }
+
+  span() {
+    const known = this.curves.flat().filter((value) => value !== null).map((value) => this.raised(value));
+    this.low = Math.min(...known);
+    this.high = Math.max(...known);
+  }
+
+  raised(value) {
+    return this.log ? Math.log10(Math.max(value, 1e-6)) : value;
+  }
+
+  across(at) {
+    return CHART.side + ((CHART.width - 2 * CHART.side) * at) / this.last;
+  }
+
+  up(value) {
+    const share = this.high > this.low ? (this.raised(value) - this.low) / (this.high - this.low) : 0.5;
+    return CHART.height - CHART.bottom - share * (CHART.height - CHART.top - CHART.bottom);
+  }
+
+  line(curve) {
+    let pen = "M";
+    let path = "";
+    curve.forEach((value, i) => {
+      if (value === null) pen = "M";
+      else {
+        path += `${pen}${this.across(i).toFixed(1)} ${this.up(value).toFixed(1)}`;
+        pen = "L";
+      }
+    });
+    return path;
+  }
+
+  move(at) {
+    const values = this.curves.map((curve) => this.straight(curve, at)).filter((value) => value !== null);
+    this.value.textContent = values.length ? this.tell(values) : "–";
+    // Shares of the plot, moved as a whole: the curves are not drawn again, which would take longer than the map.
+    const across = (100 * this.across(at)) / CHART.width;
+    this.cursor.style.transform = `translateX(${across}%)`;
+    this.dot.hidden = !values.length;
+    if (!values.length) return;
+    this.dot.style.transform = `translate(${across}%, ${(100 * this.up(values[0])) / CHART.height}%)`;
+  }
+
+  /** The value on the straight line that is drawn. */
+  straight(curve, at) {
+    if (!this.log) return between(curve, at);
+    const raised = between(curve.map((value) => (value === null ? null : this.raised(value))), at);
+    return raised === null ? null : 10 ** raised;
+  }
+}

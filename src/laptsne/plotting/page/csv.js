@@ -1,0 +1,15 @@
+// Rows as CSV, by RFC 4180. Text is always quoted and never changed.
+
+const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
+
+function rowsAsCSV(rows, columns, place) {
+  const lines = [["row", "x", "y", ...columns.map((column) => quoted(column.name))].join(",")];
+  for (const row of rows) {
+    const values = columns.map((column) => {
+      const text = column.text(row);
+      return column.kind === "number" || column.numeric || column.isMissing(row) ? text : quoted(text);
+    });
+    lines.push([row, ...place(row).map(shortest), ...values].join(","));
+  }
+  return lines.join("\r\n") + "\r\n";
+}

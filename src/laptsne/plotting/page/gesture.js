@@ -1,0 +1,99 @@
+// Mouse, pen, fingers and keys on the map, as what they mean.
+
+const MOVED = 4; // pixels that a click or tap may stray
+
+class Gestures {
+  /** `on` has the functions pan, zoom, hover, leave, lasso (the outline so far), close (the lasso), home, middle. */
+  constructor(surface, on) {
+    Object.assign(this, { surface, on, fingers: new Map(), outline: null, lassoing: false });
+    surface.addEventListener("pointerdown", (event) => this.down(event));
+    surface.addEventListener("pointermove", (event) => this.move(event));
+    for (const kind of ["pointerup", "pointercancel"]) surface.addEventListener(kind, (event) => this.up(event));
+    // A finger leaves whenever it is lifted, and what it tapped must remain to be read.
+    surface.addEventListener("pointerleave", (event) => {
+      if (!this.fingers.size && event.pointerType !== "touch") on.leave();
+    });
+    surface.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    surface.addEventListener("dblclick", () => on.home());
+    surface.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  place(event) {
+    const box = this.surface.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  down(event) {
+    if (event.button) return;
+    this.surface.setPointerCapture(event.pointerId);
+    const place = this.place(event);
+    this.fingers.set(event.pointerId, place);
+    this.start = place;
+    this.strayed = false;
+    if (this.fingers.size > 1) this.drop();
+    else if (event.shiftKey || this.lassoing) {
+      this.outline = [place];
+      this.on.leave();
+    }
+  }
+
+  move(event) {
+    const place = this.place(event);
+    const before = this.fingers.get(event.pointerId);
+    if (!before) return this.on.hover(...place, 8);
+    this.strayed ||= Math.hypot(place[0] - this.start[0], place[1] - this.start[1]) > MOVED;
+    if (this.outline) {
+      const [x, y] = this.outline.at(-1);
+      if (Math.hypot(place[0] - x, place[1] - y) < 3) return;
+      this.outline.push(place);
+      this.on.lasso(this.outline);
+    } else if (this.fingers.size === 1) {
+      if (!this.strayed) return;
+      this.on.pan(place[0] - before[0], place[1] - before[1]);
+    } else this.pinch(event.pointerId, before, place);
+    this.fingers.set(event.pointerId, place);
+  }
+
+  pinch(id, before, after) {
+    const [, other] = [...this.fingers].find(([key]) => key !== id);
+    const spread = ([x, y]) => Math.hypot(x - other[0], y - other[1]) || 1;
+    const middle = ([x, y]) => [(x + other[0]) / 2, (y + other[1]) / 2];
+    const [from, to] = [middle(before), middle(after)];
+    this.on.pan(to[0] - from[0], to[1] - from[1]);
+    this.on.zoom(spread(after) / spread(before), ...to);
+  }
+
+  up(event) {
+    if (!this.fingers.delete(event.pointerId)) return;
+    if (this.outline) {
+      const outline = this.outline;
+      this.drop();
+      if (event.type === "pointerup" && outline.length > 2) this.on.close(outline);
+    } else if (event.type === "pointerup" && !this.strayed) this.on.hover(...this.place(event), 18);
+  }
+
+  drop() {
+    this.outline = null;
+    this.on.lasso([]);
+  }
+
+  wheel(event) {
+    event.preventDefault();
+    const turned = Math.max(-240, Math.min(240, event.deltaY * (event.deltaMode === 1 ? 16 : 1)));
+    // With the control key it is a pinch on a touchpad, whose steps are small.
+    this.on.zoom(Math.exp(-turned * (event.ctrlKey ? 0.01 : 0.002)), ...this.place(event));
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = 60;
+    const moves = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
+    if (moves[event.key]) this.on.pan(...moves[event.key]);
+    else if (event.key === "+" || event.key === "=") this.on.zoom(1.4);
+    else if (event.key === "-") this.on.zoom(1 / 1.4);
+    else if (event.key === "0") this.on.home();
+    else if (event.key === "Enter") this.on.middle();
+    else return;
+    event.preventDefault();
+  }
+}

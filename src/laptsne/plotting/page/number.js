@@ -1,0 +1,29 @@
+// Numbers as people read them, and as files keep them.
+
+const counted = (n) => n.toLocaleString("en-GB");
+
+const plural = (n, one, many = one + "s") => `${counted(n)} ${n === 1 ? one : many}`;
+
+/** Four digits, for reading. */
+function brief(value) {
+  if (!Number.isFinite(value)) return String(value);
+  if (Number.isInteger(value) && Math.abs(value) < 1e9) return String(value);
+  return String(Number(value.toPrecision(4)));
+}
+
+/** The shortest text that gives the same number of single precision again: 0.1 rather than 0.10000000149. */
+function shortest(value) {
+  if (!Number.isFinite(value)) return String(value);
+  for (let digits = 6; digits < 9; digits++) {
+    const text = Number(value.toPrecision(digits));
+    if (Math.fround(text) === value) return String(text);
+  }
+  return String(Number(value.toPrecision(9)));
+}
+
+const between = (values, at) => {
+  const left = Math.min(Math.floor(at), values.length - 1);
+  const right = Math.min(left + 1, values.length - 1);
+  if (values[left] === null || values[right] === null) return null;
+  return values[left] + (values[right] - values[left]) * (at - left);
+};

@@ -1,16 +1,32 @@
 import csv
+import io
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import laptsne
+from laptsne import LaptSNE
 from laptsne.cli import app
+from laptsne.path import ContractionPath
+from laptsne.spectrum import eigengap_clusters
+
+QUICK = ("--iterations", 40, "--perplexity", 10)
+COMMANDS = ("embed", "transform", "gap", "explore", "reproduce")
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(app, [str(a) for a in arguments])
+    return lambda *arguments, **options: CliRunner().invoke(app, [str(a) for a in arguments], **options)
 
 
 @pytest.fixture
@@ -18,80 +34,376 @@ def table(blobs, tmp_path):
     X, labels = blobs
     with (tmp_path / "cells.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["a", "b", "kind", "c"])
-        writer.writerows([x[0], x[1], f"kind {k}", x[2]] for x, k in zip(X, labels, strict=True))
+        writer.writerow(["a", "b", "kind", "c", "d", "note"])
+        rows = zip(X, labels, strict=True)
+        writer.writerows([x[0], x[1], f"kind {k}", x[2], x[3], f"<b>{i}</b>"] for i, (x, k) in enumerate(rows))
     return tmp_path / "cells.csv"
 
 
-def test_embed_writes_a_table_and_a_picture(run, table, tmp_path):
-    result = run("embed", table, "--label", "kind", "--perplexity", 10)
-    assert result.exit_code == 0
-    assert "points       120 x 3" in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 5
-    rows = list(csv.DictReader((tmp_path / "cells-map.csv").open()))
-    assert len(rows) == 120
-    assert list(rows[0]) == ["x", "y", "cluster", "label"]
-    assert rows[0]["label"] == "kind 0"
-    assert np.isfinite([float(row["x"]) for row in rows]).all()
-    assert (tmp_path / "cells-map.png").read_bytes().startswith(b"\x89PNG")
+@pytest.fixture
+def path_of(monkeypatch):
+    """Stands in for the path of contraction, which takes as long as several maps."""
+    calls = []
+
+    def path(model, X, *, n_maps=7):
+        calls.append((model, X))
+        maps = np.stack([model.embedding_ * s for s in (1, 0.5)]).astype(np.float32)
+        half = np.array([0.5, 0.4])
+        return ContractionPath(np.array([0, 0.04]), maps, half, half, half, np.zeros((2, 3)), 1)
+
+    monkeypatch.setattr("laptsne.cli.page.contraction_path", path)
+    return calls
 
 
-def test_where_there_are_no_clusters_it_says_so(run, rng, tmp_path):
-    np.save(tmp_path / "cloud.npy", rng.normal(size=(300, 5)))
-    result = run("embed", "cloud.npy")
-    assert "clusters     none: there is no evidence of any" in result.stderr
-    assert "contraction  0," in result.stderr
-    result = run("embed", "cloud.npy", "--force", "--contraction", 0.02)
-    assert result.exit_code == 0
-    assert "laptsne: contraction=0.02 has nothing to contract" in result.stderr
-    assert "contraction  0," in result.stderr
-    assert len(result.stderr.strip().splitlines()) == 6
+@pytest.fixture
+def pages(monkeypatch):
+    """What the explorer was asked to write."""
+    asked = []
+
+    def explorer(Y, out, **options):
+        asked.append({"Y": Y, **options})
+        Path(out).write_text("<!doctype html>")
+        return Path(out)
+
+    monkeypatch.setattr("laptsne.plotting.explorer", explorer, raising=False)
+    return asked
 
 
-def test_nothing_is_overwritten_without_force(run, table, tmp_path):
-    target = tmp_path / "cells-map.csv"
-    target.write_text("precious")
-    result = run("embed", table, "--label", "kind")
-    assert result.exit_code == 2
-    assert "--force" in result.stderr
-    assert target.read_text() == "precious"
-    assert run("embed", table, "--label", "kind", "--force", "--perplexity", 5).exit_code == 0
-    assert target.read_text() != "precious"
+def rows_of(path):
+    return list(csv.DictReader(Path(path).open(encoding="utf-8", newline="")))
 
 
-def test_arrays_and_options(run, blobs, tmp_path):
-    np.save(tmp_path / "x.npy", blobs[0])
-    arguments = ("--out", "m.csv", "--plot", "m.svg", "--contraction", 0, "--clusters", 4, "--perplexity", 9)
-    result = run("embed", "x.npy", *arguments)
-    assert result.exit_code == 0
-    assert "clusters     4, as given" in result.stderr
-    assert "contraction  0," in result.stderr
-    assert (tmp_path / "m.svg").read_text().lstrip().startswith("<?xml")
-    first = (tmp_path / "m.csv").read_text()
-    assert run("embed", "x.npy", *arguments, "--force").exit_code == 0
-    assert (tmp_path / "m.csv").read_text() == first
+def shell(*arguments, **options):
+    """The command in a process of its own."""
+    command = [sys.executable, "-m", "laptsne.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, timeout=120, check=False, **options)
+
+
+class TestEmbed:
+    def test_a_table_and_a_picture_by_default(self, run, table, tmp_path):
+        result = run("embed", table, "--label", "kind", *QUICK)
+        assert result.exit_code == 0
+        assert result.stdout == ""
+        *notes, points, clusters, contraction, time, files = result.stderr.strip().splitlines()
+        assert notes == ["not embedded, since they hold text: note"]
+        assert points == "points       120 x 4"
+        assert clusters.startswith("clusters     ")
+        assert contraction.startswith("contraction  ")
+        assert "40 iterations" in time
+        assert files == "files        cells-map.csv, cells-map.png"
+        rows = rows_of("cells-map.csv")
+        assert len(rows) == 120
+        assert list(rows[0]) == ["x", "y", "cluster", "label", "note"]
+        assert rows[0]["label"] == "kind 0"
+        assert rows[7]["note"] == "<b>7</b>"
+        assert np.isfinite([float(row["x"]) for row in rows]).all()
+        assert (tmp_path / "cells-map.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_the_same_map_as_in_python(self, run, table, blobs):
+        run("embed", table, "--label", "kind", *QUICK, "--seed", 3, "--metric", "cosine", "--out", "m.npy")
+        model = LaptSNE(max_iter=40, perplexity=10, random_state=3, metric="cosine")
+        np.testing.assert_array_equal(np.load("m.npy"), model.fit_transform(blobs[0][:, :4]))
+
+    def test_only_what_is_asked_for_is_written(self, run, table, tmp_path):
+        assert run("embed", table, *QUICK, "--out", "m.csv", "--quiet").stderr == ""
+        assert run("embed", table, *QUICK, "--plot", "m.svg").exit_code == 0
+        assert sorted(os.listdir(tmp_path)) == ["cells.csv", "m.csv", "m.svg"]
+        assert (tmp_path / "m.svg").read_text().lstrip().startswith("<?xml")
+
+    def test_a_label_is_guessed_and_said(self, run, table):
+        result = run("embed", table, *QUICK, "--out", "-")
+        assert "label column: kind (guessed" in result.stderr
+        rows = list(csv.DictReader(io.StringIO(result.stdout)))
+        assert rows[119]["label"] == "kind 2"
+        result = run("embed", table, *QUICK, "--out", "-", "--no-label")
+        assert list(csv.DictReader(io.StringIO(result.stdout)))[119]["kind"] == "kind 2"
+        assert "guessed" not in result.stderr
+
+    def test_it_says_why_so_many_clusters_and_what_contraction_cost(self, run, blobs, tmp_path, path_of, pages):
+        np.save(tmp_path / "x.npy", np.vstack([blobs[0]] * 3))
+        options = ("--iterations", 150, "--perplexity", 20, "--force")
+        result = run("embed", "x.npy", *options, "--clusters", 3, "--out", "m.csv")
+        assert "clusters     3, as given" in result.stderr
+        line = re.search(r"contraction  0.04, KL (\S+); (\S+) when it began, after 75 iterations", result.stderr)
+        assert 0 < float(line[1]) < 5
+        assert 0 < float(line[2]) < 5
+        result = run("embed", "x.npy", *options, "--clusters", 3, "--html", "m.html")
+        line = re.search(r"contraction  0.04, KL (\S+): (\S+) over the 0.500 without contraction", result.stderr)
+        assert float(line[2]) == pytest.approx(float(line[1]) - 0.5, abs=2e-3)
+
+    def test_where_there_are_no_clusters_it_says_so(self, run, rng, tmp_path):
+        np.save(tmp_path / "cloud.npy", rng.normal(size=(300, 5)))
+        result = run("embed", "cloud.npy")
+        assert "clusters     none: there is no evidence of any" in result.stderr
+        assert "contraction  0," in result.stderr
+        result = run("embed", "cloud.npy", "--force", "--contraction", 0.02)
+        assert result.exit_code == 0
+        assert "laptsne: contraction=0.02 has nothing to contract" in result.stderr
+        assert "contraction  0," in result.stderr
+        assert len(result.stderr.strip().splitlines()) == 6
+
+    def test_nothing_is_overwritten_without_force(self, run, table, tmp_path, monkeypatch):
+        target = tmp_path / "cells-map.csv"
+        target.write_text("precious")
+        with monkeypatch.context() as patch:  # and it is said before the work
+            patch.setattr("laptsne.cli.embed.make", lambda *a, **k: pytest.fail("it worked before it looked"))
+            for option in ((), ("--plot", target), ("--html", target), ("--save", target), ("--out", target)):
+                result = run("embed", table, *option)
+                assert result.exit_code == 2
+                assert "--force" in result.stderr or "ends in" in result.stderr
+            assert run("embed", table, "--save", target, "--out", "new.csv").exit_code == 2
+        assert target.read_text() == "precious"
+        assert run("embed", table, "--force", *QUICK).exit_code == 0
+        assert target.read_text() != "precious"
+
+    def test_the_data_are_never_overwritten(self, run, table):
+        before = table.read_text()
+        assert "is the file that is read" in run("embed", table, "--out", table, "--force").stderr
+        assert table.read_text() == before
+
+    def test_pictures_need_matplotlib(self, run, table, tmp_path, monkeypatch):
+        monkeypatch.setattr("laptsne.cli.embed.find_spec", lambda name: None)
+        result = run("embed", table, "--plot", "m.png")
+        assert result.exit_code == 2
+        assert 'pip install "laptsne[plot]"' in result.stderr
+        result = run("embed", table, "--out", "m.parquet")
+        assert result.exit_code == 2
+        assert 'pip install "laptsne[cli]"' in result.stderr
+        result = run("embed", table, *QUICK)
+        assert result.exit_code == 0
+        assert "there is no picture" in result.stderr
+        assert (tmp_path / "cells-map.csv").exists()
+
+    def test_what_fails_late_leaves_no_half_files(self, run, table, tmp_path, monkeypatch):
+        def full(*arguments, **options):
+            raise OSError("no space left on device")
+
+        monkeypatch.setattr("matplotlib.figure.Figure.savefig", full)
+        result = run("embed", table, *QUICK, "--plot", "m.png")
+        assert result.exit_code == 2
+        assert "no space left" in result.stderr
+        assert os.listdir(tmp_path) == ["cells.csv"]
+
+    def test_warnings_are_one_line_each(self, run, table):
+        result = run("embed", table, "--iterations", 20, "--perplexity", 100, "--out", "m.csv", "--quiet")
+        assert result.exit_code == 0
+        assert len(result.stderr.strip().splitlines()) == 1
+        assert result.stderr.startswith("laptsne: perplexity=100")
+
+    def test_stopping_ends_with_130(self, run, table, tmp_path, monkeypatch):
+        def stop(*arguments, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("laptsne.cli.embed.make", stop)
+        result = run("embed", table, "--quiet")
+        assert result.exit_code == 130
+        assert result.stderr == "laptsne: stopped.\n"
+        assert os.listdir(tmp_path) == ["cells.csv"]
+
+
+class TestPage:
+    def test_columns_and_path(self, run, table, blobs, path_of, pages, tmp_path):
+        result = run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html")
+        assert result.exit_code == 0
+        assert (tmp_path / "m.html").read_text() == "<!doctype html>"
+        (page,) = pages
+        assert isinstance(page["Y"], ContractionPath)
+        assert list(page["columns"]) == ["kind", "cluster", "note", "a", "b", "c", "d"]
+        np.testing.assert_allclose(page["columns"]["c"], blobs[0][:, 2])
+        assert page["color"] == "kind"
+        assert page["images"] is None
+        assert page["title"] == "cells.csv"
+        ((model, X),) = path_of
+        assert X.shape == (120, 4)
+        assert model.n_clusters_ == 3
+
+    def test_without_clusters_there_is_no_path(self, run, table, path_of, pages):
+        run("embed", table, *QUICK, "--clusters", 1, "--html", "m.html", "--no-label")
+        assert path_of == []
+        assert pages[0]["Y"].shape == (120, 2)
+        assert pages[0]["color"] == "cluster"
+
+    def test_many_features_are_left_out_and_clashes_named(self, run, rng, pages):
+        names = [f"f{i}" for i in range(21)]
+        rows = [[*map(str, rng.normal(size=21)), str(i % 3)] for i in range(30)]
+        Path("wide.csv").write_text("\n".join(map(",".join, [[*names, "cluster"], *rows])))
+        run("embed", "wide.csv", "--iterations", 20, "--clusters", 1, "--html", "m.html")
+        assert list(pages[0]["columns"]) == ["cluster", "cluster (of the map)"]
+        assert pages[0]["columns"]["cluster"][:4].tolist() == [0, 1, 2, 0]
+
+    def test_many_points_have_no_path_and_it_is_said(self, run, table, path_of, pages, monkeypatch):
+        monkeypatch.setattr("laptsne.cli.page._MAX_PATH", 119)
+        result = run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html")
+        assert path_of == []
+        assert "the page has no slider: with 120 points" in result.stderr
+
+    def test_digits_have_images(self, run, pages):
+        run("embed", "digits", "--iterations", 5, "--clusters", 1, "--html", "m.html")
+        images = pages[0]["images"]
+        assert images.shape == (1797, 8, 8)
+        assert images.dtype == np.uint8
+        assert images.max() == 255
+        from sklearn.datasets import load_digits
+
+        np.testing.assert_allclose(images[5], load_digits().images[5] * 255 / 16, atol=0.5)
+
+    def test_the_real_page(self, run, table, path_of):
+        assert run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html").exit_code == 0
+        text = Path("m.html").read_text(encoding="utf-8")
+        assert text.lstrip().lower().startswith("<!doctype html>")
+        assert len(text) > 10_000
+
+    def test_the_real_path(self, run, table, pages):
+        run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html")
+        path = pages[0]["Y"]
+        assert path.contractions[0] == 0
+        assert path.embeddings.shape[1:] == (120, 2)
+
+
+class TestTransform:
+    @pytest.fixture
+    def model(self, run, table):
+        run("embed", table, *QUICK, "--out", "m.csv", "--save", "m.laptsne")
+        return "m.laptsne"
+
+    def test_columns_are_taken_by_name(self, run, table, model, tmp_path):
+        rows = rows_of(table)
+        shuffled = ["note", "d", "kind", "a", "extra", "c", "b"]
+        with (tmp_path / "new.csv").open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(shuffled)
+            writer.writerows([{"extra": "1.5", **row}[name] for name in shuffled] for row in rows[100:103])
+        result = run("transform", model, "new.csv", "--out", "placed.csv")
+        assert result.exit_code == 0
+        assert "not embedded, since the model does not know them: extra" in result.stderr
+        placed, known = rows_of("placed.csv"), rows_of("m.csv")[100:103]
+        assert [row["note"] for row in placed] == [row["note"] for row in known]
+        for axis in "xy":  # rows that the map is made of get their places
+            np.testing.assert_allclose([float(r[axis]) for r in placed], [float(r[axis]) for r in known], rtol=1e-5)
+
+    def test_one_row_from_a_pipe_to_a_pipe(self, run, table, model):
+        lines = table.read_text().splitlines(keepends=True)
+        result = run("transform", model, "-", "--quiet", input="".join(lines[:2]))
+        assert result.exit_code == 0
+        assert result.stderr == ""
+        assert len(result.stdout.splitlines()) == 2
+
+    def test_a_model_without_names_takes_columns_in_order(self, run, table, blobs):
+        np.save("x.npy", blobs[0][:, :4])
+        run("embed", "x.npy", *QUICK, "--out", "m.npy", "--save", "m.laptsne")
+        assert run("transform", "m.laptsne", table, "--out", "placed.npy").exit_code == 0
+        np.testing.assert_allclose(np.load("placed.npy"), np.load("m.npy"), rtol=1e-5)
+        np.save("x.npy", blobs[0])
+        result = run("transform", "m.laptsne", "x.npy")
+        assert result.exit_code == 2
+        assert "has 6 features, but the model was made of 4" in result.stderr
+
+    def test_a_python_user_finds_the_names_in_the_model(self, model, table, blobs):
+        pandas = pytest.importorskip("pandas")
+        loaded = LaptSNE.load(model)
+        assert list(loaded.feature_names_in_) == ["a", "b", "c", "d"]
+        frame = pandas.read_csv(table)[["a", "b", "c", "d"]]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert loaded.transform(frame).shape == (120, 2)
+
+    def test_what_is_wrong_is_said(self, run, table, model):
+        Path("new.csv").write_text("a,b\n1,2\n")
+        result = run("transform", model, "new.csv")
+        assert result.exit_code == 2
+        assert result.stderr == "laptsne: new.csv lacks the features c, d; add them, as the model has them.\n"
+        assert "there is no model none" in run("transform", "none", table).stderr
+        Path("bad.laptsne").write_bytes(Path(model).read_bytes()[:-100])
+        result = run("transform", "bad.laptsne", table)
+        assert result.exit_code == 2
+        assert "not a model" in result.stderr
+        Path("cells-placed.csv").write_text("precious")
+        result = run("transform", model, table)
+        assert result.exit_code == 2
+        assert "--force" in result.stderr
+
+
+class TestGap:
+    def test_eigenvalues_and_the_gap(self, run, table, blobs):
+        result = run("gap", table, "--plot", "g.png", "--perplexity", 10)
+        assert result.exit_code == 0
+        header, *lines = result.stdout.splitlines()
+        assert header.split() == ["k", "eigenvalue", "gap"]
+        values = [float(line.split()[1]) for line in lines]
+        model = LaptSNE(perplexity=10, max_iter=1, random_state=0).fit(blobs[0][:, :4])
+        np.testing.assert_allclose(values, model.data_eigenvalues_, atol=1e-4)
+        (marked,) = [line for line in lines if "<- the gap" in line]
+        chosen = eigengap_clusters(model.data_eigenvalues_)
+        assert int(marked.split()[0]) == chosen
+        assert float(marked.split()[2]) == pytest.approx(values[chosen] - values[chosen - 1], abs=2e-4)
+        assert f"clusters     {chosen} by the eigengap" in result.stderr
+        assert Path("g.png").read_bytes().startswith(b"\x89PNG")
+
+    def test_no_map_is_made(self, run, table, monkeypatch):
+        monkeypatch.setattr("laptsne.estimator.descend", lambda *a, **k: pytest.fail("it made a map"))
+        assert run("gap", table).exit_code == 0
+
+    def test_what_is_wrong_is_said(self, run, table):
+        result = run("gap", table, "--metric", "nonsense")
+        assert result.exit_code == 2
+        assert "--metric 'nonsense' is not known" in result.stderr
+        assert "no column z" in run("gap", table, "--label", "z").stderr
+
+
+class TestExplore:
+    @pytest.fixture
+    def opened(self, monkeypatch):
+        addresses = []
+        monkeypatch.setattr("webbrowser.open", lambda address: addresses.append(address) or True)
+        return addresses
+
+    def test_it_makes_a_page_and_opens_it(self, run, table, path_of, pages, opened, tmp_path):
+        assert run("explore", table, *QUICK).exit_code == 0
+        assert opened == [(tmp_path / "cells-map.html").as_uri()]
+        assert pages[0]["color"] == "kind"
+        result = run("explore", table, *QUICK)
+        assert result.exit_code == 2
+        assert "cells-map.html exists already" in result.stderr
+        assert run("explore", table, *QUICK, "--html", "other.html", "--no-open").exit_code == 0
+        assert len(opened) == 1
+        assert (tmp_path / "other.html").exists()
+
+    def test_it_opens_a_page_that_is_there(self, run, opened, tmp_path, monkeypatch):
+        result = run("explore", "page.html")
+        assert result.exit_code == 2
+        assert "there is no page page.html" in result.stderr
+        (tmp_path / "page.html").write_text("<!doctype html>")
+        assert run("explore", "page.html").exit_code == 0
+        assert opened == [(tmp_path / "page.html").as_uri()]
+        monkeypatch.setattr("webbrowser.open", lambda address: False)
+        result = run("explore", "page.html")
+        assert result.exit_code == 0
+        assert "no browser was found; open page.html" in result.stderr
 
 
 @pytest.mark.parametrize(
     ("name", "content", "arguments", "message"),
     [
         ("none.csv", None, (), "there is no file none.csv"),
-        ("x.xlsx", b"x", (), "neither .csv nor .npy"),
+        ("x.xlsx", b"x", (), "give a file that ends in .csv"),
         ("x.npy", b"not an array", (), "not an array of numbers"),
-        ("x.npy", b"", (), "not an array"),
         ("x.csv", b"", (), "no rows"),
-        ("x.csv", b"a,b\n", (), "no rows"),
         ("x.csv", b"a,b\n1,2\n3\n", (), "row 3 has 1 values"),
-        ("x.csv", b"a,b\n1,x\n3,y\n", (), "column b is not all numbers"),
-        ("x.csv", b"a,b\n1,nan\n3,4\n", (), "NaN"),
+        ("x.csv", b"a,b\n1,x\n3,y\n5,2\n6,2\n", (), "column b is not all numbers: row 2 has 'x'"),
+        ("x.csv", b"a,b\nu,x\nv,y\n", (), "no column of numbers"),
+        ("x.csv", b"a,b\n1,nan\n3,4\n", (), "column b is missing (NaN) in row 2"),
         ("x.csv", b"a,b\n1,2\n3,4\n", ("--label", "c"), "no column c; its columns are a, b"),
-        ("x.csv", b"a\n1\n3\n", ("--label", "a"), "no column to embed"),
-        ("x.csv", b"a,b\n1,2\n", (), "1 sample"),
-        ("x.csv", b"\xff\xfe\x00", (), "UTF-8"),
+        ("x.csv", b"a\n1\n3\n", ("--label", "a"), "no column of numbers"),
+        ("x.csv", b"a,b\n1,2\n", (), "too few rows, 1"),
         ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--clusters", "7"), "n_clusters=7 is out of range"),
+        ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--metric", "far"), "--metric 'far' is not known"),
+        ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--label", "a", "--no-label"), "exclude each other"),
         ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--out", "x.xlsx"), "ends in .csv"),
         ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--plot", "x.bmpx"), "ends in .png or .svg or .pdf"),
+        ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--html", "x.csv"), "ends in .html"),
+        ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--plot", "-"), "only --out can be -"),
         ("x.csv", b"a,b\n1,2\n3,4\n5,6\n", ("--out", "nowhere/x.csv"), "no folder nowhere"),
+        (".", None, (), "is a folder"),
         ("digits", None, ("--label", "a"), "its own labels"),
     ],
 )
@@ -101,12 +413,95 @@ def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(run, tmp_path, name,
     result = run("embed", name, *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
-    lines = [line for line in result.stderr.strip().splitlines() if "Warning" not in line and "warn" not in line]
+    lines = [line for line in result.stderr.splitlines() if not line.startswith(("label column", "not embedded"))]
     assert sum(line.startswith("laptsne: ") for line in lines) == 1
+    assert len(lines) <= 2  # there may be a warning besides
     assert "Traceback" not in result.output
 
 
-def test_help_shows_examples(run):
-    result = run("embed", "--help")
-    assert result.exit_code == 0
-    assert "laptsne embed digits" in result.output
+class TestProcess:
+    def test_a_pipe(self, table):
+        result = shell("embed", "-", *QUICK, input=table.read_bytes(), cwd=table.parent)
+        assert result.returncode == 0
+        assert len(result.stdout.splitlines()) == 121
+        assert result.stdout.startswith(b"x,y,cluster,label,note\n")
+        assert len(result.stderr.splitlines()) == 7
+        assert os.listdir(table.parent) == ["cells.csv"]
+
+    def test_an_error(self, tmp_path):
+        result = shell("embed", "none.csv", cwd=tmp_path)
+        assert result.returncode == 2
+        assert result.stdout == b""
+        assert result.stderr.startswith(b"laptsne: there is no file none.csv")
+        assert len(result.stderr.splitlines()) == 1
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+    def test_a_pipe_that_breaks_is_not_complained_of(self, table):
+        command = [sys.executable, "-m", "laptsne.cli", "embed", str(table), "--iterations", "5", "--out", "-", "-q"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.close()
+            said = process.stderr.read()
+            assert process.wait(60) == 141
+        assert said == b""
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+    def test_an_interrupt_ends_with_130(self, table):
+        command = [sys.executable, "-m", "laptsne.cli", "embed", str(table), "--iterations", "10000000"]
+        command += ["--perplexity", "10", "--clusters", "3", "--contraction", "0", "--out", "m.csv"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=table.parent) as process:
+            assert "label column" in process.stderr.readline()
+            process.send_signal(signal.SIGINT)
+            said = process.stderr.read()
+            assert process.wait(60) == 130
+        assert said.strip().splitlines()[-1] == "laptsne: stopped."
+        assert "Traceback" not in said
+        assert os.listdir(table.parent) == ["cells.csv"]
+
+
+class TestHelp:
+    @staticmethod
+    def examples(run, command):
+        result = run(command, "--help", env={"COLUMNS": "200", "TERM": "dumb"})
+        assert result.exit_code == 0
+        lines = [line.strip() for line in result.stdout.splitlines()]
+        return [line for line in lines if re.match(rf"(cat \S+ \| )?laptsne {command} ", line)]
+
+    def test_every_command_has_examples(self, run):
+        for command in COMMANDS:
+            assert len(self.examples(run, command)) >= 2, command
+
+    @pytest.mark.parametrize("command", COMMANDS[:4])
+    def test_the_examples_run(self, run, command, table, path_of, pages, monkeypatch):
+        monkeypatch.setattr("laptsne.cli.making.MAX_ITER", 5)
+        monkeypatch.setattr("webbrowser.open", lambda address: True)
+        self.prepare(run, table)
+        for line in self.examples(run, command):
+            first, *rest = [shlex.split(part) for part in line.split("|")]
+            piped = Path(first[1]).read_text() if first[0] == "cat" else None
+            words = rest[0] if first[0] == "cat" else first
+            assert words[0] == "laptsne"
+            quick = ["--iterations", "5"] if command in ("embed", "explore") and words[2] != "cells.html" else []
+            result = run(*words[1:], *quick, "--force", input=piped)
+            assert result.exit_code == 0, (line, result.stderr)
+            if "--out -" in line:
+                assert result.stdout.startswith("x,y,")
+
+    @staticmethod
+    def prepare(run, table):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.read_csv(table).rename(columns={"kind": "celltype"})
+        frame.to_csv("cells.csv", index=False)
+        frame.to_csv("new-cells.csv", index=False)
+        frame.to_parquet("cells.parquet")
+        run("embed", "cells.csv", "--iterations", 5, "--out", "-", "--save", "cells.laptsne")
+        Path("cells.html").write_text("<!doctype html>")
+
+    def test_the_examples_of_reproduce_are_understood(self, run, monkeypatch):
+        seen = []
+        monkeypatch.setattr("laptsne.reproduce.command.reproduce", lambda out, options, console: seen.append(out))
+        for line in self.examples(run, "reproduce"):
+            assert run(*shlex.split(line)[1:]).exit_code == 0
+        assert [str(out) for out in seen] == ["laptsne-results", "results"]
+
+    def test_version(self, run):
+        assert run("--version").stdout == f"laptsne {laptsne.__version__}\n"

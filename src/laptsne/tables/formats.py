@@ -1,0 +1,64 @@
+"""Which reader reads which file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from laptsne import datasets
+from laptsne.tables.arrays import read_npy, read_npz
+from laptsne.tables.content import Content, InputError
+from laptsne.tables.h5ad import read_h5ad
+from laptsne.tables.matrix_market import read_matrix_market
+from laptsne.tables.parquet import read_parquet
+from laptsne.tables.text import read_text
+
+_READERS: dict[str, Callable[[Path], Content]] = {
+    ".csv": read_text,
+    ".csv.gz": read_text,
+    ".tsv": read_text,
+    ".tsv.gz": read_text,
+    ".parquet": read_parquet,
+    ".npy": read_npy,
+    ".npz": read_npz,
+    ".h5ad": read_h5ad,
+    ".mtx": read_matrix_market,
+    ".mtx.gz": read_matrix_market,
+}
+READABLE = tuple(_READERS)
+
+
+def read(source: str) -> Content:
+    """Read a file by what its name ends in, a built-in data set by its name, or a table in CSV from ``-``.
+
+    Parameters
+    ----------
+    source : str
+        The file, the data set or "-".
+
+    Returns
+    -------
+    content : Content
+
+    Examples
+    --------
+    >>> from laptsne.tables import read
+    >>> read("digits").matrix.shape
+    (1797, 64)
+    """
+    if source == "-":
+        return read_text(None)
+    if source in datasets.NAMES:
+        X, y = datasets.load(source)
+        return Content(source, {"label": y}, matrix=X)
+    path = Path(source)
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give a file in it.")
+    if not path.exists():
+        raise InputError(f"there is no file {source}; give a file, or a data set: {', '.join(datasets.NAMES)}.")
+    ending = next((ending for ending in READABLE if path.name.lower().endswith(ending)), None)
+    if ending is None:
+        raise InputError(f"{path} cannot be read; give a file that ends in {', '.join(READABLE)}.")
+    if not path.stat().st_size and path.is_file():
+        raise InputError(f"{path} is empty: it has no rows; give a file with data.")
+    return _READERS[ending](path)

@@ -1,3 +1,6 @@
+import threading
+
+import joblib
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
@@ -16,6 +19,54 @@ def test_n_jobs():
     assert effective_n_jobs(-1) == cores
     assert effective_n_jobs(-1000) == 1
     assert effective_n_jobs(3) == 3
+
+
+@pytest.fixture
+def eight_cores(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, 8),
+        ({"OMP_NUM_THREADS": "3"}, 3),
+        ({"NUMBA_NUM_THREADS": "2"}, 2),
+        ({"OMP_NUM_THREADS": "4,2", "NUMBA_NUM_THREADS": "5"}, 4),
+        ({"OMP_NUM_THREADS": "64"}, 8),
+        ({"OMP_NUM_THREADS": ""}, 8),
+        ({"OMP_NUM_THREADS": "many"}, 8),
+    ],
+)
+def test_the_environment_limits_threads_that_were_not_asked_for(eight_cores, monkeypatch, variables, expected):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert effective_n_jobs(None) == expected
+    assert effective_n_jobs(-1) == expected
+    assert effective_n_jobs(-2) == max(1, expected - 1)
+    assert effective_n_jobs(6) == 6
+
+
+def test_pools_of_several_threads_share_the_cores(eight_cores):
+    opened, done = threading.Barrier(2), threading.Event()
+
+    def another():
+        with Workers():
+            opened.wait()
+            done.wait()
+
+    other = threading.Thread(target=another)
+    with Workers() as workers, Workers(6) as told:
+        assert workers.n_threads == 8  # two pools of one thread do not run at once
+        other.start()
+        opened.wait()
+        assert workers.n_threads == 4
+        assert told.n_threads == 6
+        done.set()
+        other.join()
+        assert workers.n_threads == 8
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 5])

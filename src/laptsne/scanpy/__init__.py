@@ -1,0 +1,5 @@
+"""LaptSNE for annotated data, in the manner of scanpy: ``import laptsne.scanpy as lsc; lsc.tl.laptsne(adata)``."""
+
+from laptsne.scanpy import pl, tl
+
+__all__ = ["pl", "tl"]

@@ -1,0 +1,191 @@
+"""Data frames in and out; joblib, Dask and notebooks around a fit, without more threads than cores."""
+
+import multiprocessing
+import threading
+import warnings
+
+import joblib
+import numpy as np
+import pytest
+
+from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne.workers import effective_n_jobs
+
+pd = pytest.importorskip("pandas", reason="needs pandas")
+pl = pytest.importorskip("polars", reason="needs polars")
+
+FAST = {"max_iter": 40, "perplexity": 10, "random_state": 0}
+NAMES = ["a", "b", "c", "d", "e", "f"]
+KINDS = {"LaptSNE": (LaptSNE, FAST), "LandmarkLaptSNE": (LandmarkLaptSNE, FAST | {"n_landmarks": 60})}
+
+
+@pytest.fixture(params=list(KINDS))
+def make(request):
+    kind, settings = KINDS[request.param]
+    return lambda: kind(**settings)
+
+
+@pytest.fixture
+def frames(blobs):
+    X = blobs[0]
+    return {
+        "pandas": pd.DataFrame(X, columns=NAMES, index=[f"cell {i}" for i in range(len(X))]),
+        "polars": pl.DataFrame(X, schema=NAMES),
+    }
+
+
+@pytest.mark.parametrize("given", ["pandas", "polars"])
+@pytest.mark.parametrize("wanted", ["pandas", "polars"])
+def test_frames_in_and_out(make, frames, blobs, given, wanted):
+    frame, X = frames[given], blobs[0]
+    model = make().set_output(transform=wanted)
+    plain = make()
+    expected, placed = plain.fit_transform(X), plain.transform(X[:7])
+    for Y, values, rows in [
+        (model.fit_transform(frame), expected, frame),
+        (model.transform(frame[:7]), placed, frame[:7]),
+    ]:
+        assert isinstance(Y, {"pandas": pd.DataFrame, "polars": pl.DataFrame}[wanted])
+        assert list(Y.columns) == list(model.get_feature_names_out())
+        np.testing.assert_array_equal(Y.to_numpy(), values)
+        if given == wanted == "pandas":
+            assert Y.index.equals(rows.index)
+    assert list(model.feature_names_in_) == NAMES
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame[NAMES[::-1]])
+
+
+def numeric(frame):
+    """Frames of several types of numbers, each with what it is in plain ones."""
+    flag = (frame["a"] > 0).to_numpy()
+    whole = frame.round()
+    return {
+        "nullable float": (frame.astype("Float64"), frame),
+        "nullable int": (whole.astype("Int64"), whole),
+        "bool": (frame.assign(g=flag), frame.assign(g=flag.astype(float))),
+        "nullable bool": (frame.assign(g=pd.array(flag, dtype="boolean")), frame.assign(g=flag.astype(float))),
+        "category of numbers": (frame.assign(g=pd.Categorical(flag * 2)), frame.assign(g=flag * 2.0)),
+        "polars int": (pl.DataFrame(whole.to_numpy(), schema=NAMES).cast(pl.Int16), whole),
+        "polars bool": (
+            pl.DataFrame(frame.to_numpy(), schema=NAMES).with_columns(pl.Series("g", flag)),
+            frame.assign(g=flag.astype(float)),
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["nullable float", "nullable int", "bool", "nullable bool", "category of numbers", "polars int", "polars bool"],
+)
+def test_types_of_numbers(make, frames, dtype):
+    frame, plain = numeric(frames["pandas"])[dtype]
+    np.testing.assert_array_equal(make().fit_transform(frame), make().fit_transform(plain.to_numpy()))
+
+
+def test_missing_values_and_text_are_refused(make, frames):
+    frame = frames["pandas"]
+    holes = frame.astype("Float64")
+    holes.iloc[3, 2] = pd.NA
+    with pytest.raises(ValueError, match="NaN"):
+        make().fit(holes)
+    nulls = frames["polars"].with_columns(g=pl.when(pl.col("a") > 0).then(1.0))
+    with pytest.raises(ValueError, match="NaN"):
+        make().fit(nulls)
+    for text in (frame.assign(g="T cell"), frame.assign(g=pd.Categorical(["T cell"] * len(frame)))):
+        with pytest.raises(ValueError, match="T cell"):
+            make().fit(text)
+
+
+def fitted(X):
+    """The map, and the largest number of threads that laptsne took for it."""
+    seen = []
+
+    def look(state):
+        seen.append(sum(thread.name.startswith("laptsne") for thread in threading.enumerate()))
+
+    return LaptSNE(callbacks=look, **FAST).fit_transform(X), 1 + max(seen)
+
+
+@pytest.fixture(scope="module")
+def X():
+    """Large enough for a fit to use threads."""
+    return np.random.default_rng(0).normal(size=(700, 5))
+
+
+@pytest.fixture(scope="module")
+def expected(X):
+    return LaptSNE(n_jobs=1, **FAST).fit_transform(X)
+
+
+def test_processes_of_joblib_share_the_cores(X, expected):
+    n = 2
+    results = joblib.Parallel(n, backend="loky")(joblib.delayed(fitted)(X) for _ in range(n))
+    for Y, n_threads in results:
+        np.testing.assert_array_equal(Y, expected)
+        assert n_threads <= max(1, joblib.cpu_count() // n)
+
+
+def test_joblib_says_how_many_threads_its_processes_have():
+    with joblib.parallel_config("loky", inner_max_num_threads=1):
+        assert joblib.Parallel(3)([joblib.delayed(effective_n_jobs)(None)]) == [1]
+
+
+def test_threads_of_joblib_give_the_same_map(X, expected):
+    for Y, _ in joblib.Parallel(3, backend="threading")(joblib.delayed(fitted)(X) for _ in range(3)):
+        np.testing.assert_array_equal(Y, expected)
+
+
+def test_a_pool_of_processes_gets_one_thread_each():
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(effective_n_jobs, (None,)) == 1
+
+
+@pytest.fixture
+def dask():
+    pytest.importorskip("distributed", reason="needs the extra laptsne[distributed]")
+    return pytest.importorskip("dask")
+
+
+def test_a_fit_in_a_process_of_dask(dask, X, expected):
+    from distributed import Client, LocalCluster
+
+    settings = {"processes": True, "host": "127.0.0.1", "dashboard_address": None}
+    with LocalCluster(n_workers=1, threads_per_worker=1, **settings) as cluster, Client(cluster):
+        ((Y, n_threads),) = dask.compute(dask.delayed(fitted)(X))
+    np.testing.assert_array_equal(Y, expected)
+    assert n_threads == 1
+
+
+def test_a_worker_of_dask_has_as_many_threads_as_it_was_given(dask, monkeypatch):
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as Dask has it in its processes, whatever their threads
+    settings = {"processes": False, "dashboard_address": None}
+    with LocalCluster(n_workers=1, threads_per_worker=3, **settings) as cluster, Client(cluster) as client:
+        assert client.submit(effective_n_jobs, None).result() == 3
+    assert effective_n_jobs(None) == 1
+
+
+NOTEBOOK = [
+    "import numpy as np\nfrom laptsne import LaptSNE",
+    "model = LaptSNE(max_iter=60, perplexity=10, random_state=0, verbose=True)\n"
+    "Y = model.fit_transform(np.random.default_rng(0).normal(size=(200, 5)))",
+    "model",
+]
+
+
+def test_a_notebook_shows_one_bar_and_the_model():
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
+    pytest.importorskip("ipykernel", reason="needs ipykernel")
+    from nbformat import v4
+
+    notebook = v4.new_notebook(cells=[v4.new_code_cell(source) for source in NOTEBOOK])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the kernel's own
+        nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    (bar,) = notebook.cells[1].outputs
+    assert "60/60" in bar["data"]["text/html"]
+    assert "KL" in bar["data"]["text/html"]
+    (shown,) = notebook.cells[2].outputs
+    assert "max_iter" in shown["data"]["text/html"]

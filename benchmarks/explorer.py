@@ -43,7 +43,8 @@ def blobs(rng: np.random.Generator) -> tuple[ContractionPath, np.ndarray[Any, An
 def opened(page: Page, path: Path) -> float:
     """Seconds from the beginning of the navigation to the first picture."""
     page.goto(path.as_uri())
-    page.wait_for_function("window.explorer && explorer.firstFrame")
+    while not page.evaluate("Boolean(window.explorer && explorer.firstFrame)"):
+        time.sleep(0.02)
     return float(page.evaluate("explorer.firstFrame")) / 1000
 
 

@@ -2,7 +2,9 @@
 
 import contextlib
 import shutil
+import time
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +16,10 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 def chromium():
     """A browser; the test is skipped where there is none."""
     api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    found = next((path for name in NAMES if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip("there is no Chromium or Chrome on the path")
     with api.sync_playwright() as playwright:
+        found = next((path for name in NAMES if (path := shutil.which(name))), playwright.chromium.executable_path)
+        if not Path(found).exists():
+            pytest.skip("there is no Chromium or Chrome on the path, nor Playwright's own")
         browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
         yield browser
         browser.close()
@@ -33,6 +35,13 @@ class Opened:
 
     def read(self, expression):
         return self.page.evaluate(expression)
+
+    def wait(self, expression, seconds=30):
+        """Wait until an expression holds. The page's policy forbids what Playwright's own way of waiting does."""
+        end = time.monotonic() + seconds
+        while not self.read(expression):
+            assert time.monotonic() < end, f"{expression} does not come true"
+            time.sleep(0.02)
 
     def place(self, row):
         """Where a row is drawn, in pixels of the page."""
@@ -53,7 +62,7 @@ class Opened:
         """Wait until what was asked for is drawn, and nothing moves any more."""
         frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
         self.read(frames)
-        self.page.wait_for_function("document.getElementById('painting').hidden")
+        self.wait("document.getElementById('painting').hidden")
         self.read(frames)
 
     def drag(self, places):
@@ -73,7 +82,7 @@ def opened(browser, path, *, width=1100, height=760, **options):
     it.page.on("pageerror", lambda error: it.errors.append(str(error)))
     it.page.on("request", lambda request: it.requests.append(request.url))
     it.page.goto(path.as_uri())
-    it.page.wait_for_function("window.explorer && explorer.firstFrame")
+    it.wait("Boolean(window.explorer && explorer.firstFrame)")
     it.settle()
     yield it
     assert it.errors == []

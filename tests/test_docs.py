@@ -1,32 +1,103 @@
-"""The code in the README, the docs and the docstrings runs."""
+"""The code in the README, the docs and the docstrings runs, and the site builds."""
 
 import doctest
 import importlib
+import importlib.util
+import os
 import pkgutil
 import re
+import shlex
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import load_iris
+from typer.testing import CliRunner
 
 import laptsne
+from laptsne.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCKS = [
-    pytest.param(block, id=f"{page.name}-{number}")
-    for page in PAGES
-    for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE))
-]
+# A block, with the remark before it that says why it is not run or that it must fail.
+BLOCK = re.compile(
+    r"^(?:<!-- (not run|fails): [^>]+ -->\n)?```(python|sh|console)\n(.*?)^```", re.DOTALL | re.MULTILINE
+)
+INSTALL = re.compile(r"^(?:python -m )?pip install [^&]*(?:&& )?")
+# Lines of other blocks that take minutes or longer, and the suite itself.
+SLOW = re.compile(r"laptsne reproduce|python benchmarks/|python -m pytest|sphinx-build")
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+FAST = ("scaling_features", "first_map", "edit_distances")
+NEEDS_SITE = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in ("sphinx", "sphinx_gallery", "myst_parser", "furo")),
+    reason='the site is built with pip install ".[docs]"',
+)
 
 
-@pytest.mark.parametrize("block", BLOCKS)
-def test_block_runs(block):
-    exec(compile(block, "block", "exec"), {})
+def blocks(page):
+    return [match.groups() for match in BLOCK.finditer(page.read_text())]
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
+def test_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
+    if page.stem == "single-cell":
+        pytest.importorskip("scanpy", reason='single cells need pip install "laptsne[scanpy]"')
+    monkeypatch.chdir(tmp_path)
+    _write_cells()
+    names = {}
+    for remark, language, text in blocks(page):
+        if remark == "not run":
+            continue
+        if language == "python":
+            exec(compile(text, page.name, "exec"), names)
+        else:
+            for line in _commands(text):
+                _run(line, must_fail=remark == "fails")
+
+
+def _write_cells():
+    """The files that pages name without saying where they come from."""
+    iris = load_iris(as_frame=True)
+    table = iris.data.assign(celltype=iris.target_names[iris.target])
+    table.to_csv("cells.csv", index=False)
+    table[:20].to_csv("new-cells.csv", index=False)
+
+
+def _commands(text):
+    lines = text.replace("\\\n", " ").splitlines()
+    lines = [INSTALL.sub("", line.removeprefix("$ ")).partition("  #")[0].strip() for line in lines]
+    return [line for line in lines if line and not line.startswith("#") and not SLOW.search(line)]
+
+
+def _run(line, *, must_fail=False):
+    """Run a command; one without a pipe in this process, which has loaded everything already."""
+    words, code, said = shlex.split(line), 2 if must_fail else 0, ""
+    if words[0] == "laptsne" and "|" not in words and ">" not in words:
+        result = CliRunner().invoke(app, words[1:])
+        code, said = result.exit_code, result.output
+        assert result.exception is None or isinstance(result.exception, SystemExit), f"{line}\n{result.exception!r}"
+    elif os.name != "nt":  # pipes are written for a POSIX shell
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        # Without pipefail: a reader that has seen enough may end the writer. No output is a failure all the same.
+        shell = ["bash", "-euc", f"{line} | grep ." if "|" in words else line]
+        done = subprocess.run(shell, env=os.environ | {"PATH": path}, check=False, capture_output=True, text=True)
+        code, said = done.returncode, done.stderr
+    assert code == (2 if must_fail else 0), f"{line}\n{said}"
+
+
+def test_blocks_are_found():
+    command = [language for _, language, _ in blocks(ROOT / "docs" / "command.md")]
+    assert command.count("sh") >= 7
+    assert command[0] == "python"
+    text = 'pip install ".[cli]" && laptsne embed digits  # why\nlaptsne reproduce\nlaptsne gap \\\n  digits'
+    assert [line.split() for line in _commands(text)] == [["laptsne", "embed", "digits"], ["laptsne", "gap", "digits"]]
 
 
 def test_links_and_pictures_are_there():
     for page in PAGES:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
@@ -37,6 +108,62 @@ def test_scripts_named_are_there(script):
     assert (ROOT / script).exists()
 
 
+def test_every_parameter_is_in_the_guide():
+    guide = (ROOT / "docs" / "parameters.md").read_text()
+    for name in laptsne.LaptSNE().get_params():
+        assert re.search(rf"^### {name}$|`{name}`", guide, re.MULTILINE), f"parameters.md says nothing of {name}"
+
+
+@NEEDS_SITE
+@pytest.mark.parametrize("page", ["idea", "parameters", "trust"])
+def test_settings_in_pictures_are_ones_of_the_estimator(page, monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    maps = importlib.import_module("maps")
+    text = (ROOT / "docs" / f"{page}.md").read_text()
+    pictures = re.findall(r"^```\{maps\} (\S+)\n(?::new: \d+\n)?(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    assert pictures
+    for data, lines in pictures:
+        X, y = maps.dataset(data)
+        assert len(X) == len(y)
+        for line in lines.splitlines():
+            laptsne.LaptSNE(**maps.settings(line))._validate_params()
+
+
+@NEEDS_SITE
+def test_site_builds_without_warnings(tmp_path):
+    """Without the pictures, which the gallery and the guide need minutes for."""
+    docs = tmp_path / "docs"
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("_build", "gallery", "generated"))
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copy(ROOT / "CHANGELOG.md", tmp_path)
+    build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-D", "plot_gallery=0", docs, tmp_path / "site"]
+    done = subprocess.run(build, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for page in PAGES[1:]:
+        assert (tmp_path / "site" / f"{page.stem}.html").exists()
+    gallery = (tmp_path / "site" / "gallery" / "index.html").read_text()
+    assert all(f"{example.stem}.html" in gallery for example in EXAMPLES)
+    assert "gallery/plot_edit_distances.html" in (tmp_path / "site" / "parameters.html").read_text()
+    assert "n_clusters_" in (tmp_path / "site" / "generated" / "api" / "laptsne.LaptSNE.html").read_text()
+
+
+def test_the_gallery_has_eight_examples():
+    assert len(EXAMPLES) >= 8
+    assert {f"plot_{name}" for name in FAST} <= {example.stem for example in EXAMPLES}
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_example_runs(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    plt = pytest.importorskip("matplotlib.pyplot", reason='examples draw: pip install "laptsne[plot]"')
+    code = (ROOT / "examples" / f"plot_{name}.py").read_text()
+    exec(compile(code, name, "exec"), {"__name__": "__main__"})
+    plt.close("all")
+
+
 @pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(laptsne.__path__, "laptsne.")])
 def test_docstrings(name):
+    if name.endswith("__main__"):
+        pytest.skip("it is the command itself")
     assert doctest.testmod(importlib.import_module(name)).failed == 0

@@ -54,7 +54,7 @@ def test_a_few_points_between_clusters_do_not_join_them(rng):
 def test_where_there_are_clusters_more_are_found_by_less(rng):
     """Two groups that nearly touch are no evidence of clusters; beside a third, far off, they are two."""
     near = two_groups(rng, 5.0, 200)
-    beside = np.vstack([near, rng.normal(size=(200, 2)) + [0, 40]])
+    beside = np.vstack([near, rng.normal([0, 40], size=(200, 2))])
     assert n_evident(near, joint_affinities(near, perplexity=20)) == 1
     assert n_evident(beside, joint_affinities(beside, perplexity=20)) == 3
 

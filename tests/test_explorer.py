@@ -7,7 +7,7 @@ from base64 import b64decode
 
 import numpy as np
 import pytest
-from browser import chromium, opened
+from browser import Opened, chromium, opened
 
 from laptsne.path import ContractionPath
 from laptsne.plotting import explorer
@@ -136,7 +136,7 @@ class TestPage:
         page.settle()
         rest = page.pixels()
         page.read("window.moving = setInterval(() => { explorer.slider = 0.5; }, 20)")
-        page.page.wait_for_function("!document.getElementById('painting').hidden")
+        page.wait("!document.getElementById('painting').hidden")
         moving = page.pixels()
         assert not page.read("document.getElementById('painting').hidden")
         page.read("clearInterval(moving)")
@@ -146,14 +146,14 @@ class TestPage:
 
     def test_play_goes_to_the_end_and_stops(self, page):
         page.page.get_by_label("Play from plain").click()
-        page.page.wait_for_function("explorer.slider > 1.2")
+        page.wait("explorer.slider > 1.2")
         page.page.get_by_label("Pause").click()
         stopped = page.read("explorer.slider")
         page.page.wait_for_timeout(150)
         assert page.read("explorer.slider") == stopped < 3
         page.read("explorer.slider = 2.8")
         page.page.get_by_label("Play from plain").click()
-        page.page.wait_for_function("explorer.slider == 3")
+        page.wait("explorer.slider == 3")
         assert page.page.get_by_label("Play from plain").count() == 1
 
     def test_lasso_selects_lists_and_saves(self, page, columns):
@@ -196,7 +196,7 @@ class TestPage:
     def test_search_lights_up_counts_and_visits(self, page):
         page.page.keyboard.press("/")
         page.page.keyboard.type("fruit 11")
-        page.page.wait_for_function("explorer.lit && explorer.lit.length == 11")
+        page.wait("explorer.lit && explorer.lit.length == 11")
         assert page.page.locator("#matches").inner_text() == "11 matches"
         page.page.keyboard.press("Enter")
         assert page.read("explorer.hovered") == 11
@@ -207,17 +207,17 @@ class TestPage:
         assert abs(x - stage["width"] / 2) < 1
         assert abs(y - stage["height"] / 2) < 1
         page.page.get_by_role("searchbox").fill("no such fruit")
-        page.page.wait_for_function("document.getElementById('matches').textContent == 'no match'")
+        page.wait("document.getElementById('matches').textContent == 'no match'")
 
     def test_numbers_are_found_by_their_value(self, page):
         page.page.get_by_role("searchbox").fill("1.15")
-        page.page.wait_for_function("explorer.lit")
+        page.wait("explorer.lit")
         assert page.read("explorer.lit") == [11]
 
     def test_hover_shows_the_values_and_the_image(self, page):
         page.read("explorer.images")
         page.page.mouse.move(*page.place(50))
-        page.page.wait_for_function("explorer.hovered >= 40 && explorer.hovered < 80")
+        page.wait("explorer.hovered >= 40 && explorer.hovered < 80")
         row = page.read("explorer.hovered")
         text = page.page.locator("#tooltip").inner_text()
         assert f"fruit {row}, ripe" in text
@@ -280,7 +280,7 @@ class TestPage:
         x, y = np.round(page.place(100))
         page.page.mouse.move(x, y)
         page.page.mouse.wheel(0, -300)
-        page.page.wait_for_function("explorer.view.zoom > 1.1")
+        page.wait("explorer.view.zoom > 1.1")
         np.testing.assert_allclose(page.place(100), (x, y), atol=1.5)
         page.drag([(x, y), (x - 60, y + 30)])
         np.testing.assert_allclose(page.place(100), (x - 60, y + 30), atol=1.5)
@@ -334,7 +334,7 @@ def test_phone(browser, file):
         page.read("scrollTo(0, 0)")
         lit = page.read("explorer.selected")
         page.page.touchscreen.tap(*page.place(lit[0]))
-        page.page.wait_for_function("explorer.hovered >= 0", timeout=5000)
+        page.wait("explorer.hovered >= 0")
         assert page.read("explorer.hovered") in lit
 
 
@@ -358,7 +358,7 @@ def test_reduced_motion_plays_from_map_to_map(browser, file):
         page.page.get_by_label("Play from plain").click()
         page.page.wait_for_timeout(300)
         assert page.read("explorer.slider") == 1
-        page.page.wait_for_function("explorer.slider != 1")
+        page.wait("explorer.slider != 1")
         assert page.read("explorer.slider") == 2
 
 
@@ -378,7 +378,7 @@ def test_without_webgl_the_processor_draws(browser, file):
         "function (kind, ...rest) { return kind.startsWith('webgl') ? null : real.call(this, kind, ...rest); };"
     )
     page.goto(file.as_uri())
-    page.wait_for_function("window.explorer && explorer.firstFrame")
+    Opened(page).wait("Boolean(window.explorer && explorer.firstFrame)")
     pixels = "document.getElementById('painting').getContext('2d').getImageData(0, 0, 600, 600).data.buffer"
     assert page.evaluate(f"new Set(new Uint32Array({pixels})).size") > 3
     context.close()

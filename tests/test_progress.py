@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from laptsne import LaptSNE
-from laptsne.progress import ProgressBar, _eigengap
+from laptsne.progress import ProgressBar
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_the_eigengap_is_that_of_the_map(blobs):
 
     def watch(state):
         if state.contraction and state._term._fields is not None:
-            gap = _eigengap(state)
+            gap = state.eigengap
             Y = state._term._fields.Y
             K = 1 / (1 + ((Y[:, None] - Y) ** 2).sum(-1))
             np.fill_diagonal(K, 0)

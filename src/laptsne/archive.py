@@ -49,7 +49,7 @@ def write(path: str | os.PathLike[str], content: Any, arrays: dict[str, Array]) 
     return path.stat().st_size
 
 
-def read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Array]]:
+def read(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any, dict[str, Array]]:
     """Read what :func:`write` wrote; ValueError where the file is something else, newer, cut short or changed."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -59,11 +59,11 @@ def read(path: str | os.PathLike[str]) -> tuple[Any, dict[str, Array]]:
         raise
     except (zipfile.BadZipFile, EOFError, OSError, KeyError, TypeError, UnicodeDecodeError, _Damaged) as error:
         raise ValueError(
-            f"{path} is not a model saved by laptsne, or it was cut short or changed ({error}); save the model again."
+            f"{path} is not a {kind} saved by laptsne, or it was cut short or changed ({error}); make the {kind} again."
         ) from error
     for name, array in arrays.items():
         if _digest(array) != header["arrays"][name]:
-            raise ValueError(f"{path}: the array {name!r} is not the one that was saved; save the model again.")
+            raise ValueError(f"{path}: the array {name!r} is not the one that was saved; make the {kind} again.")
     return header["content"], arrays
 
 

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laptsne.affinity import joint_affinities
 from laptsne.aggregation import local, reordered
+from laptsne.checkpoint import Checkpoint, digest_of
 from laptsne.distributed import is_dask, mapped
 from laptsne.evidence import evident_clusters
 from laptsne.initialization import initial_map
@@ -41,8 +42,18 @@ _AUTO_CONTRACTION = 0.04  # docs/evaluation.md has the evidence for this and for
 _MAX_CONTRACTED = 60  # clusters found by themselves are no more than this
 # Up to this many points pairs are faster than transforms, by the dimension of the map (benchmarks/crossover.py).
 _MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
+# What does not change a descent, or is known by the affinities and the first map.
+_NO_MATTER = {"checkpoint", "callbacks", "verbose", "n_jobs", "out_of_sample", "init", "perplexity", "n_neighbors"} | {
+    "metric",
+    "metric_params",
+}
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 _METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
+
+
+def auto_perplexity(n_samples: int) -> float:
+    """The perplexity for so many points, where none is given."""
+    return max(1.0, min(float(np.clip(np.sqrt(n_samples) / 6, 20, 30)), (n_samples - 1) / 3))
 
 
 def auto_contraction(n_clusters: int) -> float:
@@ -116,6 +127,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         and for the Student kernel only. "auto" takes the faster.
     optimizer : Descent, default=None
         Momentum, schedules and stopping; None takes the defaults of :class:`laptsne.Descent`.
+    checkpoint : path, default=None
+        A file to which the state of the run is written every half minute. The same call after the process was
+        killed takes it up there and ends with the same bits; a run that ends removes the file. It needs a
+        ``random_state``.
     callbacks : callable or sequence of callables, default=None
         Each is called with a :class:`laptsne.optimizer.State` before every step; one that returns True ends the run.
     verbose : bool, default=False
@@ -190,6 +205,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "out_of_sample": [StrOptions({"placement", "network"})],
         "method": [StrOptions({"auto", "exact", "fourier"})],
         "optimizer": [Descent, None],
+        "checkpoint": [str, os.PathLike, None],
         "callbacks": [callable, list, tuple, None],
         "verbose": ["verbose"],
         "n_jobs": [
@@ -227,6 +243,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         out_of_sample: str = "placement",
         method: str = "auto",
         optimizer: Descent | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         callbacks: Callback | Sequence[Callback] | None = None,
         verbose: bool = False,
         n_jobs: int | None = None,
@@ -250,6 +267,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.out_of_sample = out_of_sample
         self.method = method
         self.optimizer = optimizer
+        self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.verbose = verbose
         self.n_jobs = n_jobs
@@ -337,6 +355,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 f"n_batch_neighbors={self.n_batch_neighbors} has no use without batches; give batch_size as well."
             )
         self._observers()
+        if self.checkpoint is not None and not isinstance(self.random_state, Integral):
+            raise ValueError(
+                f"checkpoint={str(self.checkpoint)!r} needs a run that can be made again, but "
+                f"random_state={self.random_state!r}; give random_state an integer."
+            )
         if not isinstance(self.n_clusters, str) and self.n_clusters >= n_samples:
             raise ValueError(
                 f"n_clusters={self.n_clusters} is out of range for {n_samples} samples; "
@@ -344,10 +367,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
 
     def _choose_perplexity(self, n_samples: int) -> None:
-        if isinstance(self.perplexity, str):
-            self.perplexity_ = max(1.0, min(float(np.clip(np.sqrt(n_samples) / 6, 20, 30)), (n_samples - 1) / 3))
-        else:
-            self.perplexity_ = float(self.perplexity)
+        chosen = auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity
+        self.perplexity_ = float(chosen)
 
     def _make_map(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Landscape | Unsurveyed | None:
         """Make the map of X by its affinities; return the landscape that it leaves to new points, if there is one."""
@@ -500,15 +521,18 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         problem = Problem(kl, contraction, self.contraction_, sums.fields)
         if self.n_clusters == "auto":
 
-            def decision(Y: NDArray[np.float64]) -> tuple[Contraction, float]:
-                labels = evident_clusters(Y, kl.P, order=kl.order, workers=workers)
-                self._contract(min(int(labels.max(initial=0)) + 1, _MAX_CONTRACTED))
-                # Indicators of the clusters span nearly what the eigenvectors do.
-                inside = labels[:, None] == np.arange(1, self.n_clusters_)
-                start = np.column_stack([inside.astype(np.float32), spectrum.eigenvectors[:, 1:]])
-                return sums.contraction(self.n_clusters_, start), self.contraction_
+            def contract(n_clusters: int, start: NDArray[Any]) -> tuple[Contraction, float]:
+                self._contract(n_clusters)
+                return sums.contraction(n_clusters, start), self.contraction_
 
-            problem.decision = decision
+            def decision(Y: NDArray[np.float64]) -> tuple[int, NDArray[Any]]:
+                labels = evident_clusters(Y, kl.P, order=kl.order, workers=workers)
+                n_clusters = min(int(labels.max(initial=0)) + 1, _MAX_CONTRACTED)
+                # Indicators of the clusters span nearly what the eigenvectors do.
+                inside = labels[:, None] == np.arange(1, n_clusters)
+                return n_clusters, np.column_stack([inside.astype(np.float32), spectrum.eigenvectors[:, 1:]])
+
+            problem.contract, problem.decision = contract, decision
         schedule: dict[str, Any] = {
             "max_iter": self.max_iter,
             "early_exaggeration": self.early_exaggeration,
@@ -520,11 +544,12 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         else:
             batches = Batches(kl.P, self.batch_size, self.n_batch_neighbors, random_state)
             run = BatchRun(batches, sums.kernel, problem, Y, descent, **schedule)
+        checkpoint = self._checkpoint(kl, Y)
         with contextlib.ExitStack() as stack:
             observers = self._observers()
             if self.verbose:
                 observers.append(stack.enter_context(ProgressBar(self.max_iter)))
-            self.embedding_, self.n_iter_ = descend(run, observers)
+            self.embedding_, self.n_iter_ = descend(run, observers, checkpoint)
         problem.decide(self.embedding_)  # where the run was over before contraction began
         contraction, fields = problem.contraction, sums.fields(self.embedding_)
         pairs = sums.finished(contraction, fields)
@@ -539,7 +564,15 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.kl_divergence_ = kl.value(fields)
         self.objective_ = self.kl_divergence_ + self.contraction_ * float(sums.penalty.value(self.eigenvalues_).sum())
         self.labels_ = cluster_labels(pairs.eigenvectors)
+        if checkpoint is not None:
+            checkpoint.close()
         return landscape
+
+    def _checkpoint(self, kl: KLDivergence, Y: NDArray[np.float64]) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in _NO_MATTER}
+        return Checkpoint(self.checkpoint, digest_of(settings, kl.P, Y))
 
     def _contract(self, n_clusters: int) -> None:
         """Set how many clusters to contract, and how strongly."""

@@ -82,6 +82,10 @@ def _change_parts(
             change[e] = total
 
 
+_CARRIED = ("degrees", "_n_moved", "_corrected_at", "_spread", "_with_vectors")
+_CARRIED_VECTORS = ("vectors", "_mu", "_slope")
+
+
 class Batches:
     """The points that move together: a batch, and the nearest neighbours of its points under P.
 
@@ -123,6 +127,17 @@ class Batches:
         moves = np.zeros(self.n_samples, bool)
         moves[batch] = moves[self._neighbors[batch].ravel()] = True
         return np.flatnonzero(moves)
+
+    def state(self) -> dict[str, Any]:
+        """Who waits, and where the random numbers are."""
+        kind, key, *rest = self.random_state.get_state()
+        return {"waiting": self._waiting, "random_key": key, "random_rest": [kind, *rest]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        kind, *rest = state["random_rest"]
+        self.random_state.set_state((kind, state["random_key"], *rest))
+        self._waiting = state["waiting"]
 
 
 class Carried:
@@ -168,6 +183,19 @@ class Carried:
             self._mu, self._slope = 1 - sigma, self.contraction.penalty.slope(sigma)
             root = np.sqrt(np.maximum(self.degrees, np.finfo(np.float64).tiny))
             self.vectors = self.contraction.eigenvectors[:, 1:] / root[:, None]
+
+    def state(self) -> dict[str, Any]:
+        """All that is carried."""
+        if not self.degrees.size:
+            return {}
+        carried = {name: getattr(self, name) for name in (*_CARRIED, *(_CARRIED_VECTORS if self._with_vectors else ()))}
+        return {f"carried_{name}": part for name, part in carried.items()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        for name, part in state.items():
+            if name.startswith("carried_"):
+                setattr(self, name.removeprefix("carried_"), part)
 
     def contraction_gradient(self, fields: ExactFields, rows: Array) -> Array:
         """Rows of the gradient of the contraction, the eigenvectors brought up to date there."""
@@ -238,6 +266,21 @@ class BatchRun(Run):
         resting = 1 - n_moving / n_samples
         way = super().rate * self.exaggeration / (1 - self.descent.momentum) / n_samples
         return min(n_samples / n_moving, _MAX_PACE, _MAX_WAY / max(way * resting, 1e-9))
+
+    def can_rest(self, iteration: int) -> bool:
+        """Always: all that is carried is written."""
+        return True
+
+    def state(self) -> dict[str, Any]:
+        """Numbers and arrays from which the run can go on."""
+        return super().state() | self.batches.state() | self.carried.state() | {"pace": self._pace}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        super().restore(state)
+        self.batches.restore(state)
+        self.carried.restore(state)
+        self._pace = state["pace"]
 
     def step(self) -> bool:
         """Move a batch; False, and no move, where that would take it out of all bounds."""

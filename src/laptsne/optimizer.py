@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from laptsne.checkpoint import Checkpoint
 from laptsne.compiled import compiled
 from laptsne.fields import Fields
 from laptsne.objective import Contraction, KLDivergence
@@ -22,7 +23,7 @@ Map = NDArray[np.float64]
 # Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
 _MAX_COORDINATE = 1e15
 _GROWTH = 0.2
-# What clusters need to hold together grows with their size: half as much again up to the first, as much from the second.
+# What clusters need to hold together grows with their size, in two steps that end at these.
 _LARGE_CLUSTER, _HUGE_CLUSTER = 800, 10_000
 
 
@@ -189,6 +190,11 @@ class State:
         """Smallest eigenvalues of the map's Laplacian, as many as are to be pressed to zero."""
         return self._observed.eigenvalues
 
+    @property
+    def eigengap(self) -> float | None:
+        """Gap above the eigenvalues to be pressed to zero, as of the last refresh; None before it. It costs nothing."""
+        return self._term.eigengap
+
     @cached_property
     def _observed(self) -> Contraction:
         return self._term.observed_at(self._fields)
@@ -215,39 +221,74 @@ Callback = Callable[[State], Any]
 class Problem:
     """What is minimised: the two terms, their weight, and how the fields of a map are made.
 
-    Where there is a ``decision``, it says by the map at which contraction begins what to contract and how strongly;
-    until then the term and its weight are provisional.
+    Where there is a ``decision``, it says by the map at which contraction begins how many clusters to contract, with a
+    first guess of their eigenvectors, and ``contract`` makes the term and its weight of that; until then both are
+    provisional.
     """
 
     kl: KLDivergence
     contraction: Contraction
     strength: float
     make_fields: Callable[[Map], Fields]
-    decision: Callable[[Map], tuple[Contraction, float]] | None = None
+    contract: Callable[[int, NDArray[Any]], tuple[Contraction, float]] | None = None
+    decision: Callable[[Map], tuple[int, NDArray[Any]]] | None = None
 
     def decide(self, Y: Map) -> None:
         """Decide what to contract, once."""
         if self.decision is not None:
-            self.contraction, self.strength = self.decision(Y)
+            self.settle(*self.decision(Y))
+
+    def settle(self, n_clusters: int, start: NDArray[Any]) -> None:
+        """Contract so many clusters, whatever the map."""
+        if self.decision is not None:
+            assert self.contract is not None
+            self.contraction, self.strength = self.contract(n_clusters, start)
             self.decision = None
 
 
-def descend(run: Run, callbacks: Sequence[Callback] = ()) -> tuple[Map, int]:
-    """Minimise the objective; return the last map and the number of steps taken."""
-    for iteration in range(run.max_iter):
-        state = run.look(iteration)
-        answers = [callback(state) for callback in callbacks]
-        if any(isinstance(answer, bool | np.bool_) and answer for answer in answers) or run.settled(state):
-            return run.Y, iteration
-        if not run.step():
-            warnings.warn(
-                f"The map began to diverge at iteration {iteration}; what it was before is kept. "
-                f"Lower learning_rate (now {run.rate:.4g}) or contraction (now {run.problem.strength:.4g}).",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-            return run.Y, iteration
+class InterruptWarning(UserWarning):
+    """A run was stopped from the keyboard; its map is that of the last iteration."""
+
+
+def descend(run: Run, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None) -> tuple[Map, int]:
+    """Minimise the objective; return the last map and the number of steps taken.
+
+    An interrupt from the keyboard ends the run with a warning, and with the map so far.
+    """
+    iteration = 0 if checkpoint is None else checkpoint.resume(run)
+    try:
+        for iteration in range(iteration, run.max_iter):  # noqa: B020  the interrupt must know it
+            if checkpoint is not None:
+                checkpoint.offer(run, iteration)
+            if not _advance(run, iteration, callbacks):
+                return run.Y, iteration
+    except KeyboardInterrupt:
+        if checkpoint is not None:
+            checkpoint.kept = True
+        warnings.warn(
+            f"Interrupted at iteration {iteration} of {run.max_iter}: the map is what it was then.",
+            InterruptWarning,
+            stacklevel=2,
+        )
+        return run.Y, iteration
     return run.Y, run.max_iter
+
+
+def _advance(run: Run, iteration: int, callbacks: Sequence[Callback]) -> bool:
+    """Take one step; False, and none, where the run is over."""
+    state = run.look(iteration)
+    answers = [callback(state) for callback in callbacks]
+    if any(isinstance(answer, bool | np.bool_) and answer for answer in answers) or run.settled(state):
+        return False
+    if not run.step():
+        warnings.warn(
+            f"The map began to diverge at iteration {iteration}; what it was before is kept. "
+            f"Lower learning_rate (now {run.rate:.4g}) or contraction (now {run.problem.strength:.4g}).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+        return False
+    return True
 
 
 class Run:
@@ -294,6 +335,29 @@ class Run:
         self.fields = problem.make_fields(self.Y)
         strengths = (self.strength, self.exaggeration)
         return State(iteration, *strengths, self.fields, self.Y, problem.kl, problem.contraction)
+
+    def can_rest(self, iteration: int) -> bool:
+        """Whether nothing of the eigenvectors but their start is needed from this iteration on."""
+        contracts = self.problem.strength * self.descent.contraction_share(iteration, self.max_iter) > 0
+        return not contracts or self._refresh_due(iteration, self.problem.make_fields(self.Y))
+
+    def state(self) -> dict[str, Any]:
+        """Numbers and arrays from which the run can go on, where it :meth:`can_rest`."""
+        moving = {"Y": self.Y, "velocity": self.velocity, "last_refresh": self.last_refresh}
+        decided = {"n_clusters": self.problem.contraction.n_clusters, "pending": self.problem.decision is not None}
+        progress = {"best": float(self.best), "unimproved": self.unimproved}
+        gains = {} if self.gains is None else {"gains": self.gains}
+        term = {f"term_{name}": part for name, part in self.problem.contraction.state().items()}
+        return moving | decided | progress | gains | term
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        term = {name.removeprefix("term_"): part for name, part in state.items() if name.startswith("term_")}
+        if not state["pending"]:
+            self.problem.settle(state["n_clusters"], term["start"])
+        self.Y, self.velocity, self.gains = state["Y"], state["velocity"], state.get("gains")
+        self.last_refresh, self.best, self.unimproved = state["last_refresh"], state["best"], state["unimproved"]
+        self.problem.contraction.restore(term, self.problem.make_fields(self.Y).workers)
 
     def settled(self, state: State) -> bool:
         """Whether the objective has stopped falling; asked only when it no longer changes by schedule."""
@@ -349,9 +413,13 @@ class Run:
         return self.problem.kl.gradient(self.fields, self.exaggeration) + self.strength * contraction
 
     def _contraction_gradient(self) -> Map:
-        contraction, descent = self.problem.contraction, self.descent
-        due = self.iteration - self.last_refresh >= descent.refresh_every
-        if due or contraction.moved(self.fields) >= descent.refresh_distance:
+        contraction = self.problem.contraction
+        if self._refresh_due(self.iteration, self.fields):
             contraction.refresh(self.fields)
             self.last_refresh = self.iteration
         return contraction.gradient(self.fields)
+
+    def _refresh_due(self, iteration: int, fields: Fields) -> bool:
+        if iteration - self.last_refresh >= self.descent.refresh_every:
+            return True
+        return self.problem.contraction.moved(fields) >= self.descent.refresh_distance

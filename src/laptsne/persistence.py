@@ -18,7 +18,7 @@ from laptsne.optimizer import Descent
 from laptsne.workers import Workers
 
 # Parameters that are of no use to a fitted model, and may be any object: a file holds None instead.
-_DROPPED = {"callbacks"}
+_DROPPED = {"callbacks", "checkpoint"}
 _OBJECTS: dict[str, Any] = {kind.__name__: kind for kind in (Descent, Gaussian, Student, Landscape, Network)}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
@@ -10,6 +11,24 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from laptsne.optimizer import State
 
 _EVERY = 25  # iterations between two looks at the divergence and the eigenvalues, which cost time
+
+
+class _InNotebook(Progress):
+    """A bar in the output of a notebook's cell, redrawn in place; rich's own needs ipywidgets there."""
+
+    _handle: Any = None
+
+    def start(self) -> None:
+        from IPython.display import display  # noqa: PLC0415  a notebook has it
+
+        self._handle = display(self, display_id=True)  # type: ignore[no-untyped-call,unused-ignore]
+
+    def refresh(self) -> None:
+        if self._handle is not None:
+            self._handle.update(self)
+
+    def stop(self) -> None:
+        self.refresh()
 
 
 class ProgressBar:
@@ -26,13 +45,14 @@ class ProgressBar:
     def __init__(self, max_iter: int, stage: str | None = None) -> None:
         self.max_iter = max_iter
         self._stage = stage
-        self._progress = Progress(
+        console = Console(stderr=True)
+        self._progress = (_InNotebook if console.is_jupyter else Progress)(
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[status]}"),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            console=console,
         )
         self._task: TaskID | None = None
 
@@ -57,7 +77,7 @@ class ProgressBar:
         """Show the state of the descent."""
         task = self._begin()
         if state.iteration % _EVERY == 0:
-            self._progress.update(task, completed=state.iteration, status=_status(state))
+            self._progress.update(task, completed=state.iteration, status=_status(state), refresh=True)
         else:
             self._progress.update(task, completed=state.iteration)
 
@@ -72,13 +92,5 @@ class ProgressBar:
 
 def _status(state: State) -> str:
     status = f"KL {state.kl_divergence:.3f}"
-    gap = _eigengap(state) if state.contraction else None
+    gap = state.eigengap if state.contraction else None
     return status if gap is None else f"{status}  eigengap {gap:.3f}"
-
-
-def _eigengap(state: State) -> float | None:
-    """Gap above the eigenvalues that are pressed to zero, as far as the last refresh knows it: it costs nothing."""
-    pairs, n_clusters = state._term._pairs, state._term.n_clusters
-    if pairs is None or n_clusters < 2 or pairs.values.size < n_clusters:
-        return None
-    return float(pairs.values[n_clusters - 2] - pairs.values[n_clusters - 1])

@@ -112,12 +112,13 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     ]
     values = np.concatenate([part_values for part_values, _ in parts])
     order = np.argsort(values, kind="stable")[:n_values]
-    vectors = np.zeros((P.shape[0], values.size))
-    first = 0
-    for members, (part_values, part_vectors) in zip(found, parts, strict=True):
-        vectors[members, first : first + part_values.size] = part_vectors
-        first += part_values.size
-    return Spectrum(values[order], vectors[:, order])
+    # Column by column of those wanted: a column for each vector of each part would be many times as large.
+    source = [(members, vector) for members, part in zip(found, parts, strict=True) for vector in part[1].T]
+    vectors = np.zeros((P.shape[0], order.size))
+    for column, chosen in enumerate(order):
+        members, vector = source[chosen]
+        vectors[members, column] = vector
+    return Spectrum(values[order], vectors)
 
 
 def normalised_similarity(P: Any) -> Any:

@@ -15,6 +15,7 @@ from laptsne.cli import options
 from laptsne.cli.embed import Files
 from laptsne.cli.making import Settings, data, refused
 from laptsne.cli.terminal import app, reported, say, waiting
+from laptsne.estimator import auto_perplexity
 from laptsne.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
 from laptsne.tables import Table, replacing
 from laptsne.workers import Workers
@@ -66,11 +67,9 @@ def _files(plot: Path | None) -> list[str]:
 
 
 def _eigenvalues(table: Table, settings: Settings) -> NDArray[np.float64]:
-    model = settings.model()
-    model._validate_params()
-    model._choose_perplexity(table.X.shape[0])
+    perplexity = auto_perplexity(table.X.shape[0]) if settings.perplexity is None else settings.perplexity
     with Workers(settings.jobs) as workers:
-        P = joint_affinities(table.X, perplexity=model.perplexity_, metric=settings.metric, workers=workers)
+        P = joint_affinities(table.X, perplexity=perplexity, metric=settings.metric, workers=workers)
         return laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
 
 

@@ -20,7 +20,6 @@ from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
 Arrays = tuple[NDArray[Any], NDArray[Any]]
 
@@ -107,6 +106,10 @@ def _views(archive: zipfile.ZipFile, pattern: str, n_objects: int, views: Sequen
 
 
 def _grey(png: bytes, width: int) -> NDArray[np.uint8]:
+    try:
+        from PIL import Image  # noqa: PLC0415  only these sets need it
+    except ImportError as error:
+        raise ImportError('the images of COIL need Pillow; install it with pip install "laptsne[plot]".') from error
     try:
         with Image.open(io.BytesIO(png), formats=["PNG"]) as image:
             if image.size != (128, 128):  # known before the pixels are unpacked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from laptsne.eigensolver import Eigenpairs
 from laptsne.fields import Fields
 from laptsne.objective.penalty import Penalty
+from laptsne.workers import Workers
 
 # Vectors that the block carries beyond the wanted ones: they speed up the convergence of the last wanted.
 _GUARD = 2
@@ -72,6 +73,19 @@ class Contraction(ABC):
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         """Gradient with respect to the map, by what was found at the last refresh."""
 
+    def state(self) -> dict[str, Any]:
+        """Numbers and arrays from which the next refresh can start as it would from this object."""
+        state: dict[str, Any] = {"start": self._start}
+        if self._pairs is not None:
+            state |= {"values": self._pairs.values, "vectors": self._pairs.vectors, "residual": self._pairs.residual}
+        return state
+
+    def restore(self, state: dict[str, Any], workers: Workers) -> None:
+        """Take over a state; there is no gradient before the next refresh."""
+        self._start = state["start"]
+        if "values" in state:
+            self._pairs = Eigenpairs(state["values"], state["vectors"], state["residual"])
+
     def observed_at(self, fields: Fields) -> Self:
         """The term refreshed at another map, itself unchanged."""
         if fields is self._fields:
@@ -93,6 +107,13 @@ class Contraction(ABC):
         sigma = np.ones(self.n_clusters)  # also those that a graph of fewer points lacks
         sigma[0], sigma[1 : mu.size + 1] = 0, 1 - mu
         return sigma.clip(0, 2)
+
+    @property
+    def eigengap(self) -> float | None:
+        """Gap between the last of these eigenvalues and the next; None before the first refresh."""
+        if self._pairs is None or self.n_clusters < 2 or self._pairs.values.size < self.n_clusters:
+            return None
+        return float(self._pairs.values[self.n_clusters - 2] - self._pairs.values[self.n_clusters - 1])
 
     @property
     def residual(self) -> float:

@@ -136,6 +136,22 @@ class MeshContraction(Contraction):
         grid = np.float32(n / normaliser) * (self._degrees + 1) + np.float32(n * strength / 2) * self._landscape
         return Landscape(self._frame.origin, self._frame.spacing, grid / np.float32(exaggeration))
 
+    def state(self) -> dict[str, Any]:
+        """Those of the base class, and the mesh of the last refresh."""
+        state = super().state()
+        if self._shapes is not None:
+            frame = self._frame
+            state |= {"shapes": self._shapes, "y": self._y, "origin": frame.origin, "spacing": frame.spacing}
+            state["cells"] = list(frame.cells)
+        return state
+
+    def restore(self, state: dict[str, Any], workers: Workers) -> None:
+        """Take over a state; there is no gradient before the next refresh."""
+        super().restore(state, workers)
+        if "shapes" in state:
+            self._shapes, self._y = state["shapes"], state["y"]
+            self._frame = _Frame(state["origin"], state["spacing"], tuple(state["cells"]), workers)
+
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
         y = _rows(fields.Y)
         fine = np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING, _SPACING[len(y)])

@@ -44,10 +44,9 @@ def page(title: str, header: dict[str, Any], arrays: list[NDArray[Any]], images:
     """Return the page. Whatever comes from the data is inside base64, so that nothing in it can end a tag."""
     script = "(() => {\n'use strict';\n" + "\n".join(_part(f"{name}.js") for name in _SCRIPTS) + "\n})();\n"
     style = _part("style.css")
-    # Only this script and this style may run, and nothing at all may be requested. The script evaluates no text;
-    # 'unsafe-eval' is for programs that drive browsers, whose own conditions are text.
+    # Only this script and this style may run, and nothing at all may be requested.
     policy = (
-        f"default-src 'none'; script-src '{_digest(script)}' 'unsafe-eval'; style-src '{_digest(style)}'; "
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
     )
     parts = {

@@ -1,0 +1,26 @@
+"""The order in which the gallery is read."""
+
+from __future__ import annotations
+
+_ORDER = (
+    "first_map",
+    "compare",
+    "contraction_path",
+    "no_clusters",
+    "scaling_features",
+    "cluster_labels",
+    "new_points",
+    "explorer",
+    "single_cell",
+    "photograph",
+    "edit_distances",
+    "watching",
+    "mini_batches",
+    "landmarks",
+)
+
+
+def reading_order(file_name: str) -> tuple[int, str]:
+    """Key of an example by its file; those that are not named come last."""
+    name = file_name.removeprefix("plot_").removesuffix(".py")
+    return (_ORDER.index(name) if name in _ORDER else len(_ORDER)), name

@@ -1,0 +1,33 @@
+"""
+A page to explore
+=================
+
+``explorer`` writes a map, its table and thumbnails into one HTML file that opens without a server. Try it below: move
+the slider from plain t-SNE to strong contraction, point at a digit, draw a lasso.
+"""
+
+# %%
+# Columns are what is known of each row; images are shown under the pointer.
+
+from sklearn.datasets import load_digits
+
+from laptsne import LaptSNE, plotting
+from laptsne.path import contraction_path
+
+digits = load_digits()
+model = LaptSNE(random_state=0).fit(digits.data)
+
+page = plotting.explorer(
+    contraction_path(model, digits.data),
+    "digits.html",
+    columns={"digit": digits.target, "cluster": model.labels_, "ink": digits.data.sum(axis=1)},
+    images=(digits.images * 255 / 16).astype("uint8"),
+    color="digit",
+    title="Digits",
+)
+print(f"{page.name}: {page.stat().st_size / 1e6:.1f} MB")
+
+# %%
+# The same map as a picture.
+
+ax = plotting.scatter(model.embedding_, digits.target)

@@ -1,0 +1,269 @@
+"""Odd data and odd parameters, and what must hold of whatever comes of them."""
+
+import dataclasses
+import re
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import pairwise_distances
+
+from laptsne import Descent, LaptSNE
+from laptsne.kernels import Gaussian
+
+DTYPES = ("float64", "float32", "int64", "int8", "uint8", "bool")
+METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev", "canberra", "braycurtis")
+NAMES = {"X", *LaptSNE().get_params(), *(part.name for part in dataclasses.fields(Descent))}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call: data, parameters of the estimator, and rows for transform (None where there are none)."""
+
+    X: Any
+    parameters: dict[str, Any] = field(default_factory=dict)
+    new: Any = None
+
+    def __repr__(self) -> str:
+        """What a person needs to see of a failure; arrays are too long."""
+        shape = [part.shape for part in self.X] if isinstance(self.X, tuple) else np.shape(self.X)
+        return f"Case({type(self.X).__name__} {getattr(self.X, 'dtype', '')}{shape}, {self.parameters})"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a case: "map", "error" or "failure", and why."""
+
+    kind: str
+    reason: str = ""
+
+
+def outcome(case: Case) -> Outcome:
+    """Run a case and judge it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", category=RuntimeWarning, module="laptsne")
+        try:
+            model = LaptSNE(**case.parameters).fit(case.X)
+            fault = _fault(model, case)
+        except (ValueError, TypeError) as error:
+            named = NAMES & set(re.findall(r"\w+", str(error)))
+            reason = f"{type(error).__name__}: {error}"
+            return Outcome("error" if named else "failure", reason)
+        except Exception as error:  # noqa: BLE001  whatever it is, it is not documented
+            return Outcome("failure", f"{type(error).__name__}: {error}")
+    return Outcome("failure", fault) if fault else Outcome("map")
+
+
+def _fault(model: LaptSNE, case: Case) -> str:
+    """What is wrong with a fitted model; nothing where all is well."""
+    n_samples = len(case.X[0]) if isinstance(case.X, tuple) else case.X.shape[0]
+    shape = (n_samples, model.n_components)
+    if model.embedding_.shape != shape:
+        return f"embedding_ has shape {model.embedding_.shape}, not {shape}"
+    for name in ("embedding_", "kl_divergence_", "objective_", "eigenvalues_", "data_eigenvalues_"):
+        if not np.isfinite(getattr(model, name)).all():
+            return f"{name} is not finite"
+    if model.labels_.shape != shape[:1] or not set(model.labels_) <= set(range(model.n_clusters_)):
+        return f"labels_ are not of {model.n_clusters_} clusters"
+    if case.new is not None:
+        placed = model.transform(case.new)
+        if placed.shape != (case.new.shape[0], model.n_components) or not np.isfinite(placed).all():
+            return "transform is not finite, or of another shape"
+    return ""
+
+
+def magnitudes(low: float, high: float) -> st.SearchStrategy[float]:
+    """Powers of ten between two exponents, the ends among them."""
+    return st.sampled_from([low, high]) | st.floats(low, high) if low < high else st.just(low)
+
+
+@st.composite
+def features(draw: Any, n_samples: int) -> Any:
+    """Dense features of all scales and types, with duplicates, outliers, constant columns and rows."""
+    n_features = draw(st.integers(1, 10))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.normal(size=(n_samples, n_features))
+    if draw(st.booleans()):
+        X += 10 * rng.integers(0, 3, n_samples)[:, None]  # clusters
+    for trouble in draw(st.sets(st.sampled_from(list(TROUBLES)))):
+        TROUBLES[trouble](X, rng)
+    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    X *= 10.0 ** draw(magnitudes(-30, 30)) if dtype.kind == "f" else 10.0 ** draw(magnitudes(0, 18))
+    if dtype.kind in "iu":
+        X = np.clip(X, np.iinfo(dtype).min // 2, np.iinfo(dtype).max // 2)
+    elif dtype == np.float32:
+        X = np.clip(X, -3e38, 3e38)
+    X = X > 0 if dtype.kind == "b" else X.astype(dtype)
+    return np.asfortranarray(X) if draw(st.booleans()) else X
+
+
+def _scale_features(X: Any, rng: Any) -> None:
+    X *= 10.0 ** rng.uniform(-30, 30, X.shape[1])
+
+
+def _repeat_rows(X: Any, rng: Any) -> None:
+    X[:] = X[rng.integers(0, 1 + len(X) // 2, len(X))]
+
+
+def _make_equal(X: Any, rng: Any) -> None:
+    X[:] = X[0]
+
+
+def _fix_columns(X: Any, rng: Any) -> None:
+    X[:, rng.random(X.shape[1]) < 0.5] = rng.normal()
+
+
+def _fix_rows(X: Any, rng: Any) -> None:
+    rows = rng.random(len(X)) < 0.3
+    X[rows] = rng.integers(0, 2, rows.sum())[:, None]
+
+
+def _throw_out(X: Any, rng: Any) -> None:
+    X[rng.integers(0, len(X), 2)] *= 1e6
+
+
+def _move_away(X: Any, rng: Any) -> None:
+    X += 1e9
+
+
+TROUBLES = {
+    "features of many scales": _scale_features,
+    "duplicates": _repeat_rows,
+    "all equal": _make_equal,
+    "constant columns": _fix_columns,
+    "constant rows": _fix_rows,
+    "outliers": _throw_out,
+    "far from zero": _move_away,
+}
+
+
+@st.composite
+def sparse_features(draw: Any, n_samples: int) -> Any:
+    """Sparse features, most rows of which may be empty."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.normal(size=(n_samples, draw(st.integers(1, 10)))) * 10.0 ** draw(magnitudes(-30, 30))
+    X[rng.random(X.shape) < draw(st.sampled_from([0, 0.5, 0.9, 1]))] = 0
+    X[rng.random(n_samples) < draw(st.sampled_from([0, 0.3, 0.8]))] = 0
+    kind = draw(st.sampled_from([scipy.sparse.csr_matrix, scipy.sparse.csc_array, scipy.sparse.coo_matrix]))
+    return kind(X.astype(draw(st.sampled_from(["float64", "float32"]))))
+
+
+@st.composite
+def distances(draw: Any, n_samples: int) -> Any:
+    """Distances: all of them, a graph in parts with isolated points, or lists of neighbours."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = rng.normal(size=(n_samples, 3))
+    part = rng.integers(0, draw(st.integers(1, 5)), n_samples)
+    D = pairwise_distances(X) * 10.0 ** draw(magnitudes(-30, 30))
+    if draw(st.booleans()):
+        D[rng.random(D.shape) < 0.3] = 0
+    kind = draw(st.sampled_from(["dense", "graph", "lists"]))
+    if kind == "dense":
+        return D
+    if kind == "lists":
+        k = draw(st.integers(1, n_samples))
+        near = np.argsort(D, axis=1)[:, :k]
+        lengths = np.take_along_axis(D, near, axis=1)
+        return np.where(rng.random(near.shape) < draw(st.sampled_from([0, 0.5])), -1, near), lengths
+    edge = (part[:, None] == part) & (rng.random(D.shape) < draw(st.sampled_from([1, 0.3, 0.05, 0])))
+    return scipy.sparse.csr_matrix((D[edge], np.nonzero(edge)), D.shape)
+
+
+@st.composite
+def affinities(draw: Any, n_samples: int) -> Any:
+    """Affinities, of graphs in parts and with isolated points, too."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    P = rng.exponential(size=(n_samples, n_samples)) * 10.0 ** draw(magnitudes(-30, 30))
+    P *= 10.0 ** rng.uniform(0, draw(st.sampled_from([0.0, -20.0])), P.shape)
+    P[rng.random(P.shape) < draw(st.sampled_from([0, 0.5, 0.95, 1]))] = 0
+    return scipy.sparse.csr_array(P) if draw(st.booleans()) else P
+
+
+def _descents() -> st.SearchStrategy[Descent]:
+    shares = st.sampled_from([0, 0.1, 1 / 3, 1.0])
+    return st.builds(
+        Descent,
+        momentum=st.sampled_from([0, 0.5, 0.8, 0.999999]),
+        gains=st.booleans(),
+        max_step=st.sampled_from([1e-9, 1, 5, 1e6, 1e30, np.inf]),
+        exaggeration_share=shares,
+        exaggeration=st.sampled_from([None, 1, 3, 1e6]),
+        contraction_start=shares,
+        contraction_ramp=shares,
+        refresh_every=st.sampled_from([1, 2, 10, 10**9]),
+        refresh_distance=st.sampled_from([0, 1, 1e9, np.inf]),
+        check_every=st.sampled_from([1, 5, 50]),
+        tol=st.sampled_from([0, 1e-3, 1, 1e9]),
+        patience=st.sampled_from([1, 2, 10**6]),
+    )
+
+
+@st.composite
+def _inits(draw: Any, shape: tuple[int, int]) -> Any:
+    name = draw(st.sampled_from(["spectral", "pca", "random", "array", "equal"]))
+    if name == "equal":
+        return np.ones(shape)
+    if name != "array":
+        return name
+    rng = np.random.default_rng(draw(st.integers(0, 99)))
+    return rng.normal(size=shape) * 10.0 ** draw(magnitudes(-30, 30))
+
+
+@st.composite
+def parameters(draw: Any, n_samples: int, **fixed: Any) -> dict[str, Any]:
+    """Parameters, each at its default or somewhere up to its edges."""
+    dimension = draw(st.integers(1, 3))
+    wide = magnitudes(-6, 9).map(lambda power: 10.0**power)
+    drawn = st.fixed_dictionaries(
+        {"n_components": st.just(dimension), "max_iter": st.sampled_from([1, 2, 10, 30, 60])},
+        optional={
+            "perplexity": st.sampled_from([1, 1.0001, 2, 5, 30, n_samples - 1, n_samples, 1e6, 1e300]),
+            "n_clusters": st.sampled_from(["auto", "eigengap", 1]) | st.integers(1, n_samples),
+            "contraction": st.sampled_from(["auto", 0, 1e-300, 0.04, 1, 1e6]) | wide,
+            "penalty": st.sampled_from(["log", "trace", 1, 0.5, 1e-6]),
+            "kernel": st.sampled_from(["student", "gaussian", Gaussian(1e-6), Gaussian(1e6)]),
+            "init": _inits((n_samples, dimension)),
+            "early_exaggeration": st.sampled_from([1, 12, 1e6, 1e300]),
+            "learning_rate": wide | st.just("auto"),
+            "batch_size": st.sampled_from([None, 1, 5, 10**6]),
+            "n_batch_neighbors": st.sampled_from([0, 1, 3, 10**6]),
+            "metric": st.sampled_from(METRICS),
+            "n_neighbors": st.sampled_from(["auto", "all", 1, n_samples - 1, n_samples]),
+            "method": st.sampled_from(["auto", "exact", "fourier"]),
+            "optimizer": _descents(),
+            "out_of_sample": st.sampled_from(["placement"] * 9 + ["network"]),
+            "n_jobs": st.sampled_from([None, 1, 2, -1]),
+        },
+    )
+    return draw(drawn) | {"random_state": draw(st.integers(0, 9))} | fixed
+
+
+@st.composite
+def odd_rows(draw: Any, X: Any) -> Any:
+    """New rows for the data: some of them, far away, tiny, or all zero."""
+    X = X.toarray() if scipy.sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    factors = np.array(draw(st.lists(st.sampled_from([0, 1, -1, 1e-30, 1e6, 1e30, 1.0001]), min_size=1, max_size=4)))
+    return np.clip(X[: len(factors)] * factors[: len(X), None], -3e38, 3e38)
+
+
+@st.composite
+def cases(draw: Any) -> Case:
+    """Whole cases."""
+    n_samples = draw(st.sampled_from([2, 3, 4]) | st.integers(2, 60))
+    kind = draw(st.sampled_from(["features"] * 4 + ["sparse", "precomputed", "affinities"]))
+    if kind == "features":
+        X = draw(features(n_samples))
+    elif kind == "sparse":
+        X = draw(sparse_features(n_samples))
+    else:
+        X = draw(distances(n_samples) if kind == "precomputed" else affinities(n_samples))
+    metric = {} if kind in ("features", "sparse") else {"metric": kind}
+    chosen = draw(parameters(n_samples, **metric))
+    if isinstance(X, tuple) or kind == "affinities" or draw(st.booleans()):
+        return Case(X, chosen)
+    return Case(X, chosen, abs(draw(odd_rows(X))) if kind == "precomputed" else draw(odd_rows(X)))

@@ -3,6 +3,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne import Descent, LaptSNE
+from laptsne.fields import ExactFields
+from laptsne.kernels import Student
+from laptsne.optimizer import late_exaggeration
 
 
 def trace_of(X, **parameters):
@@ -157,3 +160,11 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(blobs):
 def test_impossible_settings_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"Descent: {name} must be .*; got {value!r}"):
         Descent(**{name: value})
+
+
+def test_large_clusters_are_drawn_together_until_they_are_dense(rng):
+    wide, dense = (ExactFields(rng.normal(scale=scale, size=(2000, 2)), Student()) for scale in (30.0, 0.5))
+    assert late_exaggeration(wide, 1) == 1
+    assert late_exaggeration(wide, 2) == pytest.approx(1 + 1 / 2 + 1000 / 10_000 / 2)
+    assert late_exaggeration(dense, 2) == 1
+    assert late_exaggeration(dense, 20) == pytest.approx(1 + 100 / 800 / 2 + 100 / 10_000 / 2)

@@ -16,15 +16,16 @@ from sklearn.exceptions import ConvergenceWarning
 from laptsne.checkpoint import Checkpoint
 from laptsne.compiled import compiled
 from laptsne.fields import Fields
+from laptsne.initialization import MAX_COORDINATE
 from laptsne.objective import Contraction, KLDivergence
 
 Map = NDArray[np.float64]
 
-# Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
-_MAX_COORDINATE = 1e15
 _GROWTH = 0.2
 # What clusters need to hold together grows with their size, in two steps that end at these.
 _LARGE_CLUSTER, _HUGE_CLUSTER = 800, 10_000
+# Shares of their large cluster that points may see on average: beyond the first it needs less, beyond the second nothing.
+_FREE_SEEN, _MAX_SEEN = 0.1, 0.3
 
 
 @compiled
@@ -77,7 +78,8 @@ class Descent:
         Share of the iterations in which the attraction is multiplied by ``early_exaggeration``.
     exaggeration : float, default=None
         Factor on the attraction afterwards. None is ``1 + min(1, size / 800) / 2 + min(1, size / 10_000) / 2`` while
-        contraction is in force, where ``size`` is ``n_samples / n_clusters``, and 1 without it.
+        contraction is in force, where ``size`` is ``n_samples / n_clusters``, and 1 without it; less of it where
+        large clusters are so dense already that they would fall in on themselves.
     contraction_start : float, default=1/2
         Share of the iterations after which contraction begins.
     contraction_ramp : float, default=1/4
@@ -134,12 +136,16 @@ class Descent:
         return min(1.0, (begun + 1) / ramp) if ramp >= 1 else 1.0
 
 
-def late_exaggeration(n_samples: int, n_clusters: int) -> float:
-    """Factor on the attraction that clusters of this size need while they are contracted; 1 where there are none."""
+def late_exaggeration(fields: Fields, n_clusters: int) -> float:
+    """Factor on the attraction that the clusters of a map need while they are contracted; 1 where there are none."""
     if n_clusters == 1:
         return 1.0
-    size = n_samples / n_clusters
-    return 1 + min(1.0, size / _LARGE_CLUSTER) / 2 + min(1.0, size / _HUGE_CLUSTER) / 2
+    size = fields.n_samples / n_clusters
+    need = min(1.0, size / _LARGE_CLUSTER) / 2 + min(1.0, size / _HUGE_CLUSTER) / 2
+    if size <= _LARGE_CLUSTER:  # points of small clusters see all of them, and are well
+        return 1 + need
+    seen = float(fields.degrees.mean()) / size
+    return 1 + need * min(1.0, max(0.0, (_MAX_SEEN - seen) / (_MAX_SEEN - _FREE_SEEN)))
 
 
 def _require(condition: bool, name: str, value: Any, remedy: str) -> None:  # noqa: FBT001
@@ -384,7 +390,7 @@ class Run:
         descent, moved = self.descent, np.empty_like(Y)
         args = (gradient, self.rate, descent.momentum, descent.max_step, self.growth, gains, velocity, Y, moved)
         self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
-        return moved if np.abs(moved).max() < _MAX_COORDINATE else None  # None also where it is not a number
+        return moved if np.abs(moved).max() < MAX_COORDINATE else None  # None also where it is not a number
 
     @property
     def growth(self) -> float:
@@ -398,7 +404,7 @@ class Run:
             return self.early_exaggeration
         if self.descent.exaggeration is not None:
             return self.descent.exaggeration
-        return late_exaggeration(len(self.Y), self.problem.contraction.n_clusters) if self.strength else 1.0
+        return late_exaggeration(self.fields, self.problem.contraction.n_clusters) if self.strength else 1.0
 
     @property
     def rate(self) -> float:

@@ -157,6 +157,8 @@ class _Walker:
         self.own_strength: float = model.contraction_ or auto_contraction(self.n_clusters)
         self.descent = replace(model.optimizer or Descent(), contraction_start=0, contraction_ramp=0, check_every=25)
         self.learning_rate = model.learning_rate
+        fields = self.sums.fields(np.asarray(model.embedding_, dtype=np.float64))
+        self.exaggeration = self.descent.exaggeration or late_exaggeration(fields, self.n_clusters)
 
     def walk(self, stop: _Stop, strengths: Sequence[float] | Array) -> list[_Stop]:
         """Maps at these strengths, one after the other, from a given one on."""
@@ -167,9 +169,8 @@ class _Walker:
         return stops
 
     def _descended(self, Y: Array, strength: float) -> Array:
-        full = self.descent.exaggeration or late_exaggeration(len(Y), self.n_clusters)
         share = min(1.0, strength / self.own_strength)
-        descent = replace(self.descent, exaggeration=1 + share * (full - 1))
+        descent = replace(self.descent, exaggeration=1 + share * (self.exaggeration - 1))
         contraction = self.sums.contraction(self.n_clusters, self.start)
         problem = Problem(self.kl, contraction, strength, self.sums.fields)
         max_iter = int(np.clip(_MAX_MOVES / len(Y), _MIN_ITER, _MAX_ITER))

@@ -24,7 +24,7 @@ Map = NDArray[np.float64]
 _GROWTH = 0.2
 # What clusters need to hold together grows with their size, in two steps that end at these.
 _LARGE_CLUSTER, _HUGE_CLUSTER = 800, 10_000
-# Shares of their large cluster that points may see on average: beyond the first it needs less, beyond the second nothing.
+# Shares of a large cluster that its points may see on average: beyond the first it needs less, beyond the second none.
 _FREE_SEEN, _MAX_SEEN = 0.1, 0.3
 
 

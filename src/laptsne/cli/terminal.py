@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 
 from laptsne import __version__
+from laptsne.optimizer import InterruptWarning
 from laptsne.tables import InputError
 
 app = typer.Typer(
@@ -71,6 +72,9 @@ def reported() -> Iterator[None]:
         except (InputError, OSError) as error:
             say([f"laptsne: {_in_one_line(error)}"], "red")
             raise typer.Exit(2) from error
+        else:
+            if any(issubclass(warning.category, InterruptWarning) for warning in said):
+                raise typer.Exit(130)  # the map so far is written
         finally:
             say(dict.fromkeys(f"laptsne: {_in_one_line(warning.message)}" for warning in said), "yellow")
 

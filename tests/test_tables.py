@@ -10,7 +10,8 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from laptsne.tables import Content, InputError, assigned, check_targets, read, replacing, write
+from laptsne.replacement import replacing
+from laptsne.tables import Content, InputError, assigned, check_targets, read, write
 
 
 @pytest.fixture

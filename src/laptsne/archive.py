@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from laptsne.replacement import replacing
 
 Array = NDArray[Any]
 
@@ -32,20 +33,12 @@ def write(path: str | os.PathLike[str], content: Any, arrays: dict[str, Array]) 
         "content": content,
         "arrays": {name: _digest(array) for name, array in arrays.items()},
     }
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        # Stored, not deflated: a member then cannot be larger than the file.
-        with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(_HEADER, json.dumps(header, allow_nan=True))
-            for key, array in arrays.items():
-                with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
-                    np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    # Stored, not deflated: a member then cannot be larger than the file.
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(_HEADER, json.dumps(header, allow_nan=True))
+        for key, array in arrays.items():
+            with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
     return path.stat().st_size
 
 
@@ -121,10 +114,3 @@ def _digest(array: Array) -> str:
     digest = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
     digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
-
-
-def _umask() -> int:
-    """Permissions that new files are not given; it can only be read by setting it."""
-    umask = os.umask(0o022)
-    os.umask(umask)
-    return umask

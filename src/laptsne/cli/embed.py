@@ -17,7 +17,8 @@ from laptsne.cli.page import with_gaps, write_page
 from laptsne.cli.summary import summary
 from laptsne.cli.terminal import app, reported, say
 from laptsne.path import ContractionPath
-from laptsne.tables import WRITABLE, InputError, check_targets, replacing, write
+from laptsne.replacement import replacing
+from laptsne.tables import WRITABLE, InputError, check_targets, write
 
 _PICTURES = (".png", ".svg", ".pdf")
 _PAGES = (".html", ".htm")

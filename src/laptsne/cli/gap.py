@@ -16,8 +16,9 @@ from laptsne.cli.embed import Files
 from laptsne.cli.making import Settings, data, refused
 from laptsne.cli.terminal import app, reported, say, waiting
 from laptsne.estimator import auto_perplexity
+from laptsne.replacement import replacing
 from laptsne.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
-from laptsne.tables import Table, replacing
+from laptsne.tables import Table
 from laptsne.workers import Workers
 
 _WIDTH = 40  # letters that the longest bar takes

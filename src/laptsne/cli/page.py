@@ -13,7 +13,8 @@ from laptsne import plotting
 from laptsne.cli.making import Made, refused
 from laptsne.cli.terminal import say, waiting
 from laptsne.path import ContractionPath, contraction_path
-from laptsne.tables import InputError, replacing
+from laptsne.replacement import replacing
+from laptsne.tables import InputError
 
 _IMAGES = ("digits", "mnist", "fashion_mnist", "coil20", "coil100")
 _MAX_SHOWN = 20  # features; more would bury the other columns

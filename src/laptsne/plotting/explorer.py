@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from laptsne.path import ContractionPath
 from laptsne.plotting.explorer_columns import Column, read_columns
 from laptsne.plotting.explorer_images import thumbnails
-from laptsne.plotting.explorer_page import page, write_whole
+from laptsne.plotting.explorer_page import page
 from laptsne.plotting.palette import colours
+from laptsne.replacement import replacing
 
 _COLOURS = 60  # the page repeats them for more categories
 _STEPS = 65535  # positions are kept to this fraction of the longer side of the map
@@ -87,7 +88,9 @@ def explorer(
     path = Path(out)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"out={str(path)!r}: the folder {str(path.parent)!r} does not exist; make it first.")
-    write_whole(path, page(header["title"], header, [states, *(column.values for column in table)], pixels))
+    text = page(header["title"], header, [states, *(column.values for column in table)], pixels)
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
     return path
 
 

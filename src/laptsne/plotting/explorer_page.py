@@ -6,12 +6,9 @@ import base64
 import hashlib
 import html
 import json
-import os
 import re
-import tempfile
 import zlib
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -58,22 +55,6 @@ def page(title: str, header: dict[str, Any], arrays: list[NDArray[Any]], images:
         "images": "" if images is None else _packed(images.tobytes()),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _part("page.html"))
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file that appears whole or not at all: it is written beside its place and then moved there."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def _part(name: str) -> str:

@@ -3,7 +3,7 @@
 from laptsne.tables.content import Content, InputError
 from laptsne.tables.formats import READABLE, read
 from laptsne.tables.roles import Table, assigned
-from laptsne.tables.target import check_targets, replacing
+from laptsne.tables.target import check_targets
 from laptsne.tables.writing import WRITABLE, write
 
 __all__ = [
@@ -15,6 +15,5 @@ __all__ = [
     "assigned",
     "check_targets",
     "read",
-    "replacing",
     "write",
 ]

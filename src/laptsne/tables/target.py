@@ -1,11 +1,9 @@
-"""Files to be written: refused before the work, and there whole or not at all."""
+"""Files to be written, refused before the work."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from laptsne.tables.content import InputError
@@ -36,20 +34,3 @@ def check_targets(paths: Sequence[Path], *, source: str | None = None, force: bo
             raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
         if not os.access(path.parent, os.W_OK):
             raise InputError(f"nothing can be written to the folder {path.parent}; choose another.")
-
-
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file beside a path, moved there when all went well and removed otherwise."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        umask = os.umask(0o022)  # it can only be read by setting it
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

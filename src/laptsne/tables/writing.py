@@ -11,8 +11,8 @@ from typing import IO
 import numpy as np
 from numpy.typing import NDArray
 
+from laptsne.replacement import replacing
 from laptsne.tables.content import Column, required
-from laptsne.tables.target import replacing
 
 WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
 _AXES = ("x", "y", "z")

@@ -1,0 +1,39 @@
+"""Files that appear whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside a path, moved there when all went well and removed otherwise.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from laptsne.replacement import replacing
+    >>> path = Path(tempfile.mkdtemp(), "notes.txt")
+    >>> with replacing(path) as temporary:
+    ...     size = temporary.write_text("whole")
+    >>> path.read_text()
+    'whole'
+    """
+    # The ending is kept: some libraries go by it. Whoever clears up after a kill goes by the beginning.
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        umask = os.umask(0o022)  # it can only be read by setting it
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

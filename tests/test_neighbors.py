@@ -3,6 +3,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
@@ -132,3 +133,33 @@ def test_cells_with_too_few_points_in_reach_search_all_lists():
 def test_a_tuple_of_three_is_refused(blobs):
     with pytest.raises(ValueError, match=r"two arrays, \(indices, distances\), but this one has 3 parts"):
         LaptSNE(metric="precomputed").fit((blobs[0], blobs[0], blobs[0]))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+@pytest.mark.parametrize("n_features", [4, 20])
+def test_exact_neighbours_are_those_of_all_pairs(rng, metric, n_features):
+    X = rng.normal(size=(1500, n_features))
+    with Workers(2) as workers:
+        graph = neighbor_distances(X, 6, metric=metric, metric_params=None, workers=workers)
+    distances = pairwise_distances(X, metric=metric)
+    np.fill_diagonal(distances, np.inf)
+    expected = np.argsort(distances, axis=1)[:, :6]
+    np.testing.assert_array_equal(np.sort(graph.indices.reshape(-1, 6)), np.sort(expected))
+    np.testing.assert_allclose(np.sort(graph.data.reshape(-1, 6)), np.sort(distances)[:, :6], rtol=1e-6)
+
+
+def test_no_point_is_its_own_neighbour_among_many_duplicates(rng):
+    X = np.repeat(rng.normal(size=(30, 20)), 20, axis=0)
+    graph = neighbor_distances(X, 5, metric="euclidean", metric_params=None, workers=Workers(1))
+    indices = graph.indices.reshape(-1, 5)
+    assert (indices != np.arange(600)[:, None]).all()
+    assert (indices // 20 == np.arange(600)[:, None] // 20).all()
+
+
+@pytest.mark.parametrize("metric", ["seuclidean", "mahalanobis"])
+def test_metrics_take_from_the_data_what_is_not_given(rng, metric):
+    X = rng.normal(size=(200, 5)) * [1, 2, 4, 8, 16]
+    given = {"V": X.var(axis=0, ddof=1)} if metric == "seuclidean" else {"VI": np.linalg.inv(np.cov(X.T))}
+    options = {"metric": metric, "workers": Workers(1)}
+    found, expected = (neighbor_distances(X, 5, metric_params=params, **options) for params in (None, given))
+    np.testing.assert_array_equal(found.indices, expected.indices)

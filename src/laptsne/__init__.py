@@ -2,7 +2,8 @@
 
 from laptsne.estimator import LaptSNE
 from laptsne.landmarks import LandmarkLaptSNE
+from laptsne.memory import estimate_memory
 from laptsne.optimizer import Descent
 
-__all__ = ["Descent", "LandmarkLaptSNE", "LaptSNE", "__version__"]
+__all__ = ["Descent", "LandmarkLaptSNE", "LaptSNE", "__version__", "estimate_memory"]
 __version__ = "0.1.0"

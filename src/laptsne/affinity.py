@@ -15,6 +15,8 @@ from laptsne.workers import Workers
 
 Array = NDArray[Any]
 _BLOCK = 1024
+# Distances whose squares neither overflow nor vanish.
+_SQUARABLE = (1e-100, 1e100)
 
 
 @compiled
@@ -138,7 +140,7 @@ def joint_affinities(
         )
     if n_neighbors == "all":
         perplexity = _feasible(perplexity, n_samples - 1)
-        squared = all_distances(X, metric=metric, metric_params=metric_params, n_jobs=workers.n_threads)
+        squared = all_distances(X, metric=metric, metric_params=metric_params)
         np.square(squared, out=squared)
         np.fill_diagonal(squared, np.inf)
         indptr, flat = np.arange(n_samples + 1) * n_samples, squared.reshape(-1)
@@ -159,10 +161,12 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:
     """Symmetric affinities over a graph of distances to neighbours, as :func:`joint_affinities` has them."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
     p = np.empty(graph.nnz, np.float32)
-    args = (graph.indptr, graph.data.astype(np.float64) ** 2, perplexity, p)
+    squared = _representable(graph.data.astype(np.float64), *_SQUARABLE)
+    np.square(squared, out=squared)
+    args = (graph.indptr, squared, perplexity, p)
     workers.rows(_conditional_rows, graph.shape[0], *args, work=100.0 * p.size)
     conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
-    del graph, args
+    del graph, args, squared
     joint = conditional + conditional.T.tocsr()
     joint.sort_indices()
     joint.eliminate_zeros()
@@ -185,11 +189,22 @@ def conditional_affinities(distances: Array, perplexity: float, workers: Workers
         Every row sums to 1.
     """
     n_points, n_neighbors = distances.shape
-    p = distances.astype(np.float64) ** 2
+    p = distances.astype(np.float64)
+    # Row by row: affinities of a point must not depend on the others.
+    longest = p.max(axis=1)
+    for i in np.flatnonzero((longest <= _SQUARABLE[0]) | (longest >= _SQUARABLE[1])):
+        p[i] = _representable(p[i], *_SQUARABLE)
+    np.square(p, out=p)
     indptr, flat = np.arange(n_points + 1) * n_neighbors, p.reshape(-1)
     perplexity = max(min(perplexity, n_neighbors / 3), 1.0)
     workers.rows(_conditional_rows, n_points, indptr, flat, perplexity, flat, work=100.0 * flat.size)
     return p
+
+
+def _representable(values: Any, low: float, high: float) -> Any:
+    """Values in units of the largest where that is out of bounds, else as they are. Affinities know no unit."""
+    largest = float(values.max()) if values.size else 0.0
+    return values if low < largest < high or largest == 0 else values / largest
 
 
 def _feasible(perplexity: float, n_neighbors: int) -> float:
@@ -243,6 +258,7 @@ def _normalised(P: Any) -> Any:
 
 def _given(X: Any) -> Any:
     """Affinities from the user: made symmetric, without a diagonal, with sum 1."""
+    X = _representable(X, 1e-15, 1e15)
     if not scipy.sparse.issparse(X):
         P = np.array(X, dtype=np.float32)
         np.fill_diagonal(P, 0)

@@ -46,6 +46,7 @@ def read(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any, dict[s
     """Read what :func:`write` wrote; ValueError where the file is something else, newer, cut short or changed."""
     try:
         with zipfile.ZipFile(path) as archive:
+            _check_size(archive, Path(path).stat().st_size)
             header = _read_header(archive, path)
             arrays = {name: _read_array(archive, f"{name}.npy") for name in header["arrays"]}
     except FileNotFoundError:
@@ -64,12 +65,18 @@ class _Damaged(Exception):
     """What is in the file does not fit together."""
 
 
+def _check_size(archive: zipfile.ZipFile, size: int) -> None:
+    """Refuse members that overlap: a small file could say that it holds the same bytes any number of times."""
+    if sum(info.file_size for info in archive.infolist()) > size:
+        raise _Damaged("its members are larger than itself")
+
+
 def _read_header(archive: zipfile.ZipFile, path: str | os.PathLike[str]) -> dict[str, Any]:
     if _stored(archive, _HEADER).file_size > _MAX_HEADER:
         raise _Damaged("its header is too large")
     try:
         header = json.loads(archive.read(_HEADER))
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise _Damaged(f"its header is not JSON: {error}") from error
     if not isinstance(header, dict) or header.get("format") != "laptsne":
         raise _Damaged("its header is of another format")

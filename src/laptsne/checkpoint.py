@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import time
@@ -15,6 +14,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne import archive
+from laptsne.replacement import sweep
 
 Array = NDArray[Any]
 
@@ -56,7 +56,7 @@ class Checkpoint:
 
     def resume(self, run: Resumable) -> int:
         """Give a run the state of the file, where there is one; return the iteration that comes next."""
-        self._sweep()
+        sweep(self.path)
         if not self.path.exists():
             return 0
         content, arrays = archive.read(self.path, "checkpoint")
@@ -65,8 +65,13 @@ class Checkpoint:
                 f"checkpoint={str(self.path)!r} is of a run with other data or parameters; "
                 "remove that file, or give another one."
             )
-        run.restore({**content["numbers"], **arrays})
-        return int(content["iteration"])
+        try:
+            run.restore({**content["numbers"], **arrays})
+            return int(content["iteration"])
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise ValueError(
+                f"checkpoint={str(self.path)!r} does not hold the state of a run ({error}); remove that file."
+            ) from error
 
     def offer(self, run: Resumable, iteration: int) -> None:
         """Write the state before an iteration, where it is time to. What cannot be written is warned of."""
@@ -91,12 +96,7 @@ class Checkpoint:
         """Remove the file, unless it is kept: the run is over."""
         if not self.kept:
             self.path.unlink(missing_ok=True)
-            self._sweep()
-
-    def _sweep(self) -> None:
-        """Remove what a process left that was killed while it wrote."""
-        for left in self.path.parent.glob(f".{glob.escape(self.path.name)}.*"):
-            left.unlink(missing_ok=True)
+            sweep(self.path)
 
 
 def digest_of(parameters: dict[str, Any], P: Any, Y: Array) -> str:

@@ -55,7 +55,7 @@ def largest_eigenpairs(
     operator : callable
         Maps a block of shape (m, n_samples), one vector a row, to its image. Called at most ``max_passes`` times.
     start : array of shape (n_vectors, n_samples)
-        First guess. More rows than ``n_wanted`` speed up convergence.
+        First guess. More rows than ``n_wanted`` speed up convergence; fewer are filled up at random.
     n_wanted : int
         Number of pairs that must reach ``tol``.
     known : array of shape (n_samples,)
@@ -79,7 +79,7 @@ def largest_eigenpairs(
     array([2.])
     """
     known = known[None].astype(start.dtype)
-    n_vectors = min(len(start), start.shape[1] - 1)
+    n_vectors = min(max(len(start), n_wanted), start.shape[1] - 1)
     first = _complete(_orthonormal(start, [known]), known, n_vectors)
     capacity = min(_MAX_GROWTH, max_passes) * n_vectors
     space, image = np.empty((2, max(capacity, len(first)), start.shape[1]), start.dtype)

@@ -28,10 +28,11 @@ from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.labels import cluster_labels
 from laptsne.landscape import Landscape
 from laptsne.mapping import Network, Placement, Unsurveyed
+from laptsne.memory import check_memory
 from laptsne.minibatch import Batches, BatchRun
 from laptsne.neighbors import neighbor_graph
 from laptsne.objective import Contraction, KLDivergence, MeshContraction, Penalty, pull
-from laptsne.optimizer import Callback, Descent, Problem, Run, descend
+from laptsne.optimizer import Callback, Descent, Problem, Run, descend, warn_if_lost
 from laptsne.persistence import load_model, save_model
 from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
@@ -47,6 +48,8 @@ _NO_MATTER = {"checkpoint", "callbacks", "verbose", "n_jobs", "out_of_sample", "
     "metric",
     "metric_params",
 }
+# One layout for all: sums along rows and columns have other bits in another.
+_CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 _METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
 
@@ -326,8 +329,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             if len(X) != 2:
                 raise ValueError(f"X: a tuple holds two arrays, (indices, distances), but this one has {len(X)} parts.")
             X = neighbor_graph(*X)
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=2)
+        X = validate_data(self, X, **_CHECKS, ensure_min_samples=2)
         self._check_settings(X.shape[0])
+        check_memory(self, X)
         random_state = check_random_state(self.random_state)
         options: dict[str, Any] = {"metric": self.metric, "metric_params": self.metric_params}
         with Workers(self.n_jobs) as workers:
@@ -377,7 +381,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             spectrum = self._spectrum(P, order, workers)
             Y = initial_map(self.init, X, spectrum, self.n_components, metric=self.metric, random_state=random_state)
             landscape = self._descend(KLDivergence(P, order), spectrum, Y, random_state, workers)
-        self.affinities_ = P if order is None else reordered(P, np.argsort(order)).sorted_indices()
+        self.affinities_ = P if order is None else reordered(P, np.argsort(order))
+        if order is not None:
+            self.affinities_.sort_indices()  # in place, where another copy would be the largest yet
         self.embedding_ = self.embedding_.astype(X.dtype, copy=False)
         return landscape
 
@@ -438,7 +444,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _transformed(self, X: Any) -> NDArray[Any]:
         assert self._mapping is not None
-        X = validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        X = validate_data(self, X, **_CHECKS, reset=False)
         if self._is_pairwise and (scipy.sparse.issparse(X) or X.min() < 0):
             raise ValueError(
                 "metric='precomputed': transform needs a dense matrix of the distances of new points to all points "
@@ -562,6 +568,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.eigenvalues_ = pairs.eigenvalues
         self.eigenvalue_residual_ = pairs.residual
         self.kl_divergence_ = kl.value(fields)
+        warn_if_lost(run, self.n_iter_, self.kl_divergence_)
         self.objective_ = self.kl_divergence_ + self.contraction_ * float(sums.penalty.value(self.eigenvalues_).sum())
         self.labels_ = cluster_labels(pairs.eigenvectors)
         if checkpoint is not None:

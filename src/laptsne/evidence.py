@@ -9,17 +9,21 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
+from sklearn.utils import gen_batches
 
 from laptsne.compiled import compiled
+from laptsne.components import root
 from laptsne.workers import Workers
 
 Array = NDArray[Any]
 
 _MAX_POINTS = 20_000  # a sample of this size shows what a map of any size holds
+_BATCH = 4096  # points whose neighbours are found together
 _MIN_NEIGHBORS = 10
 _LINKS = 15  # neighbours over which a group grows
 _MIN_SHARE = 0.005  # a smaller group is not counted
 _DEPTH = 0.5  # a valley is at most half as dense as the lower of its two summits
+_COINCIDENT = 1e-200  # squared distance of points in one place: the density there stays a number
 _MIN_CROSSING = 2.0  # points' worth of similarity: by less between them, two groups cannot be judged
 
 
@@ -108,20 +112,15 @@ def _separate_groups(Y: Array, tree: KDTree, errors: float, workers: Workers) ->
     """Groups of points with a valley of density between each other."""
     n = len(Y)
     k = min(max(math.isqrt(n), _MIN_NEIGHBORS), n - 1)
-    distances, neighbors = tree.query(Y, k + 1, workers=workers.n_threads)
-    spread = (distances**2).sum(axis=1) / max(k, 1)
-    density = np.maximum(spread, np.finfo(np.float64).tiny) ** (-Y.shape[1] / 2)
+    spread, neighbors = np.empty(n), np.empty((n, min(k, _LINKS) + 1), np.intp)
+    for rows in gen_batches(n, _BATCH):  # of most neighbours nothing but the distance is kept
+        distances, found = tree.query(Y[rows], k + 1, workers=workers.n_threads)
+        spread[rows] = (distances**2).sum(axis=1) / max(k, 1)
+        neighbors[rows] = found[:, : _LINKS + 1]
+    density = np.maximum(spread, _COINCIDENT) ** (-Y.shape[1] / 2)
     order = np.argsort(-density, kind="stable")
     depth = min(_DEPTH, 1 - errors / math.sqrt(max(k, 1)))
-    return np.asarray(_grow(order, density, neighbors[:, : _LINKS + 1], depth, max(_MIN_SHARE * n, 2.0)))
-
-
-@compiled
-def _root(parent: Array, i: int) -> int:
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
+    return np.asarray(_grow(order, density, neighbors, depth, max(_MIN_SHARE * n, 2.0)))
 
 
 @compiled
@@ -131,7 +130,7 @@ def _highest(i: int, neighbors: Array, rank: Array, parent: Array) -> tuple[int,
     for j in neighbors[i]:
         if rank[j] >= rank[i]:
             continue
-        summit = _root(parent, j)
+        summit = root(parent, j)
         if top < 0 or rank[summit] < rank[top]:
             top = summit
         if above < 0 or rank[j] < rank[above]:
@@ -153,7 +152,7 @@ def _grow(order: Array, density: Array, neighbors: Array, depth: float, min_size
         parent[i] = top
         size[top] += 1
         for j in neighbors[i]:
-            summit = _root(parent, j)
+            summit = root(parent, j)
             if rank[j] < rank[i] and summit != top:
                 if size[summit] >= min_size and density[i] < depth * density[summit]:
                     apart[summit] = True

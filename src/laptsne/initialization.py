@@ -14,6 +14,8 @@ from laptsne.spectrum import Spectrum
 # Small against the unit of the kernel, so that in the beginning every point feels every other.
 _SPREAD = 1e-4
 _JITTER = 0.01
+# Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
+MAX_COORDINATE = 1e15
 
 
 def initial_map(
@@ -53,16 +55,16 @@ def initial_map(
 def _principal(X: Any, n_components: int, metric: Any) -> NDArray[np.float64]:
     if isinstance(metric, str) and metric in ("precomputed", "affinities"):
         raise ValueError(f"init='pca' needs features, but metric={metric!r}; use init='spectral'.")
+    # Features may be as large as the number type allows: their squares must not overflow.
+    X = X / (float(abs(X).max()) or 1.0)
     if abs(X.max(axis=0) - X.min(axis=0)).max() == 0:  # all rows are equal: there is no direction
         return np.zeros((X.shape[0], n_components))
     n_components = min(n_components, *X.shape)
     sparse = scipy.sparse.issparse(X)
     if sparse and n_components == min(X.shape):
         X, sparse = X.toarray(), False
-    # Features may be as large as the number type allows: their squares must not overflow.
-    scale = float(abs(X).max()) or 1.0
     pca = PCA(n_components, svd_solver="arpack" if sparse else "auto", random_state=0)
-    return np.asarray(pca.fit_transform(X / scale), dtype=np.float64)
+    return np.asarray(pca.fit_transform(X), dtype=np.float64)
 
 
 def _given(init: ArrayLike, n_samples: int, n_components: int) -> NDArray[np.float64]:
@@ -77,4 +79,9 @@ def _given(init: ArrayLike, n_samples: int, n_components: int) -> NDArray[np.flo
         )
     if not np.isfinite(Y).all():
         raise ValueError("init has values that are not finite; replace NaN and infinity in it.")
+    largest = float(np.abs(Y).max())
+    if largest >= MAX_COORDINATE:
+        raise ValueError(
+            f"init has values up to {largest:.2g}, too far away for a map; scale it to a spread of about 1."
+        )
     return Y

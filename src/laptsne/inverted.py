@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import gen_batches
 
 from laptsne.compiled import compiled
 from laptsne.workers import Workers
@@ -17,7 +18,9 @@ _ROUNDS = 6  # of Lloyd's algorithm
 _TILE = 256  # distances that are computed together
 _GROUP = 64  # queries that are compared with a tile one after the other
 _MAX_LIST = 4  # no list is longer than this many times the mean
+_SORTED = 4096  # rows that are put in order together
 _PROBED = 512  # points whose true neighbours tell how many lists must be searched
+_REACH = 1e9  # in units of the points; squares of distances beyond it would leave single precision
 _RECALL = 0.996
 
 
@@ -210,7 +213,7 @@ class InvertedLists:
         A row's neighbours do not depend on the other rows. With ``probes``, as :meth:`probes` returns them, only those
         lists are searched; without, all of them.
         """
-        queries = as_columns(X - self.mean, self.unit)
+        queries = as_columns(self._within_reach(X - self.mean), self.unit)
         n_lists = self.lists.size - 1
         if probes is None:
             order = np.arange(len(X))
@@ -223,6 +226,11 @@ class InvertedLists:
             queries = np.ascontiguousarray(queries[:, order])
         found = self._search(queries, cells, probes, n_neighbors, workers, among_themselves=False)
         return self._in_order(order, queries, found, workers)
+
+    def _within_reach(self, centred: Array) -> Array:
+        """Queries, those that are very far brought nearer: who is nearest is lost to rounding long before."""
+        furthest, reach = np.abs(centred).max(axis=1, keepdims=True), _REACH * self.unit
+        return np.asarray(np.where(furthest > reach, centred * (reach / np.maximum(furthest, reach)), centred))
 
     def probes(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
         """Lists that each cell must search: as few as hold nearly all true neighbours of some points."""
@@ -274,7 +282,7 @@ class InvertedLists:
         """Indices and distances from places in the lists; the queries are the points or rows in this order."""
         distances = paired_distances(queries, self.columns, found, workers)
         indices, in_order = np.empty_like(found), np.empty_like(distances)
-        indices[order] = self.order[found]
+        indices[order] = self.order.astype(found.dtype)[found]
         in_order[order] = distances
         if not 1e-15 < self.unit < 1e15:
             in_order = in_order.astype(np.float64)
@@ -297,8 +305,10 @@ def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) ->
     args = (queries, cells, centres, squares, one_list, starts, probes, False, values, indices)
     workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
     if k > 1:
-        order = np.argsort(values, axis=1, kind="stable")
-        values, indices = np.take_along_axis(values, order, axis=1), np.take_along_axis(indices, order, axis=1)
+        for rows in gen_batches(n_queries, _SORTED):  # all at once would need three times the memory
+            order = np.argsort(values[rows], axis=1, kind="stable")
+            values[rows] = np.take_along_axis(values[rows], order, axis=1)
+            indices[rows] = np.take_along_axis(indices[rows], order, axis=1)
     return indices, values
 
 

@@ -199,7 +199,7 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
     """The model with its map of the landmarks, and places in it for all rows that k-means saw."""
     sample = joined(parts)
     rows = np.flatnonzero(np.isin(sample.indices, landmarks.indices))
-    X = validate_data(model, sample.values, dtype=[np.float64, np.float32], ensure_min_samples=2)
+    X = validate_data(model, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
     random_state = check_random_state(model.random_state)
     model._choose_perplexity(len(X))
     with Workers(model.n_jobs) as workers:

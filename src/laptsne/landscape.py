@@ -36,6 +36,8 @@ class Landscape:
                 f"landscape: origin of shape {self.origin.shape}, spacing {self.spacing} and grid of shape "
                 f"{self.grid.shape} do not belong together."
             )
+        if not all(np.isfinite(part).all() for part in (self.origin, self.spacing, self.grid)):
+            raise ValueError("landscape: it has values that are NaN or infinite.")
 
     @property
     def padded(self) -> Array:

@@ -14,6 +14,7 @@ from laptsne.fields.exact import similarity
 from laptsne.kernels import Kernel
 from laptsne.neighbors import nearest_of_graph
 from laptsne.objective import PairContraction
+from laptsne.objective.pairs import inverse_root
 from laptsne.optimizer import Descent, Problem, Run
 
 Array = NDArray[Any]
@@ -107,7 +108,9 @@ class Batches:
         self.n_samples = P.shape[0]
         self.batch_size = min(batch_size, self.n_samples)
         self.random_state = random_state
-        if scipy.sparse.issparse(P):
+        if n_neighbors == 0:  # to sort the affinities would need many times their memory
+            self._neighbors = np.empty((self.n_samples, 0), np.int64)
+        elif scipy.sparse.issparse(P):
             far = P.copy()
             far.data = -far.data  # the nearest have the largest affinity
             graph = nearest_of_graph(far, n_neighbors)
@@ -181,8 +184,7 @@ class Carried:
             self.contraction.refresh(fields)
             sigma = self.contraction.eigenvalues[1:]
             self._mu, self._slope = 1 - sigma, self.contraction.penalty.slope(sigma)
-            root = np.sqrt(np.maximum(self.degrees, np.finfo(np.float64).tiny))
-            self.vectors = self.contraction.eigenvectors[:, 1:] / root[:, None]
+            self.vectors = self.contraction.eigenvectors[:, 1:] * inverse_root(self.degrees)[:, None]
 
     def state(self) -> dict[str, Any]:
         """All that is carried."""
@@ -200,8 +202,7 @@ class Carried:
     def contraction_gradient(self, fields: ExactFields, rows: Array) -> Array:
         """Rows of the gradient of the contraction, the eigenvectors brought up to date there."""
         image = fields.values(self.vectors)
-        safe = np.maximum(fields.degrees, np.finfo(np.float64).tiny)
-        up_to_date = image / safe[:, None] / np.maximum(self._mu, _MIN_IMAGE)
+        up_to_date = image * inverse_root(fields.degrees)[:, None] ** 2 / np.maximum(self._mu, _MIN_IMAGE)
         self.vectors[rows] = np.where(self._mu > _MIN_IMAGE, up_to_date, self.vectors[rows])
         z = self.vectors * np.sqrt(self._slope)
         g = z**2 @ self._mu

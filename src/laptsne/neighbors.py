@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from sklearn import config_context
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
@@ -19,6 +20,8 @@ from laptsne.workers import Workers
 _MAX_EXACT = 10_000
 _EUCLIDEAN = {name: name for name in ("euclidean", "sqeuclidean", "cosine", "correlation")} | {"l2": "euclidean"}
 _WORKING_MEMORY = 64  # MiB
+# What others may have set for scikit-learn, in this thread or another, must not change the bits.
+_CONFIG = {"working_memory": 1024, "enable_cython_pairwise_dist": True, "pairwise_dist_chunk_size": 256}
 _BATCH = 1024  # rows of a given matrix that are handled together
 
 
@@ -52,10 +55,53 @@ def neighbor_distances(
     if name and n_samples > _MAX_EXACT:
         indices, distances = _approximate(X, n_neighbors, name, workers)
     else:
-        options = {"metric": metric, "metric_params": metric_params, "n_jobs": workers.n_threads}
-        distances, indices = NearestNeighbors(n_neighbors=n_neighbors, **options).fit(X).kneighbors()
+        indices, distances = _exact(X, n_neighbors, metric, metric_params, workers)
     indptr = np.arange(n_samples + 1) * n_neighbors
-    return scipy.sparse.csr_matrix((distances.ravel(), indices.ravel(), indptr), (n_samples, n_samples))
+    return scipy.sparse.csr_matrix((_defined(distances).ravel(), indices.ravel(), indptr), (n_samples, n_samples))
+
+
+def _exact(
+    X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Indices and distances by scikit-learn, in blocks that do not depend on the number of threads, as bits would."""
+    n_samples = X.shape[0]
+    metric_params = _completed(X, metric, metric_params)
+    index = NearestNeighbors(n_neighbors=n_neighbors + 1, metric=metric, metric_params=metric_params, n_jobs=1).fit(X)
+    indices = np.empty((n_samples, n_neighbors), np.int64)
+    distances = np.empty((n_samples, n_neighbors), np.float64)
+    size = min(max((_WORKING_MEMORY << 20) // (8 * n_samples), 1), _BATCH)
+
+    def search_blocks(start: int, stop: int) -> None:
+        for rows in gen_batches(min(stop * size, n_samples) - start * size, size):
+            here = slice(start * size + rows.start, start * size + rows.stop)
+            with config_context(**_CONFIG):
+                far, found = index.kneighbors(X[here])
+            others = _without(found, np.arange(here.start, here.stop))
+            indices[here], distances[here] = (
+                found[others].reshape(-1, n_neighbors),
+                far[others].reshape(-1, n_neighbors),
+            )
+
+    n_blocks = -(-n_samples // size)
+    workers.rows(search_blocks, n_blocks, work=float(n_samples) * n_samples * X.shape[1], alignment=1)
+    return indices, distances
+
+
+def _without(found: NDArray[Any], own: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where in each row of neighbours is not its own point; without the last where that was not found."""
+    others = np.asarray(found != own[:, None])
+    others[others.all(axis=1), -1] = False  # there are many duplicates
+    return others
+
+
+def _completed(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Parameters that a metric takes from the data where they are not given."""
+    given = metric_params or {}
+    if isinstance(metric, str) and metric == "seuclidean" and "V" not in given:
+        return given | {"V": np.var(X, axis=0, ddof=1)}
+    if isinstance(metric, str) and metric == "mahalanobis" and not {"V", "VI"} & set(given):
+        return given | {"VI": np.linalg.inv(np.cov(X.T)).T}
+    return metric_params
 
 
 def _approximate(X: NDArray[Any], n_neighbors: int, metric: str, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -100,6 +146,7 @@ class NeighborIndex:
         self, X: Any, *, metric: Any, metric_params: dict[str, Any] | None, n_neighbors: int, workers: Workers
     ) -> None:
         self.n_neighbors = n_neighbors
+        X = _squarable(X)
         self._metric = _euclidean_name(X, metric, metric_params)
         self._probes: tuple[NDArray[Any], NDArray[Any]] | None = None
         self._index: Any
@@ -108,17 +155,21 @@ class NeighborIndex:
             if X.shape[0] > _MAX_EXACT:
                 self._probes = self._index.probes(n_neighbors, workers)
         else:
-            self._index = NearestNeighbors(n_neighbors=n_neighbors, metric=metric, metric_params=metric_params).fit(X)
+            options = {"metric": metric, "metric_params": _completed(X, metric, metric_params), "n_jobs": 1}
+            self._index = NearestNeighbors(n_neighbors=n_neighbors, **options).fit(X)
 
     def search(self, X: Any, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
         """Indices and distances of the neighbours of every row of X, nearest first."""
+        X = _in_double(X)  # all of them: a row must not depend on how large the others are
         if self._metric:
             found = self._index.search(_as_euclidean(X, self._metric), self.n_neighbors, workers, self._probes)
             indices, distances = found[0], _from_euclidean(found[1], self._metric)
         else:
             # One by one: products of matrices have other bits for other numbers of rows.
-            parts = [self._index.kneighbors(X[i : i + 1]) for i in range(X.shape[0])]
+            with config_context(**_CONFIG):
+                parts = [self._index.kneighbors(X[i : i + 1]) for i in range(X.shape[0])]
             distances, indices = (np.concatenate(part) for part in zip(*parts, strict=True))
+        distances = _defined(distances)
         order = np.argsort(distances, axis=1, kind="stable")
         return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
@@ -164,7 +215,7 @@ def neighbor_graph(indices: Any, distances: Any) -> Any:
     return scipy.sparse.csr_matrix((distances[present], indices[present], indptr), (n_samples, n_samples))
 
 
-def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None, n_jobs: int) -> NDArray[Any]:
+def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> NDArray[Any]:
     """Distances of all pairs as a dense single-precision matrix, every row in units of its largest.
 
     In these units nothing overflows, and affinities do not depend on the unit of a row.
@@ -173,7 +224,8 @@ def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None, 
     distances = np.empty((n_samples, n_samples), dtype=np.float32)
     start = 0
     # Block by block, since scikit-learn returns double precision, and the whole of that would be twice as large.
-    for block in _distance_blocks(X, metric, metric_params, n_jobs):
+    for found in _distance_blocks(X, metric, metric_params):
+        block = _defined(found)
         largest = block.max(axis=1, keepdims=True)
         distances[start : start + len(block)] = np.divide(
             block, largest, out=np.zeros_like(block, dtype=np.float64), where=largest > 0
@@ -182,10 +234,10 @@ def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None, 
     return distances
 
 
-def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None, n_jobs: int) -> Iterable[NDArray[Any]]:
+def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[NDArray[Any]]:
     if not (isinstance(metric, str) and metric == "precomputed"):
         return pairwise_distances_chunked(  # type: ignore[no-any-return]
-            _squarable(X), metric=metric, n_jobs=n_jobs, working_memory=_WORKING_MEMORY, **(metric_params or {})
+            _squarable(X), metric=metric, n_jobs=1, working_memory=_WORKING_MEMORY, **(metric_params or {})
         )
     if scipy.sparse.issparse(X):
         raise ValueError(
@@ -195,15 +247,30 @@ def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None, 
     return (X[rows] for rows in gen_batches(X.shape[0], _BATCH))
 
 
+def _defined(distances: NDArray[Any]) -> NDArray[Any]:
+    """Distances, where those that a metric leaves undefined, as 0 / 0, are as long as the longest of their row."""
+    undefined = np.isnan(distances)
+    if not undefined.any():
+        return distances
+    longest = np.where(undefined, 0, distances).max(axis=1, keepdims=True)
+    return np.where(undefined, np.where(longest > 0, longest, 1), distances)
+
+
 def _squarable(X: Any) -> Any:
     """Return X in a precision in which the squares of its values neither overflow nor vanish."""
-    largest = float(abs(X).max())
+    largest = float(max(X.max(), -X.min()))  # without a copy of X
+    return X if 1e-15 < largest < 1e15 else _in_double(X)
+
+
+def _in_double(X: Any) -> Any:
+    """Return X in double precision; refuse what overflows even there."""
+    largest = float(max(X.max(), -X.min()))  # without a copy of X
     if largest > 1e150:
         raise ValueError(
             f"X has values up to {largest:.2g}, whose distances overflow. "
             "Scale X down, for instance with sklearn.preprocessing.StandardScaler."
         )
-    return X if 1e-15 < largest < 1e15 else X.astype(np.float64)
+    return X.astype(np.float64)
 
 
 def nearest_of_graph(graph: Any, n_neighbors: int) -> Any:

@@ -22,6 +22,9 @@ from laptsne.objective import Contraction, KLDivergence
 Map = NDArray[np.float64]
 
 _GROWTH = 0.2
+# At the end of an ordinary run, long or short, no steps are cut; where more than this share are, the map is adrift.
+_MAX_CUT = 0.1
+_LONG = 100  # iterations; in fewer, a run may not have got anywhere whatever its settings
 # What clusters need to hold together grows with their size, in two steps that end at these.
 _LARGE_CLUSTER, _HUGE_CLUSTER = 800, 10_000
 # Shares of a large cluster that its points may see on average: beyond the first it needs less, beyond the second none.
@@ -280,6 +283,32 @@ def descend(run: Run, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint
     return run.Y, run.max_iter
 
 
+def warn_if_lost(run: Run, n_iter: int, divergence: float) -> None:
+    """Warn where a run has ended in a map that its settings have torn away from the data.
+
+    Parameters
+    ----------
+    run : Run
+        The run, at its end.
+    n_iter : int
+        The steps that it took.
+    divergence : float
+        KL divergence of its map.
+    """
+    remedy = f"Lower learning_rate (now {run.rate:.4g}) or contraction (now {run.problem.strength:.4g})."
+    cut = float((np.linalg.norm(run.velocity, axis=1) > 0.99 * run.descent.max_step).mean())
+    if cut > _MAX_CUT:
+        lost = f"The map is adrift: {cut:.0%} of the points still move as far as max_step allows."
+    elif n_iter >= _LONG and divergence > run.problem.kl.shapeless:
+        lost = (
+            f"The map tells less of the data than one with all points in one place: its KL divergence is "
+            f"{divergence:.4g}, there it would be {run.problem.kl.shapeless:.4g}."
+        )
+    else:
+        return
+    warnings.warn(f"{lost} {remedy}", ConvergenceWarning, stacklevel=2)
+
+
 def _advance(run: Run, iteration: int, callbacks: Sequence[Callback]) -> bool:
     """Take one step; False, and none, where the run is over."""
     state = run.look(iteration)
@@ -358,6 +387,8 @@ class Run:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go on from a state."""
+        if not all(state[name].shape == self.Y.shape and np.isfinite(state[name]).all() for name in ("Y", "velocity")):
+            raise ValueError("it is not the state of a map of these points")
         term = {name.removeprefix("term_"): part for name, part in state.items() if name.startswith("term_")}
         if not state["pending"]:
             self.problem.settle(state["n_clusters"], term["start"])

@@ -47,14 +47,17 @@ def load_model(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any:
         if kind not in classes:
             raise ValueError(f"{path} holds a model of class {kind!r}; load it with laptsne.{kind}.load.")
         reader = _Reader(arrays)
-        model = classes[kind](**{name: reader.decoded(value) for name, value in content["parameters"].items()})
+        # What save leaves out is not taken from a file either: a path for checkpoints would be written to at the next
+        # fit.
+        given = {name: value for name, value in content["parameters"].items() if name not in _DROPPED}
+        model = classes[kind](**{name: reader.decoded(value) for name, value in given.items()})
         for name, value in content["fitted"].items():
             if not name.endswith("_") or name.startswith("_"):
                 raise ValueError(f"{path}: {name!r} is not the name of a fitted attribute.")
             setattr(model, name, reader.decoded(value))
         model._mapping = reader.mapping(content["mapping"], model)
         model._validate_params()
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path}: parts of the model are missing or of another kind ({error!r}).") from error
     return model
 
@@ -114,14 +117,14 @@ class _Reader:
     """Values from JSON and arrays."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self.arrays = arrays
+        # Names become objects here, once: a file may refer to an array as often as it likes.
+        self.arrays = {name: a.astype(object) if a.dtype.kind == "U" else a for name, a in arrays.items()}
 
     def decoded(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         if "array" in value:
-            array = self.arrays[value["array"]]
-            return array.astype(object) if array.dtype.kind == "U" else array
+            return self.arrays[value["array"]]
         if "tuple" in value:
             return tuple(self.decoded(part) for part in value["tuple"])
         if "dict" in value:
@@ -136,6 +139,18 @@ class _Reader:
     def mapping(self, content: Any, model: Any) -> Placement | Network | None:
         if content is not None and "placement" in content:
             X, Y, landscape = (self.decoded(content[part]) for part in ("placement", "map", "landscape"))
+            _check_data(X, model.n_features_in_)
             options = {"metric": model.metric, "metric_params": model.metric_params}
             return Placement(X, Y, landscape, perplexity=float(content["perplexity"]), **options)
         return self.decoded(content)  # type: ignore[no-any-return]
+
+
+def _check_data(X: Any, n_features: Any) -> None:
+    """Refuse data that compiled code could not go through; fit has checked those that it was given."""
+    if X is None:
+        return
+    values = X.data if scipy.sparse.issparse(X) else X
+    if X.ndim != 2 or X.shape[1] != n_features or values.dtype.kind != "f" or not np.isfinite(values).all():
+        raise ValueError(
+            f"the data of the model, {values.dtype} of shape {X.shape}, are not {n_features} numbers a row."
+        )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+_MARK = ".unfinished-"  # no other file is taken for one
 
 
 @contextlib.contextmanager
@@ -25,15 +28,22 @@ def replacing(path: Path) -> Iterator[Path]:
     'whole'
     """
     # The ending is kept: some libraries go by it. Whoever clears up after a kill goes by the beginning.
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}{_MARK}", suffix=path.suffix, dir=path.parent)
     os.close(handle)
     temporary = Path(name)
     try:
         yield temporary
-        umask = os.umask(0o022)  # it can only be read by setting it
+        # It can only be read by setting it: to the strictest, for another thread may make a file at this moment.
+        umask = os.umask(0o077)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def sweep(path: Path) -> None:
+    """Remove what a process left beside a path that was killed while it wrote."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}{_MARK}*"):
+        left.unlink(missing_ok=True)

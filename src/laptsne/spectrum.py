@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -9,13 +10,13 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse
-import scipy.sparse.csgraph
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne.aggregation import coarse_eigenvectors
 from laptsne.compiled import compiled
+from laptsne.components import components
 from laptsne.eigensolver import largest_eigenpairs
 from laptsne.workers import Workers
 
@@ -32,6 +33,8 @@ _LARGE = 20_000
 _LARGE_TOL = 3e-3
 _LARGE_PASSES = 30
 _GUARD = 4
+# Where a solver has found all that its start holds, it goes on with a random vector; older ones cannot be told which.
+_SEEDED = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters else {}
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     """
     n_values = min(n_values, P.shape[0])
     similarity = normalised_similarity(P)
-    _, component = scipy.sparse.csgraph.connected_components(similarity, directed=False)
+    component = components(similarity.indptr, similarity.indices, similarity.data)
     sizes = np.bincount(component)
     # Eigenvalues of a graph in parts are those of its parts together. Taken one by one, equal eigenvalues
     # never meet in one solver. There are n_values zeros already where there are that many parts.
@@ -122,19 +125,15 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
 
 
 def normalised_similarity(P: Any) -> Any:
-    """Return D^(-1/2) P D^(-1/2) in CSR form, without entries too small to matter for an eigenvalue."""
+    """Return D^(-1/2) P D^(-1/2) in CSR form; entries too small to matter for an eigenvalue are 0."""
     inverse_root = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
     inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
     inverse_root = inverse_root.astype(P.dtype)
     if scipy.sparse.issparse(P):
         data = P.data * inverse_root[P.indices]
         data *= np.repeat(inverse_root, np.diff(P.indptr))
-        similarity = scipy.sparse.csr_matrix((data, P.indices, P.indptr), P.shape)
-        if data.min(initial=1) <= _NEGLIGIBLE:
-            similarity = similarity.copy()  # the affinities share its indices
-            similarity.data[similarity.data <= _NEGLIGIBLE] = 0
-            similarity.eliminate_zeros()
-        return similarity
+        data[data <= _NEGLIGIBLE] = 0  # they stay in store: the affinities share the indices
+        return scipy.sparse.csr_matrix((data, P.indices, P.indptr), P.shape)
     blocks = []
     for start in range(0, P.shape[0], _BLOCK):
         rows = slice(start, start + _BLOCK)
@@ -173,7 +172,7 @@ def _connected_spectrum(
         start = np.random.default_rng(0).standard_normal(n_samples)
         try:
             mu, vectors = scipy.sparse.linalg.eigsh(
-                operator, n_values, which="LA", tol=_TOL, v0=start, maxiter=_MAX_RESTARTS
+                operator, n_values, which="LA", tol=_TOL, v0=start, maxiter=_MAX_RESTARTS, **_SEEDED
             )
         except scipy.sparse.linalg.ArpackNoConvergence as error:
             mu, vectors = error.eigenvalues, error.eigenvectors

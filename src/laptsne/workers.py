@@ -10,19 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from types import TracebackType
 from typing import Any
 
 import joblib
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 # Below this many elementary operations, handing work to another thread costs more than it saves.
 _MIN_WORK = 1_000_000
 _CHUNKS_PER_THREAD = 4
 _lock = threading.Lock()
 _n_narrow = 0
-_limits: Any = None
+_before: list[int] = []  # threads of the libraries that all fits hold to one
 _owners: Counter[int] = Counter()  # threads in which pools are open, and how many in each
 _ALIGNMENT = 64  # kernels may take that many rows together
 
@@ -76,24 +77,79 @@ def _number_in(variable: str) -> int:
     return int(first) if first.isdecimal() else 0
 
 
+@cache
+def _libraries() -> tuple[list[Any], list[Any]]:
+    """Libraries with threads of their own: those with one number of threads for all, and those with one a thread."""
+    found = [lib for lib in ThreadpoolController().lib_controllers if lib.num_threads is not None]
+    return [lib for lib in found if not _is_told_by_thread(lib)], [lib for lib in found if _is_told_by_thread(lib)]
+
+
+def _is_told_by_thread(library: Any) -> bool:
+    by_openmp = library.user_api == "openmp" or getattr(library, "threading_layer", "") == "openmp"
+    return by_openmp or library.internal_api == "mkl"
+
+
+def _tell(library: Any, n_threads: int) -> None:
+    if library.num_threads != n_threads:
+        # From version 3.8 on, threadpoolctl heeds only the first thread that ever asked; here a count guards it.
+        getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
+
+
+def _narrow(libraries: list[Any]) -> list[int]:
+    """Hold libraries to one thread; return how many they had."""
+    before = [library.num_threads for library in libraries]
+    for library in libraries:
+        _tell(library, 1)
+    return before
+
+
+def _widen(libraries: list[Any], before: list[int]) -> None:
+    for library, n_threads in zip(libraries, before, strict=True):
+        _tell(library, n_threads)
+
+
 @contextmanager
 def narrow_blas() -> Iterator[None]:
-    """Hold BLAS to one thread: for narrow blocks its threads gain nothing, and they wait by spinning, in our way.
+    """Hold BLAS and OpenMP to one thread: with more of them their results have other bits.
 
-    The setting belongs to the process, so the first fit that runs makes it and the last that ends takes it back.
+    Nor would their threads gain much: for narrow blocks they mostly wait, by spinning, in the way of ours. Of BLAS the
+    setting mostly belongs to the process, so the first fit that runs makes it and the last that ends takes it back.
     """
-    global _n_narrow, _limits  # noqa: PLW0603
+    global _n_narrow, _before  # noqa: PLW0603
+    shared, own = _libraries()
     with _lock:
+        found = _narrow(shared)
         if _n_narrow == 0:
-            _limits = threadpool_limits(1, user_api="blas")
+            _before = found
         _n_narrow += 1
+    mine = _narrow(own)
     try:
         yield
     finally:
+        _widen(own, mine)
         with _lock:
             _n_narrow -= 1
             if _n_narrow == 0:
-                _limits.restore_original_limits()
+                _widen(shared, _before)
+
+
+def _narrow_thread() -> None:
+    """Hold what has a number of threads in every thread to one, for the rest of the life of this thread."""
+    _narrow(_libraries()[1])
+
+
+def _forget_other_threads() -> None:
+    """Begin anew in a forked process, in which no other thread goes on."""
+    global _lock, _n_narrow  # noqa: PLW0603
+    _lock = threading.Lock()
+    _owners.clear()
+    if _n_narrow:
+        _n_narrow = 0
+        _widen(_libraries()[0], _before)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_other_threads)
 
 
 class Workers:
@@ -102,6 +158,8 @@ class Workers:
     A kernel is called as ``kernel(start, stop, *args)`` and writes the rows ``start`` to ``stop`` of its outputs.
     Since every row is computed by itself, the result does not depend on how the rows are split.
 
+    While it is open, BLAS and OpenMP have one thread, and what they compute has the same bits everywhere.
+
     Where pools are open in several threads of the process, as with joblib's threads, those without a number of their
     own share its cores.
     """
@@ -109,7 +167,9 @@ class Workers:
     def __init__(self, n_jobs: int | None = None) -> None:
         self._most = effective_n_jobs(n_jobs)
         self._shares = n_jobs is None or n_jobs < 0
-        self._pool = ThreadPoolExecutor(self._most - 1, "laptsne") if self._most > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
+        if self._most > 1:
+            self._pool = ThreadPoolExecutor(self._most - 1, "laptsne", initializer=_narrow_thread)
         self._owner = 0
 
     @property
@@ -121,11 +181,14 @@ class Workers:
         self._owner = threading.get_ident()
         with _lock:
             _owners[self._owner] += 1
+        self._narrow = narrow_blas()
+        self._narrow.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._narrow.__exit__(None, None, None)
         with _lock:
             _owners[self._owner] -= 1
             if not _owners[self._owner]:
@@ -140,6 +203,9 @@ class Workers:
 
         Chunks of rows begin at multiples of ``alignment``.
         """
+        if _n_narrow:
+            for library in _libraries()[0]:
+                _tell(library, 1)  # again: others in this process may have given BLAS its threads back
         n_threads = self.n_threads  # others may begin or end meanwhile
         if self._pool is None or n_threads == 1 or work < _MIN_WORK:
             kernel(0, n_rows, *args)

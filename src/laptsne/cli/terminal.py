@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 console = Console(stderr=True, highlight=False)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def _show_version(wanted: bool) -> None:  # noqa: FBT001  typer passes it by place
@@ -42,9 +44,9 @@ def main(
 
 
 def say(lines: Iterable[str], style: str | None = None) -> None:
-    """Print lines on standard error as they are."""
+    """Print lines on standard error as they are, but for characters that command the terminal: data may hold any."""
     for line in lines:
-        console.print(line, style=style, markup=False, soft_wrap=True)
+        console.print(_CONTROL.sub("\ufffd", line), style=style, markup=False, soft_wrap=True)
 
 
 def waiting(text: str, *, quiet: bool) -> contextlib.AbstractContextManager[object]:

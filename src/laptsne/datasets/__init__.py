@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from laptsne import archive
+from laptsne import archive, npz
 from laptsne.datasets.cache import cache_folder
 from laptsne.datasets.download import obtain
 from laptsne.datasets.sources import SOURCES
@@ -73,9 +71,9 @@ def load(name: str) -> tuple[NDArray[Any], NDArray[Any]]:
         X, y = obtain(name, path.parent)
         archive.write(path, {"data": name}, {"X": X, "y": y})
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return file["X"], file["y"]
-    except (ValueError, KeyError, EOFError, BadZipFile) as error:
+        arrays = npz.load(path, ["X", "y"])
+        return arrays["X"], arrays["y"]
+    except (MemoryError, *npz.DAMAGE) as error:
         raise OSError(f"{path} is not a file of arrays X and y ({error}); delete it or put another there.") from error
 
 

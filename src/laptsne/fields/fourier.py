@@ -26,6 +26,8 @@ _WINDOW = Window(_WIDTH, 1.9 * _WIDTH)
 _BATCH_CELLS = 1 << 26
 _MAX_CELLS = 1 << 28
 _MAX_BATCH = 16
+# Where there are more cells than pairs, pairs are faster; grids up to this size are always fast enough.
+_SMALL_GRID = 1 << 22
 
 
 def _lines(columns: Array) -> Array:
@@ -38,7 +40,8 @@ def _cells(y: NDArray[np.float64]) -> tuple[int, ...]:
 
 def grid_fits(Y: NDArray[np.float64]) -> bool:
     """Whether the grid of a map is small enough; that of a map with a point thrown far away may not be."""
-    return bool(np.prod([float(period(side, _SPACING)) for side in _cells(np.ascontiguousarray(Y.T))]) <= _MAX_CELLS)
+    most = min(max(len(Y) ** 2, _SMALL_GRID), _MAX_CELLS)
+    return bool(np.prod([float(period(side, _SPACING)) for side in _cells(np.ascontiguousarray(Y.T))]) <= most)
 
 
 class FourierFields(Fields):

@@ -72,6 +72,9 @@ class Network:
         )
         if not fits:
             raise ValueError(f"network: layers of shapes {shapes} do not belong together.")
+        parts: tuple[Any, ...] = (*self.weights, *self.biases, self.mean, self.scale, self.centre, self.spread)
+        if not all(np.isfinite(part).all() for part in parts):
+            raise ValueError("network: it has values that are NaN or infinite.")
 
     @classmethod
     def trained(cls, X: Any, Y: Array, random_state: Any) -> Self:
@@ -79,7 +82,10 @@ class Network:
         # One scale for all features: one for each would raise those that hardly vary, which are mostly noise.
         sparse = scipy.sparse.issparse(X)
         mean = np.zeros(X.shape[1]) if sparse else X.mean(axis=0, dtype=np.float64)
-        scale = float(np.sqrt(X.multiply(X).mean() if sparse else X.var(axis=0, dtype=np.float64).mean())) or 1.0
+        scale = (
+            float(np.sqrt(X.astype(np.float64).power(2).mean() if sparse else X.var(axis=0, dtype=np.float64).mean()))
+            or 1.0
+        )
         centre, spread = Y.mean(axis=0, dtype=np.float64), float(Y.std(dtype=np.float64)) or 1.0
         network = MLPRegressor(
             hidden_layer_sizes=hidden_layers(X.shape[1], Y.shape[1]),
@@ -89,7 +95,8 @@ class Network:
             random_state=random_state,
         )
         target = (Y - centre) / spread
-        network.fit(X / scale if sparse else (X - mean) / scale, target)
+        with narrow_blas():
+            network.fit(X / scale if sparse else (X - mean) / scale, target)
         weights, biases = (tuple(np.asarray(a) for a in part) for part in (network.coefs_, network.intercepts_))
         return cls(weights, biases, mean, scale, centre.astype(Y.dtype), spread)
 

@@ -51,7 +51,9 @@ def _potential(y: Array, origin: Array, spacing: float, grid: Array, w: Array, s
     w[1:, 0], s[1:, 0] = 1, 0  # dimensions that the map lacks
     for d in range(n_dims):
         place = (y[d] - origin[d]) / spacing
-        x[d] = _spline(min(max(place, 1.0), grid.shape[2 - d] - 2.000001), w[d], s[d])
+        if not place >= 1:  # NaN as well: there is no bound but this to where the mesh is read
+            place = 1.0
+        x[d] = _spline(min(place, grid.shape[2 - d] - 2.000001), w[d], s[d])
     value = gx = gy = gz = 0.0
     for c in range(4 if n_dims > 2 else 1):
         for b in range(4 if n_dims > 1 else 1):
@@ -107,6 +109,7 @@ def _place_rows(
         # The nearest places with the lowest loss: between two clusters the mean of the neighbours is in neither.
         loss = np.inf
         curvature = 1.0
+        y[:], gradient[:] = near[0], 0
         for e in range(min(k, _STARTS)):
             value = _potential(near[e], origin, spacing, grid, w, s, ahead)
             pull, bend = _loss(near[e], p[i], near, ahead)

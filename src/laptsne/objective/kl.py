@@ -96,6 +96,12 @@ class KLDivergence:
         p = P.data if scipy.sparse.issparse(P) else P
         self._negative_entropy = _sum_p_log_p(p)
 
+    @property
+    def shapeless(self) -> float:
+        """Divergence of a map with all points in one place, which tells nothing of the data."""
+        n = self.P.shape[0]
+        return float(self._negative_entropy + np.log(n * (n - 1)))
+
     def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
         """Kullback-Leibler divergence of the map; the part of the attraction is multiplied by ``exaggeration``."""
         log_likelihood = np.empty(fields.n_samples)

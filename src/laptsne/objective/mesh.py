@@ -22,12 +22,15 @@ Array = NDArray[Any]
 _SPLINE = Window(4)
 _MARGIN = 4  # cells around the map, for the splines and for points that move
 _SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
-_MIN_SPACING = 0.05
+_MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # in space, the transforms of a finer one would take minutes
 _MIN_CELLS = 16  # a side of a small map
-_MAX_NODES = 1 << 21
+# Nodes: so many a point where there are many points, and in any case no fewer and no more than these.
+_NODES_PER_POINT = 64
+_FEW_NODES, _MAX_NODES = 1 << 18, 1 << 21
 # Nodes with less than this share of a point belong to nobody. No degree is less than the other.
 _EMPTY = 1e-6
 _MIN_DEGREE = 1e-3
+_LARGE = 1e30  # factors beyond it would leave single precision
 # Points that lie within about this distance move as one between refreshes.
 _NEIGHBOURHOOD = 2.0
 
@@ -63,7 +66,8 @@ class _Frame:
     def around(cls, y: Array, spacing: float, workers: Workers) -> _Frame:
         """A mesh over the points; a coarser one where they lie so far apart that it would be too large."""
         low, high = y.min(axis=1), y.max(axis=1)
-        spacing = max(spacing, float(np.prod(high - low) / _MAX_NODES) ** (1 / len(y)))
+        most = min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), _MAX_NODES)
+        spacing = max(spacing, float(np.prod(high - low) / most) ** (1 / len(y)))
         # On a lattice that does not depend on the map, so that the next mesh has its nodes in the same places.
         origin = (np.floor(low / spacing) - _MARGIN) * spacing
         cells = tuple(n_cells(float(extent), spacing, _MARGIN + 1) for extent in high - origin)
@@ -133,8 +137,9 @@ class MeshContraction(Contraction):
         assert self._fields is not None
         n = self._fields.n_samples
         normaliser = max(float(self._fields.degrees.sum()), float(np.finfo(np.float32).tiny))
-        grid = np.float32(n / normaliser) * (self._degrees + 1) + np.float32(n * strength / 2) * self._landscape
-        return Landscape(self._frame.origin, self._frame.spacing, grid / np.float32(exaggeration))
+        repulsion, pull = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
+        grid = repulsion * (self._degrees + 1) + pull * self._landscape
+        return Landscape(self._frame.origin, self._frame.spacing, grid / np.float32(min(exaggeration, _LARGE)))
 
     def state(self) -> dict[str, Any]:
         """Those of the base class, and the mesh of the last refresh."""
@@ -154,7 +159,7 @@ class MeshContraction(Contraction):
 
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
         y = _rows(fields.Y)
-        fine = np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING, _SPACING[len(y)])
+        fine = np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], _SPACING[len(y)])
         frame = _Frame.around(y, float(fine), fields.workers)
         density = frame.spread(y, np.ones((1, y.shape[1]), np.float32))
         self._degrees = frame.convolved(density)[0] - 1

@@ -9,6 +9,9 @@ from laptsne.eigensolver import Eigenpairs, largest_eigenpairs
 from laptsne.fields import Fields
 from laptsne.objective.contraction import Contraction
 
+# A point that others see less of is alone: with the inverse of its degree, squares would leave single precision.
+_ALONE = 1e-30
+
 
 class PairContraction(Contraction):
     r"""The contraction term by its tangent in the similarities.
@@ -42,7 +45,7 @@ class PairContraction(Contraction):
 
     def _prepare(self, fields: Fields) -> None:
         sigma = self.eigenvalues[1:]
-        self._z = _inverse_root(fields.degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
+        self._z = inverse_root(fields.degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
         self._g = self._z**2 @ (1 - sigma)
         self._pack(fields)
 
@@ -94,12 +97,12 @@ def _first_eigenvector(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     return root / max(float(np.linalg.norm(root)), np.finfo(np.float64).tiny)
 
 
-def _inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+def inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return d^(-1/2), and 0 for points that see no other point."""
-    return np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > 0)
+    return np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > _ALONE)
 
 
 def _normalised_similarity(fields: Fields, block: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return D^(-1/2) K D^(-1/2) times the block."""
-    inverse_root = _inverse_root(fields.degrees)[:, None]
-    return inverse_root * fields.values(inverse_root * block)
+    root = inverse_root(fields.degrees)[:, None]
+    return root * fields.values(root * block)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import re
 from collections.abc import Sequence
@@ -116,8 +117,12 @@ def as_html(document: Document) -> str:
     for section in document.sections:
         body.append(f'<h2 id="{_anchor(section.title)}">{html.escape(section.title)}</h2>')
         body += _html_blocks(section.blocks)
+    # Only this style counts, no script runs, and nothing at all is requested.
+    digest = base64.b64encode(hashlib.sha256(_STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
     head = (
-        '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{html.escape(document.title)}</title><style>{_STYLE}</style>"
     )
     content = "\n".join(body)

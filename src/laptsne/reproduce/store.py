@@ -6,9 +6,6 @@ import ast
 import hashlib
 import io
 import json
-import os
-import tempfile
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import laptsne
+from laptsne import npz
+from laptsne.replacement import replacing
 
 # Modules that show something on the way, and change no result.
 _WITHOUT_EFFECT = {"laptsne.progress"}
@@ -61,7 +60,7 @@ class Store:
                 return None
             arrays = _arrays(path.with_suffix(".npz"), content["arrays"]) if content["arrays"] else {}
             return Entry(dict(content["facts"]), arrays)
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+        except (MemoryError, *npz.DAMAGE):
             return None
 
     def put(self, key: Mapping[str, Any], entry: Entry) -> Entry:
@@ -83,23 +82,15 @@ class Store:
 
 def write(path: Path, content: bytes) -> None:
     """Write a file whole or not at all."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".unfinished-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
 
 
 def _arrays(path: Path, digest: str) -> dict[str, NDArray[Any]]:
     content = path.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"{path} has changed.")
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-        return dict(arrays)
+    return npz.load(io.BytesIO(content))
 
 
 def _as_json(value: Any) -> Any:

@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import os
-import tokenize
-import zipfile
-import zlib
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
+from laptsne import npz
+from laptsne.room import check_room
 from laptsne.tables.content import Content, InputError, as_column
 
 _MATRICES = ("X", "data", "x", "features", "arr_0")
 _LABELS = ("y", "labels", "label", "target")
-_DAMAGE = (
-    *(ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError),
-    *(SyntaxError, tokenize.TokenError),  # from the header of an array, which NumPy reads as Python's literals
-)
 
 
 def read_npy(path: Path) -> Content:
     """Read one array."""
     try:
         with path.open("rb") as file:
-            _declared(file, path)
+            check_room(npz.declared(file)[1])
         array = np.load(path, allow_pickle=False)
-    except InputError:
-        raise
-    except _DAMAGE as error:
+    except npz.DAMAGE as error:
         raise InputError(
             f"{path} is not an array of numbers in NPY format ({error}); save it by numpy.save."
         ) from error
@@ -39,42 +31,19 @@ def read_npy(path: Path) -> Content:
 def read_npz(path: Path) -> Content:
     """Read the matrix of an archive, and labels where there are any of its length."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            shapes = {}
-            for member in archive.namelist():
-                with archive.open(member) as file:
-                    shapes[member.removesuffix(".npy")] = _declared(file, path)
+        shapes = {name: shape for name, (shape, _) in npz.contents(path).items()}
         chosen = _chosen(shapes, path)
-        with np.load(path, allow_pickle=False) as arrays:
-            matrix = _matrix(arrays[chosen], f"{path}: {chosen}")
-            names = [n for n in _LABELS if n != chosen and shapes.get(n) == matrix.shape[:1]]
-            columns = {"label": as_column(arrays[names[0]])} if names else {}
+        names = [n for n in _LABELS if n != chosen and shapes.get(n) == shapes[chosen][:1]][:1]
+        arrays = npz.load(path, [chosen, *names])
     except InputError:
         raise
-    except _DAMAGE as error:
+    except npz.DAMAGE as error:
         raise InputError(
             f"{path} is not an archive of arrays in NPZ format ({error}); save it by numpy.savez."
         ) from error
+    matrix = _matrix(arrays[chosen], f"{path}: {chosen}")
+    columns = {"label": as_column(arrays[names[0]])} if names else {}
     return Content(str(path), columns, matrix=matrix)
-
-
-def _declared(file: IO[bytes], path: Path) -> tuple[int, ...]:
-    """Shape that an array says it has; refused before it is made where it could not fit."""
-    version = np.lib.format.read_magic(file)
-    reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, _, dtype = reader(file)
-    size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-    if size > _memory():
-        raise InputError(f"{path} holds an array of {size / 2**30:.0f} GiB, more than the memory there is; give less.")
-    return tuple(shape)
-
-
-def _memory() -> float:
-    """Bytes of memory of the machine, where that can be asked for."""
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return float("inf")
 
 
 def _chosen(shapes: dict[str, tuple[int, ...]], path: Path) -> str:

@@ -61,4 +61,7 @@ def read(source: str) -> Content:
         raise InputError(f"{path} cannot be read; give a file that ends in {', '.join(READABLE)}.")
     if not path.stat().st_size and path.is_file():
         raise InputError(f"{path} is empty: it has no rows; give a file with data.")
-    return _READERS[ending](path)
+    try:
+        return _READERS[ending](path)
+    except MemoryError as error:
+        raise InputError(f"{path} does not fit into memory: {error}; give fewer rows or columns.") from error

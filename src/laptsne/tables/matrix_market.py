@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from laptsne.room import check_room
 from laptsne.tables.content import Content, InputError
-from laptsne.tables.text import opened
+from laptsne.tables.text import lines, opened
 
 # SciPy's reader is faster, but some damaged files make it crash, and the process with it.
 _FIELDS = ("real", "integer", "pattern")
@@ -24,7 +27,7 @@ def read_matrix_market(path: Path) -> Content:
     """Read a matrix whose rows are points."""
     try:
         with opened(path) as file:
-            matrix = _parsed(file)
+            matrix = _parsed(lines(file, str(path)))
     except _DAMAGE as error:
         reason = str(error).partition("\n")[0]
         raise InputError(f"{path} is not in Matrix Market format, or is damaged ({reason}); write it again.") from error
@@ -33,29 +36,29 @@ def read_matrix_market(path: Path) -> Content:
     return Content(str(path), matrix=matrix, notes=(note,))
 
 
-def _parsed(file: IO[str]) -> Any:
+def _parsed(text: Iterator[str]) -> Any:
     """The matrix; ValueError where it is none."""
-    words = file.readline().lower().split()
+    words = next(text, "").lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
         raise ValueError("it does not begin with %%MatrixMarket matrix")
     layout, field, symmetry = words[2:]
     if field not in _FIELDS or symmetry not in _MIRRORED:
         raise ValueError(f"{field} {symmetry} matrices are not read, only real ones")
-    line = file.readline()
-    while line.startswith("%") or (line and not line.strip()):
-        line = file.readline()
-    sizes = [int(word) for word in line.split()]
+    entries = (line for line in text if line.strip() and not line.startswith("%"))
+    sizes = [int(word) for word in next(entries, "").split()]
     if min(sizes, default=0) < 1:
         raise ValueError("it says that it has no entries")
     if layout == "array" and len(sizes) == 2 and symmetry == "general" and field != "pattern":
-        return _dense(_numbers(file, sizes[0] * sizes[1], 1), sizes)
+        return _dense(_numbers(entries, sizes[0] * sizes[1], 1), sizes)
     if layout != "coordinate" or len(sizes) != 3:
         raise ValueError(f"{layout} {symmetry} matrices with {len(sizes)} sizes are not read")
-    return _sparse(_numbers(file, sizes[2], 2 if field == "pattern" else 3), sizes, _MIRRORED[symmetry])
+    check_room(8 * sizes[0])  # where the rows begin, however few entries there are
+    return _sparse(_numbers(entries, sizes[2], 2 if field == "pattern" else 3), sizes, _MIRRORED[symmetry])
 
 
-def _numbers(file: IO[str], n_lines: int, n_columns: int) -> NDArray[np.float64]:
-    numbers = np.loadtxt(file, comments="%", ndmin=2)
+def _numbers(entries: Iterator[str], n_lines: int, n_columns: int) -> NDArray[np.float64]:
+    check_room(2 * 8 * n_lines * n_columns)  # numbers, and the matrix made of them
+    numbers = np.loadtxt(itertools.islice(entries, n_lines + 1), comments="%", ndmin=2)
     if numbers.shape != (n_lines, n_columns):
         raise ValueError(f"{n_lines} lines of {n_columns} numbers should follow, and there are {numbers.shape}")
     return numbers

@@ -14,9 +14,13 @@ from typing import IO, Any, cast
 
 import numpy as np
 
+from laptsne.room import check_room
 from laptsne.tables.content import Column, Content, InputError, is_text, repeated, text_column
 
 _CELLS = 500_000  # that are held as text at a time; numbers take an eighth of the room
+_LINE = 1 << 26  # characters in a line at most: a small compressed file may hold one without end
+_NAME = 1 << 8  # bytes that a column takes, whatever is in it
+_STRING = 1 << 6  # bytes that a string takes beside its characters
 _GZIP = b"\x1f\x8b"
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "?"})
 _TRUTH = {"true": "1", "false": "0"}
@@ -44,16 +48,28 @@ def opened(path: Path | None) -> IO[str]:
     return io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
 
 
+def lines(file: IO[str], name: str) -> Iterator[str]:
+    """Lines of text, none of them too long to be held."""
+    while line := file.readline(_LINE):
+        if len(line) == _LINE:
+            raise InputError(f"{name} has a line of more than {_LINE} characters; give fewer columns.")
+        yield line
+
+
 def _parsed(file: IO[str], name: str, *, tabbed: bool) -> Content:
-    first = file.readline()
+    rows_of_text = lines(file, name)
+    first = next(rows_of_text, "")
     delimiter = "\t" if tabbed else max(",;\t", key=first.count)
-    reader = csv.reader(itertools.chain([first], file), delimiter=delimiter)
+    reader = csv.reader(itertools.chain([first], rows_of_text), delimiter=delimiter)
     header = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(reader, []))]  # named as by pandas
     _check_header(header, name)
     parts: list[list[Column]] = [[] for _ in header]
+    size = _NAME * len(header)
     for rows in _batches(reader, len(header), name):
         for part, values in zip(parts, zip(*rows, strict=True), strict=True):
             part.append(_converted(values))
+            size += _size(part[-1])
+        check_room(size)  # for the columns that are made of the parts
     if not parts or not parts[0]:
         raise InputError(f"{name} has no rows below its header; give a table with a header and at least two rows.")
     columns = {column: _joined(part) for column, part in zip(header, parts, strict=True)}
@@ -92,6 +108,11 @@ def _converted(values: tuple[str, ...]) -> Column:
         return np.array(plain, dtype=np.float64)
     except ValueError:
         return text_column(value.strip() for value in values)
+
+
+def _size(column: Column) -> int:
+    """Bytes that a column takes."""
+    return column.nbytes + (sum(map(len, column)) + _STRING * column.size if is_text(column) else 0)
 
 
 def _as_number(value: str) -> str:

@@ -1,0 +1,275 @@
+import subprocess
+import sys
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from laptsne import LaptSNE
+from laptsne.affinity import joint_affinities
+from laptsne.memory import Demand, available_memory, estimate_memory
+from laptsne.spectrum import laplacian_spectrum
+
+GIB = 2**30
+
+
+def system(root, files):
+    """A file system with these files in it."""
+    for name, content in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    return root
+
+
+MEMINFO = {"proc/meminfo": "MemTotal: 16000 kB\nMemFree: 10 kB\nMemAvailable: 8000 kB\nSwapFree: 2000 kB\n"}
+
+
+def test_the_machine_has_what_is_available_and_free_swap(tmp_path):
+    assert available_memory(system(tmp_path, MEMINFO)) == 10_000 * 1024
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"jobs/one/memory.max": "5000000", "jobs/one/memory.current": "2000000"}, 3_000_000),
+        # What is only cached can be taken back.
+        (
+            {
+                "jobs/one/memory.max": "5000000",
+                "jobs/one/memory.current": "2000000",
+                "jobs/one/memory.stat": "anon 7\ninactive_file 400000\nactive_file 100000\nslab 9\n",
+            },
+            3_500_000,
+        ),
+        ({"jobs/one/memory.max": "max", "jobs/one/memory.current": "2000000"}, 10_000 * 1024),
+        # The group above may be narrower.
+        (
+            {
+                "jobs/one/memory.max": "5000000",
+                "jobs/one/memory.current": "0",
+                "jobs/memory.max": "4000000",
+                "jobs/memory.current": "3000000",
+            },
+            1_000_000,
+        ),
+        # In a container only the top can be seen.
+        ({"memory.max": "4000000", "memory.current": "0"}, 4_000_000),
+        ({"memory.max": "4000000", "memory.current": "5000000"}, 0),
+    ],
+)
+def test_limits_of_control_groups_count(tmp_path, files, expected):
+    files = {f"sys/fs/cgroup/{name}": content for name, content in files.items()}
+    root = system(tmp_path, MEMINFO | files | {"proc/self/cgroup": "0::/jobs/one\n"})
+    assert available_memory(root) == expected
+
+
+def test_limits_of_control_groups_of_the_first_version_count(tmp_path):
+    folder = "sys/fs/cgroup/memory/docker/abc"
+    files = {
+        "proc/self/cgroup": "5:devices:/other\n4:cpu,memory:/docker/abc\n0::/\n",
+        f"{folder}/memory.limit_in_bytes": "6000000\n",
+        f"{folder}/memory.usage_in_bytes": "4000000\n",
+        f"{folder}/memory.stat": "cache 3\ninactive_file 1\ntotal_inactive_file 1000000\n",
+        "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
+        "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
+    }
+    assert available_memory(system(tmp_path, MEMINFO | files)) == 3_000_000
+
+
+def test_this_system_says_something_sensible():
+    room = available_memory()
+    assert room is None or 10 * 2**20 < room < 2**50
+
+
+@pytest.fixture
+def room(monkeypatch):
+    """Set what is available, as a share of what a fit of 300 points needs."""
+
+    def leave(share, **settings):
+        n_bytes = None if share is None else int(share * estimate_memory(300, 4, **settings))
+        monkeypatch.setattr("laptsne.memory.available_memory", lambda: n_bytes)
+
+    return leave
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(300, 4))
+
+
+def test_a_fit_that_would_not_fit_is_refused_before_it_starts(room, X, monkeypatch):
+    room(0.7)
+
+    def compute(*_args, **_options):
+        raise AssertionError("something was computed")
+
+    monkeypatch.setattr("laptsne.estimator.joint_affinities", compute)
+    model = LaptSNE()
+    with pytest.raises(MemoryError, match=r"300 points needs about \d+ MiB .* only \d+ MiB .* LandmarkLaptSNE\("):
+        model.fit(X)
+    assert not hasattr(model, "embedding_")
+
+
+def test_a_fit_that_may_fit_is_made_with_a_warning(room, X):
+    room(0.8)
+    with pytest.warns(UserWarning, match="beyond the data"):
+        LaptSNE(max_iter=2).fit(X)
+
+
+@pytest.mark.parametrize("share", [1.01, None])
+def test_nothing_is_said_where_there_is_room_or_nothing_is_known(room, X, share):
+    room(share)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LaptSNE(max_iter=2).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"n_neighbors": "all"}, "n_neighbors='auto'"),
+        ({"metric": "affinities"}, "sparse matrix of the larger ones"),
+        ({"metric": "precomputed"}, "Give a sparse graph of neighbours, or fewer"),
+        ({"perplexity": 15}, "perplexity=10 instead of 15"),
+    ],
+)
+def test_the_refusal_says_what_to_use_instead(room, X, settings, remedy):
+    room(0.1)
+    if "metric" in settings:
+        X = np.linalg.norm(X[:, None] - X, axis=2)
+    with pytest.raises(MemoryError, match=remedy):
+        LaptSNE(**settings).fit(X)
+
+
+def test_a_graph_that_was_given_counts_with_its_entries(room, X):
+    room(0.1)
+    graph = scipy.sparse.csr_matrix(np.linalg.norm(X[:, None] - X, axis=2))
+    with pytest.raises(MemoryError, match="fewer neighbours a point"):
+        LaptSNE(metric="precomputed").fit(graph)
+    model = LaptSNE(metric="precomputed")
+    wide, narrow = (Demand.of(model, 100_000, 100_000, 8, n_given=k).peak for k in (500, 50))
+    assert wide > 3 * narrow
+
+
+def test_what_makes_a_fit_larger_makes_the_estimate_larger():
+    base = estimate_memory(50_000, 50)
+    assert estimate_memory(100_000, 50) > 1.8 * base
+    assert estimate_memory(50_000, 50, perplexity=90) > 1.8 * base
+    assert estimate_memory(50_000, 50, n_clusters=60) > 1.5 * base
+    assert estimate_memory(50_000, 3000) > 2 * base
+    assert estimate_memory(50_000, 3000, dtype=np.float32) < 0.8 * estimate_memory(50_000, 3000)
+    assert estimate_memory(50_000, 50, batch_size=100, n_batch_neighbors=5) > 2 * base
+    assert estimate_memory(50_000, 50, n_components=3) > base
+    assert estimate_memory(9000, 50, metric="cosine", n_jobs=2) > estimate_memory(9000, 50, n_jobs=2) + 100 * 2**20
+
+
+def test_all_pairs_need_a_matrix():
+    estimate = estimate_memory(30_000, 10, n_neighbors="all", method="exact")
+    assert 4 * 30_000**2 < estimate < 3 * 4 * 30_000**2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "message"),
+    [
+        ((0, 5), {}, "n_samples must be at least 1, got 0"),
+        ((5, 0), {}, "n_features must be at least 1, got 0"),
+        ((50, 5), {"perplexity": -1}, "perplexity"),
+        ((50, 5), {"method": "fourier", "kernel": "gaussian"}, "method='fourier' needs kernel='student'"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, settings, message):
+    with pytest.raises(ValueError, match=message):
+        estimate_memory(*arguments, **settings)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"method": "fourier"},
+        {"n_neighbors": "all", "method": "exact"},
+        {"batch_size": 500, "n_batch_neighbors": 5},
+        {"n_clusters": 40},
+        {"n_components": 1},
+        {"metric": "cosine"},
+    ],
+    ids=str,
+)
+def test_estimates_are_near_what_is_allocated(rng, settings):
+    n = 1500
+    X = 5 * rng.normal(size=(5, 20))[rng.integers(0, 5, n)] + rng.normal(size=(n, 20))
+    model = LaptSNE(max_iter=8, random_state=0, n_jobs=1, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X[:400])  # what stays for later fits
+        peak = traced(model.fit, X)
+    estimate = estimate_memory(n, 20, n_jobs=1, **settings)
+    assert 0.6 < estimate / (peak + 8 * 2**20) < 1.6
+
+
+def traced(function, *args):
+    """Peak of what a call allocates."""
+    tracemalloc.start()
+    function(*args)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def test_a_graph_in_parts_needs_no_more_than_one_in_one_piece(rng):
+    X = rng.normal(size=(4000, 3))
+    parts = X + 1e3 * (np.arange(4000) % 20)[:, None]
+    whole, apart = (joint_affinities(points, perplexity=5) for points in (X, parts))
+    laplacian_spectrum(whole, 31)
+    assert traced(laplacian_spectrum, apart, 31) < 1.5 * traced(laplacian_spectrum, whole, 31)
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits on the address space are those of Linux")
+def test_a_limit_on_the_address_space_counts():
+    done = run("""
+import resource
+from pathlib import Path
+import numpy as np
+from laptsne import LaptSNE
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, resource.RLIM_INFINITY))
+try:
+    LaptSNE(n_neighbors="all", method="exact").fit(np.random.default_rng(0).normal(size=(25_000, 2)))
+except MemoryError as error:
+    print(error)
+""")
+    assert "The fit of 25,000 points needs about" in done.stdout, done.stderr
+    assert "n_neighbors='auto'" in done.stdout
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from proc")
+def test_the_estimate_is_near_the_peak_of_a_process():
+    done = run("""
+import ctypes
+from pathlib import Path
+import numpy as np
+from laptsne import LaptSNE
+from laptsne.affinity import joint_affinities
+from laptsne.memory import estimate_memory
+
+def status(name):
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name))
+    return int(line.split()[1]) * 1024
+
+rng = np.random.default_rng(0)
+X = rng.normal(scale=3, size=(10, 20))[rng.integers(0, 10, 6000)] + rng.normal(size=(6000, 20))
+model = LaptSNE(max_iter=12, random_state=0, n_jobs=1)
+model.fit(X[:600])
+before = status("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")
+model.fit(X)
+print((status("VmHWM") - before) / estimate_memory(6000, 20, n_jobs=1))
+""")
+    assert 0.6 < float(done.stdout) < 1.5, done.stderr

@@ -1,0 +1,573 @@
+"""Files and data by people who mean harm: what SECURITY.md promises."""
+
+import ast
+import base64
+import gzip
+import hashlib
+import io
+import json
+import os
+import pickle
+import re
+import socket
+import stat
+import struct
+import sys
+import tracemalloc
+import zipfile
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import laptsne
+from laptsne import LandmarkLaptSNE, LaptSNE, archive, checkpoint, datasets, npz, replacement
+from laptsne.cli.terminal import say
+from laptsne.plotting import explorer
+from laptsne.reproduce.pages import Bullets, Document, Section, as_html
+from laptsne.reproduce.store import Entry, Store
+from laptsne.reproduce.table import Entry as Cell
+from laptsne.reproduce.table import Table
+from laptsne.tables import InputError, read
+
+FAST = {"max_iter": 30, "perplexity": 10, "random_state": 0}
+ROOM = 1 << 24  # bytes, where a test says how many are free
+NASTY = '"><script>alert(1)</script><img src=x onerror=alert(2)>{{script}}</title></style>-->'
+
+
+class Evil:
+    """A pickle of it writes a file when it is read."""
+
+    def __reduce__(self):
+        return (Path.touch, (Path("ran"),))
+
+
+@pytest.fixture(autouse=True)
+def nothing_ran(tmp_path, monkeypatch):
+    """Every test runs in a folder of its own, and nothing is written above it or as code would have written it."""
+    folder = tmp_path / "inside"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("LAPTSNE_DATA", str(folder))
+    yield
+    assert not Path("ran").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["inside"]
+
+
+@pytest.fixture
+def little_room(monkeypatch):
+    monkeypatch.setattr("laptsne.room.available_memory", lambda: ROOM)
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    return LaptSNE(**FAST).fit(rng.normal(size=(60, 4)))
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=True)
+    return file.getvalue()
+
+
+def npy_head(shape, descr="<f8"):
+    file = io.BytesIO()
+    np.lib.format.write_array_header_1_0(file, {"descr": descr, "fortran_order": False, "shape": shape})
+    return file.getvalue()
+
+
+def zipped(members, compression=zipfile.ZIP_DEFLATED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as made:
+        for name, data in members.items():
+            made.writestr(name, data)
+    return file.getvalue()
+
+
+def refusal(name, data=None):
+    """What is said of a file that is not read."""
+    if data is not None:
+        Path(name).write_bytes(data)
+    with pytest.raises(InputError) as error:
+        read(name)
+    message = str(error.value)
+    assert name in message
+    assert "\n" not in message
+    return message
+
+
+class TestNothingIsRun:
+    @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.csv", "x.csv.gz", "x.mtx", "x.parquet", "x.h5ad"])
+    def test_a_pickle_under_any_name(self, name):
+        refusal(name, pickle.dumps(Evil()))
+
+    def test_arrays_of_objects(self):
+        evil = npy(np.array([[Evil()]], dtype=object))
+        assert "NPY" in refusal("x.npy", evil)
+        assert "NPZ" in refusal("x.npz", zipped({"X.npy": evil}))
+        assert "NPZ" in refusal("y.npz", zipped({"X.npy": npy(np.ones((2, 2))), "y.npy": npy(np.array([Evil()] * 2))}))
+
+    def test_code_in_the_header_of_an_array(self):
+        code = b"__import__('pathlib').Path('ran').touch() or {'descr':'<f8','fortran_order':False,'shape':(1,1)}"
+        head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(code)) + code
+        assert "NPY" in refusal("x.npy", head + bytes(8))
+        assert "NPZ" in refusal("x.npz", zipped({"X.npy": head + bytes(8)}))
+
+    @pytest.mark.parametrize("packed", [False, True])
+    @pytest.mark.parametrize(
+        "data", [pickle.dumps(Evil()), npy(np.array([Evil()])), npy(np.ones(3))[:-1], b"PK\x03\x04"]
+    )
+    def test_data_sets(self, data, packed):
+        Path("mnist.npz").write_bytes(zipped({"X.npy": data, "y.npy": data}) if packed else data)
+        with pytest.raises(OSError, match="is not a file of arrays X and y"):
+            datasets.load("mnist")
+
+    def test_kept_results(self):
+        store, key = Store(Path("cache")), {"kind": "map"}
+        store.put(key, Entry({}, {"Y": np.ones((2, 2))}))
+        assert store.find(key) is not None
+        data = zipped({"Y.npy": npy(np.array([Evil()]))})
+        facts, arrays = sorted(Path("cache").iterdir())
+        arrays.write_bytes(data)
+        facts.write_text(json.dumps(json.loads(facts.read_text()) | {"arrays": _sha256(data)}))
+        assert store.find(key) is None
+        facts.write_text("[" * 100_000)
+        assert store.find(key) is None
+
+    def test_models_and_checkpoints(self, blobs):
+        for data in (pickle.dumps(Evil()), zipped({"header.json": pickle.dumps(Evil())}, zipfile.ZIP_STORED)):
+            Path("model").write_bytes(data)
+            with pytest.raises(ValueError, match="not a model saved by laptsne"):
+                LaptSNE.load("model")
+            with pytest.raises(ValueError, match="not a checkpoint saved by laptsne"):
+                LaptSNE(**FAST, checkpoint="model").fit(blobs[0])
+            assert Path("model").read_bytes() == data
+
+    @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::RuntimeWarning")
+    def test_types_of_python_in_parquet(self):
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
+        from pyarrow import parquet
+
+        extension = {
+            b"ARROW:extension:name": b"arrow.py_extension_type",
+            b"ARROW:extension:metadata": pickle.dumps(Evil()),
+        }
+        schema = arrow.schema([arrow.field("a", arrow.float64(), metadata=extension)])
+        parquet.write_table(arrow.table([[1.0, 2.0]], schema=schema), "x.parquet")
+        assert read("x.parquet").n_rows == 2
+
+    def test_no_module_has_the_means(self):
+        """No pickle, evaluation, shell or unpacking to disk anywhere in the package."""
+        root = Path(laptsne.__file__).parent
+        found = []
+        for path in root.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in getattr(node, "names", ()) if isinstance(alias, ast.alias)]
+                names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                if isinstance(node, ast.Call):
+                    names += [ast.unparse(node.func), f".{getattr(node.func, 'attr', '')}"]
+                    names += ["allow_pickle"] if any(_allows_pickle(word) for word in node.keywords) else []
+                found += [(path.name, name) for name in names if name in _MEANS]
+        assert found == []
+
+
+_MEANS = {
+    *("pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "yaml", "subprocess", "tarfile"),
+    *("eval", "exec", "compile", "__import__", ".popen", ".spawn", ".extract", ".extractall", ".mktemp"),
+    *("os.system", ".unpack_archive", "allow_pickle", ".read_pickle"),
+}
+
+
+def _allows_pickle(word):
+    return word.arg == "allow_pickle" and getattr(word.value, "value", True) is not False
+
+
+def _sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class TestNamesThatLeadElsewhere:
+    @pytest.mark.parametrize("name", ["../../evil", "/evil", "..\\evil", "a/../../evil"])
+    def test_members_of_archives_are_not_unpacked(self, model, name):
+        """A name in an archive is only ever looked up in it."""
+        X = npy(np.ones((3, 2)))
+        Path("x.npz").write_bytes(zipped({f"{name}.npy": X, "X.npy": X}))
+        assert read("x.npz").matrix.shape == (3, 2)
+        content, arrays = _saved(model)
+        content["fitted"]["embedding_"] = {"array": name}
+        arrays[name] = arrays["embedding_"]
+        archive.write("model", content, arrays)
+        np.testing.assert_array_equal(LaptSNE.load("model").embedding_, model.embedding_)
+
+    def test_links_in_archives_are_only_bytes(self):
+        Path("secret.npy").write_bytes(npy(np.full((3, 2), 7.0)))
+        link = zipfile.ZipInfo("X.npy")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        refusal("x.npz", zipped({link: b"secret.npy"}))
+
+    def test_models_name_no_files_to_write(self, model):
+        content, arrays = _saved(model)
+        content["parameters"]["checkpoint"] = "../evil"
+        archive.write("model", content, arrays)
+        loaded = LaptSNE.load("model")
+        assert loaded.checkpoint is None
+
+    def test_only_files_of_ours_are_swept_away(self, blobs):
+        mine = [Path(".run.backup"), Path(".run.a1b2c3d4"), Path(".running")]
+        for path in mine:
+            path.touch()
+        left = Path(".run.unfinished-abc")
+        left.touch()
+        LaptSNE(**FAST, checkpoint="run").fit(blobs[0])
+        assert all(path.exists() for path in mine)
+        assert not left.exists()
+
+    def test_h5ad_with_parts_in_other_files(self):
+        h5py = pytest.importorskip("h5py", reason="needs the extra laptsne[scanpy]")
+        anndata = pytest.importorskip("anndata", reason="needs the extra laptsne[scanpy]")
+        Path("secret").write_bytes(bytes(range(64)))
+        anndata.AnnData(np.ones((4, 2), np.float32)).write_h5ad("plain.h5ad")
+
+        def outside(file):
+            del file["X"]
+            file.create_dataset("X", (4, 2), "f8", external=[("secret", 0, 64)])
+
+        def linked(file):
+            file["obsm"]["X_pca"] = h5py.ExternalLink("plain.h5ad", "/X")
+
+        def virtual(file):
+            layout = h5py.VirtualLayout((4, 2), "f4")
+            layout[:] = h5py.VirtualSource("plain.h5ad", "X", (4, 2))
+            file["layers"].create_virtual_dataset("other", layout)
+
+        for change in (outside, linked, virtual):
+            Path("x.h5ad").write_bytes(Path("plain.h5ad").read_bytes())
+            with h5py.File("x.h5ad", "a") as file:
+                change(file)
+            assert "leads to another file" in refusal("x.h5ad")
+
+
+def _saved(model):
+    model.save("saved")
+    return archive.read("saved")
+
+
+class TestBombs:
+    """A small file that says, or unpacks to, more than there is room for is refused before that room is taken."""
+
+    @pytest.fixture(autouse=True)
+    def bounded(self, little_room):
+        """The peak of what Python allocates stays near the room that there is."""
+        tracemalloc.start()
+        yield
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 8 * ROOM
+
+    def test_arrays(self):
+        shape = (1 << 16, 1 << 10)  # half a gigabyte, and zeros pack well
+        assert "GiB" in refusal("x.npy", npy_head(shape))
+        bomb = zipped({"X.npy": npy_head(shape) + bytes(1 << 20)})
+        assert "GiB" in refusal("x.npz", bomb)
+        Path("mnist.npz").write_bytes(zipped({"X.npy": npy_head(shape), "y.npy": npy(np.ones(3))}))
+        with pytest.raises(OSError, match="GiB"):
+            datasets.load("mnist")
+        with pytest.raises(MemoryError):
+            npz.load(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})))
+
+    def test_an_array_whose_header_has_no_end(self):
+        head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + b" " * (1 << 28)
+        bomb = zipped({"X.npy": head})
+        del head
+        assert len(bomb) < 1 << 19
+        tracemalloc.reset_peak()  # the bomb was made of more than it may take
+        assert "NPZ" in refusal("x.npz", bomb)
+
+    def test_text(self, monkeypatch):
+        monkeypatch.setattr("laptsne.tables.text._CELLS", 20_000)
+        monkeypatch.setattr("laptsne.room.available_memory", lambda: 1 << 21)
+        rows = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 20), 1)
+        assert "GiB" in refusal("x.csv.gz", rows)
+        words = gzip.compress(b"a\tb\n" + b"xx\tyy\n" * (1 << 17), 1)
+        assert "GiB" in refusal("x.tsv.gz", words)
+
+    def test_lines_without_end(self, monkeypatch):
+        monkeypatch.setattr("laptsne.tables.text._LINE", 1 << 16)
+        packed = gzip.compress(b"1" * (1 << 25))
+        assert "a line of more than" in refusal("x.csv.gz", packed)
+        assert "a line of more than" in refusal("x.mtx.gz", packed)
+        assert "a line of more than" in refusal("y.csv.gz", gzip.compress(b"a,b\n" + b"1" * (1 << 25)))
+
+    def test_matrix_market(self):
+        begin = b"%%MatrixMarket matrix "
+        for sizes in (b"coordinate real general\n2 2 1000000000000\n", b"coordinate real general\n10000000000 2 1\n"):
+            assert "GiB" in refusal("x.mtx.gz", gzip.compress(begin + sizes + b"1 1 1\n"))
+        assert "GiB" in refusal("x.mtx", begin + b"array real general\n1000000 1000000\n1\n")
+        longer = begin + b"coordinate real general\n2 2 1\n" + b"1 1 1\n" * (1 << 22)
+        assert "1 lines of 3 numbers should follow" in refusal("x.mtx.gz", gzip.compress(longer, 1))
+
+    def test_parquet(self):
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
+        from pyarrow import parquet
+
+        parquet.write_table(arrow.table({"a": np.zeros(1 << 21)}), "x.parquet")
+        assert Path("x.parquet").stat().st_size < 1 << 16
+        assert "GiB" in refusal("x.parquet")
+
+    def test_a_long_string_in_every_row_is_held_once(self):
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
+        from pyarrow import parquet
+
+        n, long = 10_000, "x" * 10_000
+        texts = arrow.array([None, 0] * (n // 2), "int32")
+        repeated = arrow.DictionaryArray.from_arrays(texts, [long])
+        parquet.write_table(arrow.table({"t": repeated, "a": np.zeros(n)}), "x.parquet", store_schema=False)
+        assert Path("x.parquet").stat().st_size < 1 << 16
+        column = read("x.parquet").columns["t"]
+        assert column[1] == long
+        assert column[0] == ""
+        assert len({id(value) for value in column[1::2]}) == 1
+
+    def test_h5ad(self):
+        h5py = pytest.importorskip("h5py", reason="needs the extra laptsne[scanpy]")
+        anndata = pytest.importorskip("anndata", reason="needs the extra laptsne[scanpy]")
+        anndata.AnnData(np.ones((4, 2), np.float32)).write_h5ad("x.h5ad")
+        with h5py.File("x.h5ad", "a") as file:
+            file["obs"].create_dataset("huge", (1 << 40,), "f8", chunks=(1 << 10,))
+            file["obs"]["again"] = file["obs"]  # in itself
+        assert "GiB" in refusal("x.h5ad")
+
+    def test_models_take_no_more_than_their_file(self, model):
+        """Members that overlap: each begins in the one before, and all end together."""
+        _saved(model)
+        data = bytearray(Path("saved").read_bytes())
+        directory = data.rindex(b"PK\x01\x02")
+        size = struct.pack("<I", len(data))
+        data[directory + 20 : directory + 28] = size + size
+        Path("model").write_bytes(data)
+        with pytest.raises(ValueError, match="larger than itself"):
+            LaptSNE.load("model")
+
+    def test_nesting_and_numbers_without_end(self):
+        for text in ("[" * 100_000, "1" * 100_000):
+            Path("model").write_bytes(zipped({"header.json": text}, zipfile.ZIP_STORED))
+            with pytest.raises(ValueError, match="header is not JSON"):
+                LaptSNE.load("model")
+
+
+class TestCompiledCode:
+    """It has no bounds of its own: what it is given from files must fit together."""
+
+    @pytest.mark.parametrize("part", ["X", "embedding_", "landscape.grid", "landscape.origin"])
+    @pytest.mark.parametrize("change", ["nan", "infinite", "narrow", "short", "none"])
+    def test_models(self, model, part, change):
+        content, arrays = _saved(model)
+        array = arrays[part].copy()
+        if change == "narrow":
+            array = array[..., :1]
+        elif change in ("short", "none"):
+            array = array[: 3 if change == "short" else 0]
+        else:
+            array.flat[-1] = np.nan if change == "nan" else np.inf
+        archive.write("model", content, arrays | {part: array})
+        if array.shape == arrays[part].shape and np.array_equal(array, arrays[part]):
+            pytest.skip("nothing to cut off")
+        with pytest.raises(ValueError, match=r"data of the model|placement|landscape"):
+            LaptSNE.load("model")
+
+    def test_places_are_looked_up_inside_the_mesh(self):
+        from laptsne.mapping.placement import _potential
+
+        grid, scratch = np.zeros((1, 5, 5), np.float32), np.zeros((3, 4))
+        for place in (np.nan, np.inf, -np.inf, 1e300):
+            y = np.array([place, 0.0])
+            assert _potential(y, np.zeros(2), 1.0, grid, scratch, scratch.copy(), np.zeros(2)) == 0
+
+    def test_sparse_matrices_in_h5ad(self):
+        h5py = pytest.importorskip("h5py", reason="needs the extra laptsne[scanpy]")
+        anndata = pytest.importorskip("anndata", reason="needs the extra laptsne[scanpy]")
+        for matrix in (scipy.sparse.csr_matrix(np.eye(4, 3)), scipy.sparse.csc_matrix(np.eye(4, 3))):
+            anndata.AnnData(matrix).write_h5ad("x.h5ad")
+            with h5py.File("x.h5ad", "a") as file:
+                file["X/indices"][1] = 1 << 30
+            assert "indices must be" in refusal("x.h5ad")
+
+    def test_checkpoints(self, blobs, monkeypatch):
+        monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+
+        class Stopped(Exception):
+            pass
+
+        def stop(state):
+            if state.iteration == 20:
+                raise Stopped
+
+        with pytest.raises(Stopped):
+            LaptSNE(**FAST, checkpoint="run", callbacks=stop).fit(blobs[0])
+        content, arrays = archive.read("run")
+        wrong = [
+            (content, arrays | {"Y": arrays["Y"][:10]}),
+            (content, arrays | {"velocity": np.full_like(arrays["velocity"], np.nan)}),
+            (content, {name: array for name, array in arrays.items() if name != "Y"}),
+            ({"digest": content["digest"]}, arrays),
+        ]
+        for parts in wrong:
+            archive.write("run", *parts)
+            with pytest.raises(ValueError, match="does not hold the state of a run"):
+                LaptSNE(**FAST, checkpoint="run").fit(blobs[0])
+
+
+class Page(HTMLParser):
+    """Tags and attributes of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.attributes, self.texts = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def addresses(self):
+        return [value for name, value in self.attributes if name in ("src", "href", "action", "srcset", "data")]
+
+
+class TestPages:
+    def explored(self, text):
+        Y = np.arange(12.0).reshape(6, 2)
+        columns = {text: [text, "b"] * 3, "number": np.arange(6.0)}
+        return Page(explorer(Y, "map.html", columns=columns, color=text, title=text).read_text(encoding="utf-8"))
+
+    def reported(self, text):
+        table = Table(text, ("set", text), [[Cell(text), Cell(text, best=True)]], text)
+        return Page(as_html(Document(text, [text], [Section(text, [table, text, Bullets([text])])])))
+
+    @pytest.mark.parametrize("make", ["explored", "reported"])
+    def test_no_tag_or_attribute_comes_from_the_data(self, make):
+        nasty, plain = getattr(self, make)(NASTY), getattr(self, make)("plain")
+        assert nasty.tags == plain.tags
+        assert [name for name, _ in nasty.attributes] == [name for name, _ in plain.attributes]
+        assert NASTY in nasty.texts
+        assert not any(name.startswith("on") for name, _ in nasty.attributes)
+
+    @pytest.mark.parametrize("make", ["explored", "reported"])
+    def test_a_policy_forbids_scripts_of_others_and_requests(self, make):
+        page = getattr(self, make)(NASTY)
+        (policy,) = [value for name, value in page.attributes if name == "content" and "default-src" in value]
+        assert policy.startswith("default-src 'none'; ")
+        assert "unsafe" not in policy
+        assert "http" not in policy
+        assert all(address.startswith(("data:", "#")) for address in page.addresses)
+
+    def test_the_policy_of_the_report_lets_its_style_count(self):
+        text = as_html(Document("title", [], []))
+        style = re.search("<style>(.*)</style>", text, re.DOTALL)[1]
+        assert base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() in text
+
+    def test_the_terminal_is_not_commanded(self, capsys):
+        say(["before \x1b[2J\x1b]0;title\x07 \x9b31m after\ttab"])
+        said = capsys.readouterr().err
+        assert "before" in said
+        assert "after" in said
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.replace("\n", ""))
+
+
+class TestFilesOfOurs:
+    @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
+    @pytest.mark.parametrize("mask", [0o077, 0o022])
+    def test_permissions_are_never_wider_than_asked_for(self, model, monkeypatch, mask):
+        seen, set_mask = [], os.umask
+        before = set_mask(mask)
+        try:
+            monkeypatch.setattr(os, "umask", lambda new: seen.append(new) or set_mask(new))
+            with replacement.replacing(Path("one")) as temporary:
+                assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
+            model.save("model")
+            explorer(np.eye(3, 2), "map.html")
+            Store(Path("cache")).put({"kind": "map"}, Entry({}, {"Y": np.ones(2)}))
+        finally:
+            set_mask(before)
+        paths = [Path("one"), Path("model"), Path("map.html"), *Path("cache").iterdir()]
+        assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o666 & ~mask}
+        assert set(seen) == {0o077, mask}  # while it is asked for, other threads' files are not open to all
+
+    def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(self, model):
+        Path("precious").write_text("mine")
+        try:
+            Path("model").symlink_to("precious")
+        except OSError:
+            pytest.skip("no links here")
+        model.save("model")
+        assert Path("precious").read_text() == "mine"
+        assert not Path("model").is_symlink()
+
+
+class TestNetwork:
+    @pytest.fixture
+    def sockets(self, monkeypatch):
+        """Addresses that are bound, listened on or connected to."""
+        used = []
+
+        class Watched(socket.socket):
+            def bind(self, address):
+                used.append(("bind", address))
+                return super().bind(address)
+
+            def listen(self, *args):
+                used.append(("listen", args))
+                return super().listen(*args)
+
+            def connect(self, address):
+                used.append(("connect", address))
+                return super().connect(address)
+
+        monkeypatch.setattr(socket, "socket", Watched)
+        return used
+
+    def test_it_would_be_seen(self, sockets):
+        with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
+            pass
+        assert [kind for kind, _ in sockets] == ["bind", "listen", "connect"]
+
+    def test_dask_opens_no_port(self, sockets, rng):
+        da = pytest.importorskip("dask.array", reason="needs the extra laptsne[distributed]")
+        X = rng.normal(size=(400, 5))
+        before = _listening()
+        model = LandmarkLaptSNE(n_landmarks=60, **FAST)
+        Y = model.fit_transform(da.from_array(X, chunks=(100, -1)))
+        Y.compute()
+        model.transform(da.from_array(X[:50], chunks=(20, -1))).compute()
+        assert sockets == []
+        assert _listening() <= before
+        assert "distributed" not in type(Y.dask).__module__
+
+    def test_maps_models_and_pages_use_no_network(self, sockets, blobs):
+        X, labels = blobs
+        model = LaptSNE(**FAST, n_jobs=2).fit(X)
+        model.save("model")
+        LaptSNE.load("model").transform(X[:5])
+        explorer(model.embedding_, "map.html", columns={"label": labels})
+        assert sockets == []
+
+
+def _listening():
+    """Ports on which this process listens, where the system tells."""
+    try:
+        inodes = {os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
+    except OSError:
+        return set()
+    found = set()
+    for table in ("tcp", "tcp6"):
+        path = Path("/proc/self/net", table)
+        rows = [line.split() for line in path.read_text().splitlines()[1:]] if path.exists() else []
+        found |= {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in inodes}
+    return found

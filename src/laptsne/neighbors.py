@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.metrics import pairwise_distances_chunked
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
 from sklearn.utils import gen_batches
 
 from laptsne.inverted import InvertedLists
@@ -64,6 +64,7 @@ def _exact(
     X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Indices and distances by scikit-learn, in blocks that do not depend on the number of threads, as bits would."""
+    _check_takes_sparse(X, metric)
     n_samples = X.shape[0]
     metric_params = _completed(X, metric, metric_params)
     index = NearestNeighbors(n_neighbors=n_neighbors + 1, metric=metric, metric_params=metric_params, n_jobs=1).fit(X)
@@ -236,6 +237,7 @@ def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) 
 
 def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[NDArray[Any]]:
     if not (isinstance(metric, str) and metric == "precomputed"):
+        _check_takes_sparse(X, metric)
         return pairwise_distances_chunked(  # type: ignore[no-any-return]
             _squarable(X), metric=metric, n_jobs=1, working_memory=_WORKING_MEMORY, **(metric_params or {})
         )
@@ -247,9 +249,17 @@ def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) 
     return (X[rows] for rows in gen_batches(X.shape[0], _BATCH))
 
 
+def _check_takes_sparse(X: Any, metric: Any) -> None:
+    if scipy.sparse.issparse(X) and isinstance(metric, str) and metric not in VALID_METRICS_SPARSE["brute"]:
+        raise ValueError(
+            f"metric={metric!r} does not take sparse features; give X as a dense array, or one of the metrics "
+            f"{sorted(set(VALID_METRICS_SPARSE['brute']) - {'precomputed'})}."
+        )
+
+
 def _defined(distances: NDArray[Any]) -> NDArray[Any]:
-    """Distances, where those that a metric leaves undefined, as 0 / 0, are as long as the longest of their row."""
-    undefined = np.isnan(distances)
+    """Distances, where those that a metric leaves undefined, as x / 0, are as long as the longest of their row."""
+    undefined = ~np.isfinite(distances)
     if not undefined.any():
         return distances
     longest = np.where(undefined, 0, distances).max(axis=1, keepdims=True)

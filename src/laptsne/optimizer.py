@@ -315,7 +315,9 @@ def _advance(run: Run, iteration: int, callbacks: Sequence[Callback]) -> bool:
     answers = [callback(state) for callback in callbacks]
     if any(isinstance(answer, bool | np.bool_) and answer for answer in answers) or run.settled(state):
         return False
-    if not run.step():
+    with np.errstate(over="ignore", invalid="ignore"):  # what leaves the numbers is seen by the step itself
+        moved = run.step()
+    if not moved:
         warnings.warn(
             f"The map began to diverge at iteration {iteration}; what it was before is kept. "
             f"Lower learning_rate (now {run.rate:.4g}) or contraction (now {run.problem.strength:.4g}).",

@@ -27,7 +27,8 @@ def _pull(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
     m = min(a, b)
     ki = np.exp(-half * (a - m) * r2)
     kj = np.exp(-half * (b - m) * r2)
-    return (a * ki + b * kj) / (ki + kj), np.log(half * (ki + kj)) - half * m * r2
+    # Held within single precision, where a narrow kernel and a wide map would leave it.
+    return (a * ki + b * kj) / (ki + kj), np.log(half * (ki + kj)) - min(half * m * r2, type(r2)(1e30))
 
 
 @compiled

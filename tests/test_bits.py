@@ -1,0 +1,143 @@
+"""The same bits wherever a map is made, and by however many threads."""
+
+import hashlib
+import json
+import warnings
+from pathlib import Path
+
+import elsewhere
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn import config_context
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne.spectrum import laplacian_spectrum
+from laptsne.workers import Workers, narrow_blas
+
+
+def points(n, n_features=20, dtype=np.float64):
+    """Clusters on a coarse lattice, where many distances are equal."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(scale=3, size=(5, n_features))
+    return np.rint(centres[rng.integers(0, 5, n)] + rng.normal(size=(n, n_features))).astype(dtype)
+
+
+# Name: kind, number of points, settings.
+CASES = {
+    "exact": (LaptSNE, 300, {"max_iter": 30}),
+    "exact, single precision": (LaptSNE, 1100, {"max_iter": 20, "n_clusters": 5, "dtype": np.float32}),
+    "fourier": (LaptSNE, 700, {"max_iter": 60, "method": "fourier"}),
+    "fourier, given clusters": (LaptSNE, 700, {"max_iter": 30, "method": "fourier", "n_clusters": 5}),
+    "sparse": (LaptSNE, 400, {"max_iter": 20, "sparse": True}),
+    "all pairs in cosine": (LaptSNE, 300, {"max_iter": 20, "metric": "cosine", "n_neighbors": "all"}),
+    "cosine": (LaptSNE, 1100, {"max_iter": 20, "metric": "cosine", "init": "pca"}),
+    "batches": (LaptSNE, 300, {"max_iter": 30, "batch_size": 50, "n_clusters": 5}),
+    "landmarks": (LandmarkLaptSNE, 1500, {"max_iter": 20, "n_landmarks": 100}),
+    "network": (LaptSNE, 200, {"max_iter": 20, "out_of_sample": "network"}),
+}
+LARGE = {
+    "fourier of 7,000": (LaptSNE, 7000, {"max_iter": 60}),
+    "approximate neighbours": (LaptSNE, 10_500, {"max_iter": 10, "n_clusters": 5, "dtype": np.float32}),
+}
+
+
+def fitted(name, n_jobs=None):
+    kind, n, settings = (CASES | LARGE)[name]
+    settings = settings.copy()
+    X = points(n + 20, dtype=settings.pop("dtype", np.float64))
+    X = scipy.sparse.csr_matrix(X) if settings.pop("sparse", False) else X
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kind(random_state=0, n_jobs=n_jobs, **settings).fit(X[:n]), X[n:]
+
+
+def digest(name, n_jobs=None):
+    """Of all that a fit and a transform come to."""
+    model, new = fitted(name, n_jobs)
+    parts = (model.embedding_, model.transform(new), model.eigenvalues_, model.labels_, np.float64(model.objective_))
+    return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+
+
+def digests():
+    return {name: digest(name) for name in CASES}
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return digests()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 4])
+@pytest.mark.parametrize("name", CASES)
+def test_number_of_threads(name, n_jobs, expected):
+    assert digest(name, n_jobs) == expected[name]
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_number_of_threads_of_many_points(name):
+    assert digest(name, 1) == digest(name, 2) == elsewhere.in_thread(digest, name, 4)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 4])
+def test_threads_in_the_environment(n_threads, expected):
+    code = "import json, test_bits; print(json.dumps(test_bits.digests()))"
+    variables = {f"{name}_NUM_THREADS": n_threads for name in ("OMP", "OPENBLAS")}
+    assert json.loads(elsewhere.in_program(code, Path(__file__).parent, **variables)) == expected
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_workers_of_joblib(backend, expected):
+    assert elsewhere.in_joblib(digests, backend=backend) == expected
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_workers_of_dask(processes, expected):
+    pytest.importorskip("distributed", reason="needs the extra 'distributed'")
+    assert elsewhere.in_dask(digests, processes=processes) == expected
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_child_process(method, expected):
+    assert elsewhere.in_child(digests, method=method) == expected
+
+
+def test_several_threads_at_once(expected):
+    assert elsewhere.in_threads(digests, n=3) == [expected] * 3
+
+
+def test_executor_of_asyncio(expected):
+    assert elsewhere.in_executor(digests) == expected
+
+
+def test_layout_of_the_data():
+    X = points(10_100, dtype=np.float32) / 3
+    settings = {"max_iter": 2, "perplexity": 5, "init": "pca", "metric": "correlation", "random_state": 0}
+    given = (X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2])
+    assert len({LaptSNE(**settings).fit_transform(laid).tobytes() for laid in given}) == 1
+
+
+def test_settings_of_scikit_learn(expected):
+    with config_context(working_memory=0.01, enable_cython_pairwise_dist=False):
+        assert digest("cosine") == expected["cosine"]
+        assert digest("sparse") == expected["sparse"]
+
+
+def test_blas_is_held_again_after_others_gave_it_threads():
+    def blas_threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with Workers(1) as workers, threadpool_limits(3, user_api="blas"):
+        assert blas_threads() == {3}
+        workers.rows(lambda start, stop: None, 1, work=1)
+        assert blas_threads() == {1}
+
+
+def test_a_start_that_holds_few_eigenvectors():
+    """A graph of cliques has few distinct eigenvalues, and the solver needs further vectors."""
+    P = np.kron(np.eye(4), np.ones((100, 100), np.float32))
+    P[0, 100] = P[100, 200] = P[200, 300] = P[100, 0] = P[200, 100] = P[300, 200] = 1
+    with narrow_blas():
+        first, second = (laplacian_spectrum(P, 31) for _ in range(2))
+    assert first.eigenvectors.tobytes() == second.eigenvectors.tobytes()

@@ -19,7 +19,7 @@ from laptsne.estimator import LaptSNE, auto_contraction
 from laptsne.objective import KLDivergence
 from laptsne.optimizer import Descent, Problem, Run, descend, late_exaggeration
 from laptsne.sums import Sums
-from laptsne.workers import Workers, narrow_blas
+from laptsne.workers import Workers
 
 Array = NDArray[Any]
 
@@ -103,7 +103,7 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
     if model.n_clusters_ == 1:
         raise ValueError("model has n_clusters_=1, so there is nothing to contract; fit it with n_clusters.")
     strengths, chosen = _strengths(model, n_maps)
-    with Workers(model.n_jobs) as workers, narrow_blas():
+    with Workers(model.n_jobs) as workers:
         walker = _Walker(model, workers)
         start = _Stop.of(walker, np.asarray(model.embedding_, dtype=np.float64))
         upwards = walker.walk(start, strengths[chosen + 1 :])

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from laptsne.reproduce.plan import Options, frontier_runs
 from laptsne.reproduce.runs import Laboratory, Run
 from laptsne.reproduce.scores import cluster_name
@@ -66,28 +64,15 @@ def points(laboratory: Laboratory, options: Options, name: str) -> list[Point]:
 
 
 def verdicts(found: list[Point]) -> list[Verdict]:
-    """Compare every map of the others with LaptSNE, interpolated between its best maps.
+    """Compare every map of the others with those of LaptSNE that are at least as separate, the best of which counts.
 
-    LaptSNE's curve is that of its maps to which none of its own is better in both respects. A map less separate than
-    all of them is compared with the least separate one; one more separate than all has none beside it. A map that both
-    curves share is not compared.
+    Nothing is interpolated: there may be no map between two others. A map more separate than all of LaptSNE's has none
+    beside it. A map that both curves share is not compared.
     """
-    front = pareto([point for point in found if point.curve == OURS])
-    if not front:
-        return []
-    own = {point.run for point in found if point.curve == OURS}
-    x, y = [point.silhouette for point in front], [point.kept for point in front]
-    others = [point for point in found if point.curve != OURS and point.run not in own]
+    own = [point for point in found if point.curve == OURS]
+    runs = {point.run for point in own}
+    others = [point for point in found if point.curve != OURS and point.run not in runs] if own else []
     return [
-        Verdict(point, float(np.interp(point.silhouette, x, y)) if point.silhouette <= x[-1] else None)
+        Verdict(point, max((ours.kept for ours in own if ours.silhouette >= point.silhouette), default=None))
         for point in others
     ]
-
-
-def pareto(found: list[Point]) -> list[Point]:
-    """The maps to which no other is better in both respects, by ascending silhouette."""
-    front: list[Point] = []
-    for point in sorted(found, key=lambda point: (-point.silhouette, -point.kept)):
-        if not front or point.kept > front[-1].kept:
-            front.append(point)
-    return front[::-1]

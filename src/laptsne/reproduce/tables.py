@@ -152,8 +152,8 @@ def frontier_table(found: dict[str, list[Verdict]]) -> Table:
         "Maps of others at whose separation LaptSNE keeps more neighbours",
         ("set", *curves, "all"),
         rows,
-        "Silhouette of k-means with as many clusters as classes; LaptSNE interpolated between its maps. A map more "
-        "separate than any of LaptSNE's counts for the other method.",
+        "Silhouette of k-means with as many clusters as classes; beside each map the best of LaptSNE's that are at "
+        "least as separate. A map more separate than any of LaptSNE's counts for the other method.",
     )
 
 

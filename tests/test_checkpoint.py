@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from laptsne import Descent, LandmarkLaptSNE, LaptSNE, archive, checkpoint
+from laptsne.kernels import Gaussian
 from laptsne.optimizer import InterruptWarning
 
 
@@ -99,6 +100,27 @@ def test_another_run_is_refused(blobs, tmp_path, change):
     with pytest.raises(ValueError, match="is of a run with other data or parameters; remove that file"):
         LaptSNE(**{"max_iter": 60, "random_state": 0, **change}, checkpoint=path).fit(X)
     assert path.exists()
+
+
+def test_another_kernel_is_refused(blobs, tmp_path):
+    """Widths that differ in one digit of one point are another run."""
+    X, _ = blobs
+    many = np.vstack([X + i * 1e-3 for i in range(10)])
+    widths = np.ones(len(many))
+    stopped(many, tmp_path / "run", kernel=Gaussian(widths), n_clusters=3)
+    widths = widths.copy()
+    widths[600] += 1e-12
+    with pytest.raises(ValueError, match="other data or parameters"):
+        LaptSNE(max_iter=60, random_state=0, kernel=Gaussian(widths), n_clusters=3, checkpoint=tmp_path / "run").fit(
+            many
+        )
+
+
+@pytest.mark.parametrize("place", [".", "nowhere/run"])
+def test_a_place_that_cannot_be_is_refused_before_the_work(blobs, tmp_path, place, monkeypatch):
+    monkeypatch.setattr("laptsne.estimator.joint_affinities", None)
+    with pytest.raises(ValueError, match="give the path of a file in a folder that does"):
+        LaptSNE(random_state=0, checkpoint=tmp_path / place).fit(blobs[0])
 
 
 def test_other_data_are_refused(blobs, tmp_path):

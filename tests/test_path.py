@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
 
-from laptsne import LaptSNE
+from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.metrics import silhouette, trustworthiness
 from laptsne.path import contraction_path
 
@@ -110,6 +110,8 @@ def test_what_cannot_be_walked_is_refused(near_blobs, tmp_path):
         contraction_path(model, X, n_maps=1)
     with pytest.raises(ValueError, match="nothing to contract"):
         contraction_path(LaptSNE(n_clusters=1, max_iter=10).fit(X), X)
+    with pytest.raises(ValueError, match="of landmarks"):
+        contraction_path(LandmarkLaptSNE(n_landmarks=60, n_clusters=3, max_iter=10).fit(X), X)
     model.save(tmp_path / "model")
     with pytest.raises(ValueError, match="fit it again"):
         contraction_path(LaptSNE.load(tmp_path / "model"), X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import time
 import warnings
 from pathlib import Path
@@ -101,7 +102,9 @@ class Checkpoint:
 
 def digest_of(parameters: dict[str, Any], P: Any, Y: Array) -> str:
     """Digest of the parameters, the affinities and the first map of a run."""
-    digest = hashlib.sha256(repr(sorted(parameters.items())).encode())
+    # Arrays among the parameters, such as the widths of a kernel, count to the last digit of the last value.
+    with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
+        digest = hashlib.sha256(repr(sorted(parameters.items())).encode())
     parts = (P.indptr, P.indices, P.data) if scipy.sparse.issparse(P) else (P,)
     for part in (*parts, Y):
         digest.update(f"{part.dtype.str}{part.shape}".encode())

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -363,6 +364,13 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"checkpoint={str(self.checkpoint)!r} needs a run that can be made again, but "
                 f"random_state={self.random_state!r}; give random_state an integer."
+            )
+        if self.checkpoint is not None and (
+            Path(self.checkpoint).is_dir() or not Path(self.checkpoint).parent.is_dir()
+        ):
+            raise ValueError(
+                f"checkpoint={str(self.checkpoint)!r} is a folder or in none that exists; "
+                "give the path of a file in a folder that does."
             )
         if not isinstance(self.n_clusters, str) and self.n_clusters >= n_samples:
             raise ValueError(

@@ -264,9 +264,9 @@ def descend(run: Run, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint
 
     An interrupt from the keyboard ends the run with a warning, and with the map so far.
     """
-    iteration = 0 if checkpoint is None else checkpoint.resume(run)
+    iteration = start = 0 if checkpoint is None else checkpoint.resume(run)
     try:
-        for iteration in range(iteration, run.max_iter):  # noqa: B020  the interrupt must know it
+        for iteration in range(start, run.max_iter):
             if checkpoint is not None:
                 checkpoint.offer(run, iteration)
             if not _advance(run, iteration, callbacks):

@@ -100,6 +100,8 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
         raise ValueError(f"n_maps must be at least 2, from no contraction to strong contraction; got {n_maps}.")
     if not hasattr(model, "affinities_"):
         raise ValueError("model was loaded from a file, which has no affinities_; fit it again.")
+    if model.affinities_.shape[0] != len(model.embedding_):
+        raise ValueError("model is of landmarks, whose affinities are not those of all points; fit a LaptSNE.")
     if model.n_clusters_ == 1:
         raise ValueError("model has n_clusters_=1, so there is nothing to contract; fit it with n_clusters.")
     strengths, chosen = _strengths(model, n_maps)

@@ -38,7 +38,7 @@ from laptsne.persistence import load_model, save_model
 from laptsne.progress import ProgressBar
 from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
 from laptsne.sums import Sums
-from laptsne.workers import Workers, narrow_blas
+from laptsne.workers import Workers
 
 _AUTO_CONTRACTION = 0.04  # docs/evaluation.md has the evidence for this and for the perplexity
 _MAX_CONTRACTED = 60  # clusters found by themselves are no more than this
@@ -385,10 +385,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _make_map(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Landscape | Unsurveyed | None:
         """Make the map of X by its affinities; return the landscape that it leaves to new points, if there is one."""
         P, order = local(P, workers) if self.batch_size is None else (P, None)
-        with narrow_blas():
-            spectrum = self._spectrum(P, order, workers)
-            Y = initial_map(self.init, X, spectrum, self.n_components, metric=self.metric, random_state=random_state)
-            landscape = self._descend(KLDivergence(P, order), spectrum, Y, random_state, workers)
+        spectrum = self._spectrum(P, order, workers)
+        Y = initial_map(self.init, X, spectrum, self.n_components, metric=self.metric, random_state=random_state)
+        landscape = self._descend(KLDivergence(P, order), spectrum, Y, random_state, workers)
         self.affinities_ = P if order is None else reordered(P, np.argsort(order))
         if order is not None:
             self.affinities_.sort_indices()  # in place, where another copy would be the largest yet

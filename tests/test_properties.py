@@ -94,6 +94,12 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(way, learning_rate)
     assert f"learning_rate (now {learning_rate:.4g})" in message
 
 
+@pytest.mark.parametrize("learning_rate", [1e3, 1e4])
+def test_a_long_run_whose_points_do_not_come_to_rest_warns(learning_rate):
+    # Twenty times what these points need, or more: few steps are as long as max_step allows.
+    assert "still move by more than 1 at each step" in caught(learning_rate=learning_rate, contraction=0)[1]
+
+
 def test_batches_have_their_own_bound_on_the_step_size():
     X = make_blobs(90, 4, centers=3, random_state=0)[0]
     model = LaptSNE(learning_rate=1e12, batch_size=30, contraction=0, n_clusters=3, max_iter=200, random_state=0).fit(X)

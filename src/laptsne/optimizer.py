@@ -22,9 +22,10 @@ from laptsne.objective import Contraction, KLDivergence
 Map = NDArray[np.float64]
 
 _GROWTH = 0.2
-# At the end of an ordinary run, long or short, no steps are cut; where more than this share are, the map is adrift.
-_MAX_CUT = 0.1
 _LONG = 100  # iterations; in fewer, a run may not have got anywhere whatever its settings
+# The reach of a similarity. At the end of an ordinary long run nine points of ten move by less than a fifth of it.
+_REACH = 1.0
+_MAX_ADRIFT = 0.1  # share of the points that may still move as far, or in a short run as max_step allows
 # What clusters need to hold together grows with their size, in two steps that end at these.
 _LARGE_CLUSTER, _HUGE_CLUSTER = 800, 10_000
 # Shares of a large cluster that its points may see on average: beyond the first it needs less, beyond the second none.
@@ -296,9 +297,12 @@ def warn_if_lost(run: Run, n_iter: int, divergence: float) -> None:
         KL divergence of its map.
     """
     remedy = f"Lower learning_rate (now {run.rate:.4g}) or contraction (now {run.problem.strength:.4g})."
-    cut = float((np.linalg.norm(run.velocity, axis=1) > 0.99 * run.descent.max_step).mean())
-    if cut > _MAX_CUT:
-        lost = f"The map is adrift: {cut:.0%} of the points still move as far as max_step allows."
+    far = 0.99 * run.descent.max_step
+    if n_iter >= _LONG:
+        far = min(far, _REACH)
+    adrift = float((np.linalg.norm(run.velocity, axis=1) > far).mean())
+    if adrift > _MAX_ADRIFT:
+        lost = f"The map is adrift: {adrift:.0%} of the points still move by more than {far:.3g} at each step."
     elif n_iter >= _LONG and divergence > run.problem.kl.shapeless:
         lost = (
             f"The map tells less of the data than one with all points in one place: its KL divergence is "

@@ -163,3 +163,21 @@ def test_metrics_take_from_the_data_what_is_not_given(rng, metric):
     options = {"metric": metric, "workers": Workers(1)}
     found, expected = (neighbor_distances(X, 5, metric_params=params, **options) for params in (None, given))
     np.testing.assert_array_equal(found.indices, expected.indices)
+
+
+@pytest.mark.parametrize("given", [None, {"V": np.ones((3, 3))}], ids=["of the data", "given"])
+@pytest.mark.parametrize("n_neighbors", [5, "all"])
+def test_a_covariance_without_inverse_is_refused(rng, given, n_neighbors):
+    X = rng.normal(size=(60, 3))
+    X[:, 2] = X[:, 0] - X[:, 1]
+    model = LaptSNE(metric="mahalanobis", metric_params=given, n_neighbors=n_neighbors)
+    with pytest.raises(ValueError, match=r"'mahalanobis' needs the inverse of the covariance of 3 features.*'VI'"):
+        model.fit(X)
+
+
+def test_a_given_covariance_is_inverted(rng):
+    X = rng.normal(size=(100, 3)) * [1, 2, 4]
+    options = {"metric": "mahalanobis", "workers": Workers(1)}
+    given = ({"V": np.cov(X.T)}, {"VI": np.linalg.inv(np.cov(X.T))})
+    found, expected = (neighbor_distances(X, 5, metric_params=params, **options) for params in given)
+    np.testing.assert_allclose(found.data, expected.data)

@@ -100,8 +100,15 @@ def _completed(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> dic
     given = metric_params or {}
     if isinstance(metric, str) and metric == "seuclidean" and "V" not in given:
         return given | {"V": np.var(X, axis=0, ddof=1)}
-    if isinstance(metric, str) and metric == "mahalanobis" and not {"V", "VI"} & set(given):
-        return given | {"VI": np.linalg.inv(np.cov(X.T)).T}
+    if isinstance(metric, str) and metric == "mahalanobis" and "VI" not in given:
+        covariance = np.atleast_2d(given["V"] if "V" in given else np.cov(X.T))
+        if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
+            raise ValueError(
+                f"metric='mahalanobis' needs the inverse of the covariance of {X.shape[1]} features, which has none: "
+                "some of them are constant or follow from others. Leave these out, reduce X by PCA, or give "
+                "metric_params={'VI': ...}."
+            )
+        return {"VI": np.linalg.inv(covariance)}
     return metric_params
 
 
@@ -239,7 +246,11 @@ def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) 
     if not (isinstance(metric, str) and metric == "precomputed"):
         _check_takes_sparse(X, metric)
         return pairwise_distances_chunked(  # type: ignore[no-any-return]
-            _squarable(X), metric=metric, n_jobs=1, working_memory=_WORKING_MEMORY, **(metric_params or {})
+            _squarable(X),
+            metric=metric,
+            n_jobs=1,
+            working_memory=_WORKING_MEMORY,
+            **(_completed(X, metric, metric_params) or {}),
         )
     if scipy.sparse.issparse(X):
         raise ValueError(

@@ -208,7 +208,8 @@ def test_maps_are_compared_with_the_best_of_ours_that_are_as_separate():
     def point(curve, silhouette, kept, seed=0):
         return Point(curve, "", Run("digits", curve, seed), silhouette, kept)
 
-    own = [point(frontier.OURS, s, k, i) for i, (s, k) in enumerate([(0.4, 0.8), (0.8, 0.4), (0.5, 0.3)])]
+    places = [(frontier.OURS[0], 0.4, 0.8), (frontier.OURS[1], 0.8, 0.4), (frontier.OURS[0], 0.5, 0.3)]
+    own = [point(curve, s, k, i) for i, (curve, s, k) in enumerate(places)]
     others = [point("UMAP", s, k) for s, k in [(0.6, 0.39), (0.6, 0.41), (0.3, 0.79), (0.9, 0.1)]]
     shared = Point("t-SNE", "1", own[0].run, 0.4, 0.8)
     found = frontier.verdicts([*own, *others, shared])

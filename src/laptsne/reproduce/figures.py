@@ -26,7 +26,8 @@ from laptsne.spectrum import eigengap_clusters
 _DPI = 110
 _BLUE, _ORANGE, _PURPLE, _RED = PALETTE[:4]
 _STYLES: dict[str, dict[str, Any]] = {
-    frontier.OURS: {"color": _BLUE, "marker": "o", "linewidth": 2.0, "zorder": 3},
+    plan.COMBINED: {"color": _BLUE, "marker": "o", "linewidth": 2.0, "zorder": 3},
+    plan.ALONE: {"color": _BLUE, "marker": "v", "linestyle": "--", "zorder": 3},
     "t-SNE, late exaggeration": {"color": _ORANGE, "marker": "s", "linestyle": "--"},
     "UMAP, min_dist": {"color": _PURPLE, "marker": "^", "linestyle": "-."},
     "PaCMAP, FP_ratio": {"color": _RED, "marker": "D", "linestyle": ":"},

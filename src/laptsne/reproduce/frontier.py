@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from laptsne.reproduce.plan import Options, frontier_runs
+from laptsne.reproduce.plan import OURS, Options, frontier_runs
 from laptsne.reproduce.runs import Laboratory, Run
 from laptsne.reproduce.scores import cluster_name
-
-OURS = "LaptSNE, contraction"
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,9 @@ def verdicts(found: list[Point]) -> list[Verdict]:
     Nothing is interpolated: there may be no map between two others. A map more separate than all of LaptSNE's has none
     beside it. A map that both curves share is not compared.
     """
-    own = [point for point in found if point.curve == OURS]
+    own = [point for point in found if point.curve in OURS]
     runs = {point.run for point in own}
-    others = [point for point in found if point.curve != OURS and point.run not in runs] if own else []
+    others = [point for point in found if point.curve not in OURS and point.run not in runs] if own else []
     return [
         Verdict(point, max((ours.kept for ours in own if ours.silhouette >= point.silhouette), default=None))
         for point in others

@@ -18,6 +18,10 @@ GRID_SET = "digits"
 HEAT_SET = "coil20"
 # Where LaptSNE finds no evidence of clusters and would not contract, it is told a number on its curve.
 _WITHOUT_EVIDENCE = ("waveform",)
+# Our curves: with the late exaggeration that comes with contraction by default, and without.
+OURS = COMBINED, ALONE = "LaptSNE, contraction", "LaptSNE, contraction alone"
+# Many clusters share the pull: with more than this their map is adrift, and of no use to anybody.
+_STRONGEST = {"coil100": 0.08}
 TRAJECTORY_SET = "digits"
 TRAJECTORY_CLUSTERS = 11
 TRAJECTORY_CONTRACTION = 0.1
@@ -133,25 +137,32 @@ def _paper_settings(n_clusters: int, contraction: float, max_iter: int) -> tuple
     return tuple(changes.items())
 
 
-def _ours(name: str, contraction: float) -> Run:
-    """LaptSNE with a given contraction, and the perplexity that t-SNE has on the other curve."""
-    changes: tuple[tuple[str, Any], ...] = (("contraction", contraction),)
-    if name not in LARGE:  # there it is the default
-        changes += (("perplexity", 30.0),)
-    if name in _WITHOUT_EVIDENCE and contraction:
-        changes += (("n_clusters", "eigengap"),)
-    return Run(name, "LaptSNE", 0, changes, "frontier")
+def _swept(name: str, strengths: tuple[float, ...], *, alone: bool = False) -> list[tuple[str, Run]]:
+    """LaptSNE with these contractions, and the perplexity that t-SNE has on the other curve."""
+    runs = []
+    for contraction in strengths:
+        changes: tuple[tuple[str, Any], ...] = (("contraction", contraction),)
+        if alone:
+            changes += (_late(1.0),)
+        if name not in LARGE:  # there it is the default
+            changes += (("perplexity", 30.0),)
+        if name in _WITHOUT_EVIDENCE and contraction:
+            changes += (("n_clusters", "eigengap"),)
+        if contraction <= _STRONGEST.get(name, contraction):
+            runs.append((f"{contraction:g}", Run(name, "LaptSNE", 0, changes, "frontier")))
+    return runs
 
 
 def frontier_runs(options: Options, name: str) -> dict[str, list[tuple[str, Run]]]:
     """Runs from tight to loose by curve, each with the value of what is varied."""
     quick, large, curves = options.quick, name in LARGE, {}
     if "LaptSNE" in options.methods:
-        strengths = (0.005, 0.02, 0.08) if quick else (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
-        curves["LaptSNE, contraction"] = [
-            *((f"{s:g}", _ours(name, s)) for s in (0.0, *(strengths[1::2] if large else strengths))),
+        many = (0.16,) if large else (0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16)
+        curves[COMBINED] = [
+            *_swept(name, (0.0, *((0.005, 0.02, 0.08) if quick else many))),
             ("auto", Run(name, "LaptSNE", 0, (), "frontier")),
         ]
+        curves[ALONE] = _swept(name, (0.02,) if quick else (0.01, 0.04, 0.16), alone=True)
     if "openTSNE" in options.methods:
         factors = (1.0, 4.0) if quick else (1.0, 2.0, 8.0) if large else (1.0, 1.5, 2.0, 4.0, 8.0)
         curves["t-SNE, late exaggeration"] = [(f"{e:g}", _exaggerated(name, e)) for e in factors]
@@ -170,8 +181,13 @@ def _exaggerated(name: str, factor: float) -> Run:
         return _changed(name, "openTSNE", "exaggeration", factor, 1.0)
     changes: tuple[tuple[str, Any], ...] = (("contraction", 0.0),)
     if factor != 1:
-        changes += (("descent", (("exaggeration", factor),)),)
+        changes += (_late(factor),)
     return Run(name, "LaptSNE", 0, changes, "frontier")
+
+
+def _late(factor: float) -> tuple[str, Any]:
+    """A late exaggeration."""
+    return "descent", (("exaggeration", factor),)
 
 
 def _changed(name: str, method: str, parameter: str, value: float, default: float) -> Run:

@@ -168,6 +168,7 @@ def _settings(options: Options) -> list[Block]:
         "on all cores, so that its seed does not fix its map.",
         "Trustworthiness, continuity and neighbours kept are at 30 neighbours; the first two are those of 20,000 "
         "points, chosen at random, where there are more. On the frontier LaptSNE has a perplexity of 30, as t-SNE, "
+        "contraction with the late exaggeration that is its default and alone, without any, "
         "and on Waveform, where it finds no evidence of clusters, their number from the eigengap. "
         "On MNIST and Fashion-MNIST late exaggeration is by our own engine.",
         f"Figures are means over seeds, ± their standard deviation; seeds from 0 on, by set: {seeds}.",

@@ -102,6 +102,16 @@ def test_small_groups_are_not_counted(rng):
     np.testing.assert_array_equal(labels, 0)
 
 
+@pytest.mark.parametrize(("n_small", "n_counted"), [(6, 10), (8, 4)])
+def test_of_many_clusters_those_much_smaller_than_the_others_are_left_to_themselves(rng, n_small, n_counted):
+    sizes = [1000] * 4 + [80] * n_small
+    angle = np.repeat(np.linspace(0, 2 * np.pi, len(sizes), endpoint=False), sizes)
+    Y = 100 * np.column_stack([np.cos(angle), np.sin(angle)]) + rng.normal(size=(angle.size, 2))
+    labels = evident_clusters(Y, joint_affinities(Y, perplexity=20))
+    assert labels.max() + 1 == n_counted
+    assert set(labels[4000:]) == ({-1} if n_counted == 4 else set(labels) - set(labels[:4000]))
+
+
 @pytest.mark.parametrize("n_components", [1, 3])
 def test_other_dimensions(rng, n_components):
     Y = rng.normal(size=(600, n_components))

@@ -22,6 +22,8 @@ _BATCH = 4096  # points whose neighbours are found together
 _MIN_NEIGHBORS = 10
 _LINKS = 15  # neighbours over which a group grows
 _MIN_SHARE = 0.005  # a smaller group is not counted
+_FEW_GROUPS = 10  # so many all count; of more, those that are smaller than this share of their mean do not
+_MIN_OF_MEAN = 0.25
 _DEPTH = 0.5  # a valley is at most half as dense as the lower of its two summits
 _COINCIDENT = 1e-200  # squared distance of points in one place: the density there stays a number
 _MIN_CROSSING = 2.0  # points' worth of similarity: by less between them, two groups cannot be judged
@@ -59,7 +61,9 @@ def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: W
     the similarities :math:`p_{ij}` between them is at least 0.095.
 
     Where more than one group passes both, the data have clusters, and more of them may be found by less: the tests are
-    made again with two standard errors and a share of 0.13.
+    made again with two standard errors and a share of 0.13. Of more than ten clusters, those that have less than a
+    quarter of the mean number of points are left to themselves: contraction pulls as much at a small cluster as at a
+    large one, and where most are tiny, hardly anything is left for those that make up the map.
 
     Parameters
     ----------
@@ -105,7 +109,17 @@ def evident_clusters(Y: Array, P: Any, *, order: Array | None = None, workers: W
         labels[order] = _without_seams(groups[order], P, sample, bar.seam)
         if not labels.any():
             break
-    return labels
+    return _without_small(labels)
+
+
+def _without_small(labels: Array) -> Array:
+    """Of many groups, count those that are not much smaller than the others."""
+    sizes = np.bincount(labels[labels >= 0])
+    if sizes.size <= _FEW_GROUPS:
+        return labels
+    kept = sizes >= _MIN_OF_MEAN * sizes.mean()
+    renumbered = np.where(kept, np.cumsum(kept) - 1, -1)
+    return np.asarray(np.where(labels >= 0, renumbered[labels], -1))
 
 
 def _separate_groups(Y: Array, tree: KDTree, errors: float, workers: Workers) -> Array:

@@ -12,7 +12,7 @@ from laptsne.reproduce.runs import Run
 QUICK_SETS = ("digits", "coil20", "waveform")
 _QUICK_FRONTIER = ("digits", "coil20")
 # Sets that are cheap enough for five seeds.
-_SEEDED = ("digits", "coil20", "waveform", "coil100")
+_SEEDED = ("digits", "coil20", "waveform", "coil100", "har")
 TIMED_SETS = ("coil20", "coil100")
 GRID_SET = "digits"
 HEAT_SET = "coil20"

@@ -87,8 +87,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         The paper's k-hat, K in the formula: how many eigenvalues are pressed to zero. "auto" counts the clusters for
         which there is evidence when contraction is about to begin: groups of the map with a valley of density around
         them that are separate in the data, too (:func:`laptsne.evidence.evident_clusters`). Where there are none, it
-        is 1, and the map remains one of plain t-SNE. "eigengap" is the paper's way: the largest gap between the
-        eigenvalues of the data's own graph, whether there are clusters or not.
+        is 1, and the map remains one of plain t-SNE; of more than ten, those much smaller than the others do not count.
+        "eigengap" is the paper's way: the largest gap between the eigenvalues of the data's own graph, whether there
+        are clusters or not.
     contraction : float or "auto", default="auto"
         The strength :math:`\lambda`. 0 is plain t-SNE; "auto" is
         ``0.04 * min(1, 10 / n_clusters_)`` where there are clusters, and 0 where not. Where it is not 0, the attraction

@@ -53,11 +53,16 @@ def test_the_gradient_is_that_of_the_eigenvalues_on_the_mesh(rng, n_components):
     gradient = refreshed(MeshContraction, Y, start).gradient(ExactFields(Y))
     random = rng.normal(size=Y.shape)
     inward = Y.mean(axis=0) - Y
-    for direction in (random, gradient / np.abs(gradient).max(), inward / np.abs(inward).max()):
+
+    def agrees(direction, **tolerance):
         step = 0.02
         difference = (penalised(Y + step * direction) - penalised(Y - step * direction)) / (2 * step)
-        scale = np.linalg.norm(gradient) * np.linalg.norm(direction)
-        assert np.sum(gradient * direction) == pytest.approx(difference, abs=5e-4 * scale)
+        return np.sum(gradient * direction) == pytest.approx(difference, **tolerance)
+
+    for direction in (np.abs(random) * gradient, gradient, inward):
+        assert agrees(direction / np.abs(direction).max(), rel=0.02)
+    # Across the gradient hardly anything changes, and what does has the error of the rest.
+    assert agrees(random, abs=1.5e-4 * np.linalg.norm(gradient) * np.linalg.norm(random))
 
 
 def test_a_map_that_moves_as_a_whole_keeps_its_gradient(rng):

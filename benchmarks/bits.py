@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -101,11 +102,16 @@ def _umap(n_jobs: int | None, random_state: int | None) -> Digests:
     }
 
 
-def in_program(function: Callable[..., Digests], n_threads: int) -> Digests:
+def in_program(function: Callable[..., Digests], n_threads: int, **variables: str) -> Digests:
     code = f"import json, bits; print(json.dumps(bits.{function.__name__}()))"
-    variables = {f"{name}_NUM_THREADS": n_threads for name in ("OMP", "OPENBLAS", "NUMBA")}
+    variables |= {f"{name}_NUM_THREADS": str(n_threads) for name in ("OMP", "OPENBLAS", "NUMBA")}
     found: Digests = json.loads(elsewhere.in_program(code, Path(__file__).parent, **variables).splitlines()[-1])
     return found
+
+
+def compiled_anew(function: Callable[..., Digests]) -> Digests:
+    with tempfile.TemporaryDirectory() as folder:
+        return in_program(function, 2, NUMBA_CACHE_DIR=folder)
 
 
 def few_places(function: Callable[..., Digests]) -> dict[str, Callable[[], Any]]:
@@ -121,6 +127,7 @@ def all_places(function: Callable[..., Digests]) -> dict[str, Callable[[], Any]]
         **few_places(function),
         "n_jobs=4": lambda: function(4),  # umap-learn refuses more than there are cores
         "a program, 4 threads in its environment": lambda: in_program(function, 4),
+        "a program that compiles all anew": lambda: compiled_anew(function),
         "a thread": lambda: elsewhere.in_thread(function),
         "three threads at once": lambda: elsewhere.in_threads(function, n=3),
         "an executor of asyncio": lambda: elsewhere.in_executor(function),

@@ -80,11 +80,20 @@ def test_number_of_threads_of_many_points(name):
     assert digest(name, 1) == digest(name, 2) == elsewhere.in_thread(digest, name, 4)
 
 
+def digests_in_program(**variables):
+    code = "import json, test_bits; print(json.dumps(test_bits.digests()))"
+    return json.loads(elsewhere.in_program(code, Path(__file__).parent, **variables))
+
+
 @pytest.mark.parametrize("n_threads", [1, 2, 4])
 def test_threads_in_the_environment(n_threads, expected):
-    code = "import json, test_bits; print(json.dumps(test_bits.digests()))"
-    variables = {f"{name}_NUM_THREADS": n_threads for name in ("OMP", "OPENBLAS")}
-    assert json.loads(elsewhere.in_program(code, Path(__file__).parent, **variables)) == expected
+    assert digests_in_program(**{f"{name}_NUM_THREADS": n_threads for name in ("OMP", "OPENBLAS")}) == expected
+
+
+def test_kernels_compiled_anew(tmp_path, expected):
+    """The others are read from where an earlier process kept them."""
+    assert digests_in_program(NUMBA_CACHE_DIR=tmp_path) == expected
+    assert any(tmp_path.rglob("*.nbc"))
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])

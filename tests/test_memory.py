@@ -256,7 +256,6 @@ import ctypes
 from pathlib import Path
 import numpy as np
 from laptsne import LaptSNE
-from laptsne.affinity import joint_affinities
 from laptsne.memory import estimate_memory
 
 def status(name):
@@ -265,11 +264,11 @@ def status(name):
 
 rng = np.random.default_rng(0)
 X = rng.normal(scale=3, size=(10, 20))[rng.integers(0, 10, 6000)] + rng.normal(size=(6000, 20))
-model = LaptSNE(max_iter=12, random_state=0, n_jobs=1)
-model.fit(X[:600])
+LaptSNE(max_iter=12, n_jobs=1).fit(X)  # what is loaded and compiled at its first use
+ctypes.CDLL("libc.so.6").malloc_trim(0)  # what that left
 before = status("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")
-model.fit(X)
+model = LaptSNE(max_iter=12, n_jobs=1).fit(X)
 print((status("VmHWM") - before) / estimate_memory(6000, 20, n_jobs=1))
 """)
-    assert 0.6 < float(done.stdout) < 1.5, done.stderr
+    assert 0.75 < float(done.stdout) < 1.25, done.stderr

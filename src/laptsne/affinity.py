@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from laptsne.compiled import compiled
+from laptsne.compiled import compiled, inlined
 from laptsne.neighbors import all_distances, neighbor_distances
 from laptsne.workers import Workers
 
@@ -19,7 +19,7 @@ _BLOCK = 1024
 _SQUARABLE = (1e-100, 1e100)
 
 
-@compiled
+@inlined
 def _moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[float, float, float]:
     """Sum of the weights exp(-beta d) of a row, and mean and variance of d under them."""
     total, weighted, squares = 0.0, 0.0, 0.0
@@ -33,7 +33,7 @@ def _moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[floa
     return total, weighted / total, squares / total - (weighted / total) ** 2
 
 
-@compiled
+@inlined
 def _precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
     """The beta at which the entropy of a row is log(perplexity), or the last one tried where there is none."""
     beta, low, high = 1.0, 0.0, np.inf

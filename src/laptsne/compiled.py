@@ -21,14 +21,27 @@ _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
 def compiled(function: F) -> F:
     """Compile ``function`` at its first call; keep the machine code on disk where a folder is writable."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
+    return _compile(function)
+
+
+def inlined(function: F) -> F:
+    """Compile ``function`` into every kernel that calls it.
+
+    A call of a function on its own would run its own machine code in the process that compiles it, and the copy that
+    is kept beside the machine code of its caller in later processes. Both are right, and sum in another order.
+    """
+    return _compile(function, forceinline=True)
+
+
+def _compile(function: F, **options: Any) -> F:
+    options |= {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
     try:
         return cast(F, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # no writable cache folder, as in a read-only container
         return cast(F, numba.njit(**options)(function))
 
 
-@compiled
+@inlined
 def window(values: Any, lo: int, hi: int) -> Any:
     """The part of an array from lo to hi, or None of None.
 

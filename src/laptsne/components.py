@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.compiled import compiled
+from laptsne.compiled import compiled, inlined
 
 Array = NDArray[Any]
 
 
-@compiled
+@inlined
 def root(parent: Array, i: int) -> int:
     """The root of a node in a forest; ways to it are made shorter on the way."""
     while parent[i] != i:

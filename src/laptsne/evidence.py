@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from sklearn.utils import gen_batches
 
-from laptsne.compiled import compiled
+from laptsne.compiled import compiled, inlined
 from laptsne.components import root
 from laptsne.workers import Workers
 
@@ -137,7 +137,7 @@ def _separate_groups(Y: Array, tree: KDTree, errors: float, workers: Workers) ->
     return np.asarray(_grow(order, density, neighbors, depth, max(_MIN_SHARE * n, 2.0)))
 
 
-@compiled
+@inlined
 def _highest(i: int, neighbors: Array, rank: Array, parent: Array) -> tuple[int, int]:
     """The densest neighbour of a point, and the highest summit of the groups around it; -1 where it is one itself."""
     above = top = -1
@@ -205,7 +205,7 @@ def _without_seams(labels: Array, P: Any, sample: Array, seam: float) -> Array:
         labels = np.where(labels == second, first, labels - (labels > second))
 
 
-@compiled
+@inlined
 def _mass(i: int, group: int, labels: Array, indptr: Array, indices: Array, data: Array) -> tuple[float, float]:
     """Similarity of a point with the points of a group, and with all."""
     part = total = 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
-from laptsne.compiled import compiled
+from laptsne.compiled import compiled, inlined
 from laptsne.workers import Workers
 
 Array = NDArray[Any]
@@ -24,7 +24,7 @@ _REACH = 1e9  # in units of the points; squares of distances beyond it would lea
 _RECALL = 0.996
 
 
-@compiled
+@inlined
 def _sift(values: Array, indices: Array, value: float, index: int) -> None:
     """Replace the largest of a heap by a smaller value."""
     k = values.size
@@ -44,7 +44,7 @@ def _sift(values: Array, indices: Array, value: float, index: int) -> None:
     indices[at] = index
 
 
-@compiled
+@inlined
 def _scan(first: Array, second: Array, tile: Array, n: int, distances: Array) -> None:
     """Squared distances of two queries (times -2) to the n points of a tile, up to those of the queries to the origin.
 
@@ -64,7 +64,7 @@ def _scan(first: Array, second: Array, tile: Array, n: int, distances: Array) ->
             distances[_TILE + j] += q0 * c0 + q1 * c1 + q2 * c2 + q3 * c3
 
 
-@compiled
+@inlined
 def _keep(distances: Array, lo: int, itself: int, values: Array, indices: Array) -> None:
     """Enter the distances to the columns from lo on into a heap."""
     for j in range(distances.size):

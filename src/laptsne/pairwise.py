@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.compiled import compiled
+from laptsne.compiled import compiled, inlined
 from laptsne.workers import Workers
 
 Array = NDArray[Any]
@@ -16,7 +16,7 @@ Array = NDArray[Any]
 TILE = 256
 
 
-@compiled
+@inlined
 def squared_distances(x: Array, tile: Array, out: Array) -> None:
     """Set out to the squared distances of a point to those of a tile, one dimension after the other in ``tile``.
 
@@ -46,13 +46,13 @@ def tiled(points: Array) -> Array:
     return np.ascontiguousarray(columns.reshape(n_dims, n_tiles, TILE).transpose(1, 0, 2)).reshape(n_tiles, -1)
 
 
-@compiled
+@inlined
 def _precedes(value: float, index: int, other: float, other_index: int) -> bool:
     """Whether one point comes before another: it is nearer, or as near and earlier among the points."""
     return value < other or (value == other and index < other_index)
 
 
-@compiled
+@inlined
 def _sift(values: Array, indices: Array, size: int, value: float, index: int) -> None:
     """Replace the last point in the order of a heap by one that precedes it."""
     at = 0
@@ -71,7 +71,7 @@ def _sift(values: Array, indices: Array, size: int, value: float, index: int) ->
     indices[at] = index
 
 
-@compiled
+@inlined
 def _sort_heap(values: Array, indices: Array) -> None:
     for last in range(values.size - 1, 0, -1):
         value, index = values[last], indices[last]
@@ -111,7 +111,7 @@ def _nearest_rows(
         _sort_heap(values[i - start], indices[i])
 
 
-@compiled
+@inlined
 def _before(distances: Array, threshold: float, own: int) -> int:
     """Number of points of a tile before the one in place ``own``, which may lie outside: left of it ties count."""
     count = 0

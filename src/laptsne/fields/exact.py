@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.compiled import compiled, window
+from laptsne.compiled import compiled, inlined, window
 from laptsne.fields.base import Field, Fields
 from laptsne.kernels import Kernel, Student
 from laptsne.workers import Workers
@@ -25,7 +25,7 @@ _ROWS = 4
 _COLUMNS = 512
 
 
-@compiled
+@inlined
 def similarity(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
     """Return k and h at squared distance r2, where the gradient of k_ij is -h_ij (y_i - y_j).
 
@@ -44,7 +44,7 @@ def similarity(r2: float, a: float | None, b: float | None) -> tuple[float, floa
     return k, h
 
 
-@compiled
+@inlined
 def _mix_tile(weights: Array, charges: Array, i: int, tile: Array) -> None:
     """Set tile[r, j] to the sum over m of weights[i + r, m] charges[m, j]; tile and charges are flat."""
     c = _COLUMNS
@@ -64,7 +64,7 @@ def _mix_tile(weights: Array, charges: Array, i: int, tile: Array) -> None:
             tile[j + 3 * c] += e0 * q0 + e1 * q1 + e2 * q2 + e3 * q3
 
 
-@compiled
+@inlined
 def _sum_tile(tile: Array, charges: Array, i: int, out: Array) -> None:
     """Add to out[i + r, m] the sum over j of tile[r, j] charges[m, j]; tile and charges are flat."""
     c = _COLUMNS

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.compiled import compiled
+from laptsne.compiled import compiled, inlined
 from laptsne.fields.grid import Window
 from laptsne.workers import Workers
 
@@ -21,7 +21,7 @@ _STEPS = 1024  # windows are read from a table with this many steps a cell
 _PARTS = 4
 
 
-@compiled
+@inlined
 def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
     """Set the weights of the cells around a position, given in cells; return the first of these cells."""
     cell = int(np.floor(position))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from laptsne.affinity import conditional_affinities
-from laptsne.compiled import compiled
+from laptsne.compiled import compiled, inlined
 from laptsne.fields import ExactFields
 from laptsne.landscape import Landscape
 from laptsne.neighbors import NeighborIndex
@@ -30,7 +30,7 @@ MAX_PERPLEXITY = 10.0
 _STARTS = 5  # nearest neighbours whose places are tried as the start
 
 
-@compiled
+@inlined
 def _spline(place: float, weights: Array, slopes: Array) -> int:
     """Set the weights of the four nodes around a place, given in cells, and their slopes; return the first node."""
     cell = int(np.floor(place))
@@ -43,7 +43,7 @@ def _spline(place: float, weights: Array, slopes: Array) -> int:
     return cell - 1
 
 
-@compiled
+@inlined
 def _potential(y: Array, origin: Array, spacing: float, grid: Array, w: Array, s: Array, gradient: Array) -> float:
     """Value of the landscape at y; set its gradient there. Outside the mesh the value at the border goes on."""
     n_dims = y.size
@@ -69,7 +69,7 @@ def _potential(y: Array, origin: Array, spacing: float, grid: Array, w: Array, s
     return value
 
 
-@compiled
+@inlined
 def _loss(y: Array, p: Array, near: Array, gradient: Array) -> tuple[float, float]:
     """Add the attraction of the neighbours to the gradient; return its loss and the curvature of its majorant."""
     loss = curvature = 0.0

@@ -8,13 +8,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from laptsne.compiled import compiled, window
+from laptsne.compiled import compiled, inlined, window
 from laptsne.fields import Fields
 
 Array = NDArray[Any]
 
 
-@compiled
+@inlined
 def _pull(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
     """Return h / k and log k at squared distance r2, both finite where k itself underflows.
 

@@ -15,7 +15,18 @@ from laptsne import Descent, LaptSNE
 from laptsne.kernels import Gaussian
 
 DTYPES = ("float64", "float32", "int64", "int8", "uint8", "bool")
-METRICS = ("euclidean", "sqeuclidean", "cosine", "correlation", "manhattan", "chebyshev", "canberra", "braycurtis")
+METRICS = (
+    "euclidean",
+    "sqeuclidean",
+    "cosine",
+    "correlation",
+    "manhattan",
+    "chebyshev",
+    "canberra",
+    "braycurtis",
+    "minkowski",
+    "seuclidean",
+)
 SPARSE_METRICS = ("euclidean", "cosine", "manhattan")
 # How an error may name what it is about; scikit-learn calls X "array" or "data".
 NAMES = {"x", "array", "data", *LaptSNE().get_params(), *(part.name for part in dataclasses.fields(Descent))}

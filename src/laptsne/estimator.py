@@ -52,7 +52,9 @@ _NO_MATTER = {"checkpoint", "callbacks", "verbose", "n_jobs", "out_of_sample", "
 # One layout for all: sums along rows and columns have other bits in another.
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
-_METRICS = set(VALID_METRICS["brute"]) | set(VALID_METRICS["ball_tree"]) | set(VALID_METRICS["kd_tree"])
+# Names of scikit-learn's trees that its distances of all pairs do not know.
+_OF_TREES = {"infinity", "p", "pyfunc", "sokalmichener"}
+_METRICS = {*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"], *VALID_METRICS["kd_tree"]} - _OF_TREES
 
 
 def auto_perplexity(n_samples: int) -> float:

@@ -10,9 +10,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.metrics import pairwise_distances_chunked
-from sklearn.neighbors import VALID_METRICS_SPARSE, NearestNeighbors
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
+from laptsne.distance import usable
 from laptsne.inverted import InvertedLists
 from laptsne.workers import Workers
 
@@ -64,10 +65,8 @@ def _exact(
     X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Indices and distances by scikit-learn, in blocks that do not depend on the number of threads, as bits would."""
-    _check_takes_sparse(X, metric)
     n_samples = X.shape[0]
-    metric_params = _completed(X, metric, metric_params)
-    index = NearestNeighbors(n_neighbors=n_neighbors + 1, metric=metric, metric_params=metric_params, n_jobs=1).fit(X)
+    index = _index(X, n_neighbors + 1, metric, metric_params)
     indices = np.empty((n_samples, n_neighbors), np.int64)
     distances = np.empty((n_samples, n_neighbors), np.float64)
     size = min(max((_WORKING_MEMORY << 20) // (8 * n_samples), 1), _BATCH)
@@ -88,28 +87,19 @@ def _exact(
     return indices, distances
 
 
+def _index(X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] | None) -> NearestNeighbors:
+    metric, params = usable(X, metric, metric_params)
+    options = {"metric": metric, "metric_params": params, "n_jobs": 1}
+    if isinstance(metric, str) and "p" in params:  # of which scikit-learn has two, and warns
+        options |= {"p": params["p"], "metric_params": {name: params[name] for name in params if name != "p"}}
+    return NearestNeighbors(n_neighbors=n_neighbors, **options).fit(X)
+
+
 def _without(found: NDArray[Any], own: NDArray[Any]) -> NDArray[np.bool_]:
     """Where in each row of neighbours is not its own point; without the last where that was not found."""
     others = np.asarray(found != own[:, None])
     others[others.all(axis=1), -1] = False  # there are many duplicates
     return others
-
-
-def _completed(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Parameters that a metric takes from the data where they are not given."""
-    given = metric_params or {}
-    if isinstance(metric, str) and metric == "seuclidean" and "V" not in given:
-        return given | {"V": np.var(X, axis=0, ddof=1)}
-    if isinstance(metric, str) and metric == "mahalanobis" and "VI" not in given:
-        covariance = np.atleast_2d(given["V"] if "V" in given else np.cov(X.T))
-        if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
-            raise ValueError(
-                f"metric='mahalanobis' needs the inverse of the covariance of {X.shape[1]} features, which has none: "
-                "some of them are constant or follow from others. Leave these out, reduce X by PCA, or give "
-                "metric_params={'VI': ...}."
-            )
-        return {"VI": np.linalg.inv(covariance)}
-    return metric_params
 
 
 def _approximate(X: NDArray[Any], n_neighbors: int, metric: str, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -163,8 +153,7 @@ class NeighborIndex:
             if X.shape[0] > _MAX_EXACT:
                 self._probes = self._index.probes(n_neighbors, workers)
         else:
-            options = {"metric": metric, "metric_params": _completed(X, metric, metric_params), "n_jobs": 1}
-            self._index = NearestNeighbors(n_neighbors=n_neighbors, **options).fit(X)
+            self._index = _index(X, n_neighbors, metric, metric_params)
 
     def search(self, X: Any, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
         """Indices and distances of the neighbours of every row of X, nearest first."""
@@ -244,28 +233,15 @@ def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) 
 
 def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[NDArray[Any]]:
     if not (isinstance(metric, str) and metric == "precomputed"):
-        _check_takes_sparse(X, metric)
-        return pairwise_distances_chunked(  # type: ignore[no-any-return]
-            _squarable(X),
-            metric=metric,
-            n_jobs=1,
-            working_memory=_WORKING_MEMORY,
-            **(_completed(X, metric, metric_params) or {}),
-        )
+        metric, metric_params = usable(X, metric, metric_params)
+        options = {"metric": metric, "n_jobs": 1, "working_memory": _WORKING_MEMORY}
+        return pairwise_distances_chunked(_squarable(X), **options, **metric_params)  # type: ignore[no-any-return]
     if scipy.sparse.issparse(X):
         raise ValueError(
             "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
             "give a dense matrix of distances, or n_neighbors='auto'."
         )
     return (X[rows] for rows in gen_batches(X.shape[0], _BATCH))
-
-
-def _check_takes_sparse(X: Any, metric: Any) -> None:
-    if scipy.sparse.issparse(X) and isinstance(metric, str) and metric not in VALID_METRICS_SPARSE["brute"]:
-        raise ValueError(
-            f"metric={metric!r} does not take sparse features; give X as a dense array, or one of the metrics "
-            f"{sorted(set(VALID_METRICS_SPARSE['brute']) - {'precomputed'})}."
-        )
 
 
 def _defined(distances: NDArray[Any]) -> NDArray[Any]:

@@ -122,6 +122,21 @@ def test_duplicates_have_one_landmark(rng):
     assert np.isfinite(model.embedding_).all()
 
 
+@pytest.mark.parametrize(("n_distinct", "n_clusters"), [(1, "auto"), (4, 4)])
+def test_too_few_landmarks_for_a_map_are_refused(rng, n_distinct, n_clusters):
+    X = np.repeat(rng.normal(size=(n_distinct, 3)), 20, axis=0)
+    with pytest.raises(ValueError, match=f"n_landmarks=10 gave only {n_distinct}, .* Use LaptSNE"):
+        LandmarkLaptSNE(n_landmarks=10, n_clusters=n_clusters).fit(X)
+
+
+def test_landmarks_that_are_nearest_to_no_row():
+    # Of rows in one direction, which k-means tells apart, one landmark is the nearest of all in cosine.
+    X = np.outer(np.arange(1.0, 41), [1, 2, 3])
+    model = LandmarkLaptSNE(n_landmarks=10, metric="cosine", max_iter=5, random_state=0).fit(X)
+    assert model.embedding_.shape == (40, 2)
+    assert np.isfinite(model.embedding_).all()
+
+
 def test_names_of_features(digits):
     X = pd.DataFrame(digits[0][:300], columns=[f"pixel {i}" for i in range(64)])
     model = LandmarkLaptSNE(**FAST).set_output(transform="pandas").fit(X)

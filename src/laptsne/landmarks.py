@@ -199,6 +199,12 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
     """The model with its map of the landmarks, and places in it for all rows that k-means saw."""
     sample = joined(parts)
     rows = np.flatnonzero(np.isin(sample.indices, landmarks.indices))
+    n_clusters = 1 if isinstance(model.n_clusters, str) else model.n_clusters
+    if len(rows) <= n_clusters:
+        raise ValueError(
+            f"n_landmarks={model.n_landmarks} gave only {len(rows)}, as rows of X are nearly equal: too few for a map. "
+            "Use LaptSNE, or a lower n_clusters."
+        )
     X = validate_data(model, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
     random_state = check_random_state(model.random_state)
     model._choose_perplexity(len(X))
@@ -238,7 +244,8 @@ def _nearest(graph: Any, n_neighbors: int) -> tuple[Array, Array]:
 def _coarse_affinities(model: LandmarkLaptSNE, graph: Any, label: Array, X: Array, workers: Workers) -> Any:
     """Affinities of the landmarks X: those of the rows nearest to each, together."""
     P = graph_affinities(graph, model.perplexity_, workers)
-    belongs = scipy.sparse.csr_matrix((np.ones(label.size, P.dtype), label, np.arange(label.size + 1)))
+    ones = np.ones(label.size, P.dtype)
+    belongs = scipy.sparse.csr_matrix((ones, label, np.arange(label.size + 1)), (label.size, len(X)))
     coarse = (belongs.T @ P @ belongs).tocsr()
     coarse.setdiag(0)
     if (coarse.sum(axis=1) == 0).any():  # where rows have no neighbours but those of the same landmark

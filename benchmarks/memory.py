@@ -2,6 +2,7 @@
 
 python benchmarks/memory.py                       # 5,000 to 70,000 points, the peers as well
 python benchmarks/memory.py 200000 500000         # other sizes; 500,000 take some minutes and 2 GiB
+python benchmarks/memory.py landmarks             # LandmarkLaptSNE
 python benchmarks/memory.py pairs                 # 7,200 points, in units of one N x N matrix in single precision
 
 The peak is that of the resident memory of a fresh process above what it had before the fit, after small fits by which
@@ -37,7 +38,7 @@ X = centres[rng.integers(0, 10, {n})]
 X += rng.standard_normal(X.shape, dtype=X.dtype)
 make = lambda: {make}
 for size in (600, 11_000):  # more than the sizes at which methods change their ways
-    if size <= {n}:
+    if {least} <= size <= {n}:
         make().fit(X[:size])
 gc.collect()
 ctypes.CDLL("libc.so.6").malloc_trim(0)  # what the small fits left
@@ -57,9 +58,12 @@ THEIRS = {
 }
 
 
-def measured(n: int, make: str, imports: str, *, scale: float = 0.7, dtype: str = "float32") -> float:
-    """Peak in MiB."""
-    code = CODE.format(n=n, make=make, imports=imports, scale=scale, dtype=dtype)
+LANDMARKS = ((20_000, 2000), (100_000, 1000), (100_000, 10_000), (300_000, 10_000), (1_000_000, 1000))
+
+
+def measured(n: int, make: str, imports: str, *, scale: float = 0.7, dtype: str = "float32", least: int = 2) -> float:
+    """Peak in MiB; ``least`` points are needed for a fit."""
+    code = CODE.format(n=n, make=make, imports=imports, scale=scale, dtype=dtype, least=least)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1]) / 2**20
 
@@ -85,6 +89,15 @@ def peers() -> None:
             print(f"{n:8} {name:19} {'none':>9} {measured(n, make, imports):9.0f}", flush=True)
 
 
+def landmarks() -> None:
+    print(f"{'points':>8} {'landmarks':>9} {'estimate':>9} {'measured':>9} {'ratio':>6}")
+    for n, n_landmarks in LANDMARKS:
+        estimate = estimate_memory(n, 50, dtype="float32", n_jobs=2, n_landmarks=n_landmarks) / 2**20
+        make = f"LandmarkLaptSNE(n_landmarks={n_landmarks}, max_iter=60, random_state=0, n_jobs=2)"
+        peak = measured(n, make, "from laptsne import LandmarkLaptSNE", least=n_landmarks)
+        print(f"{n:8} {n_landmarks:9} {estimate:9.0f} {peak:9.0f} {estimate / peak:6.2f}", flush=True)
+
+
 def pairs() -> None:
     runs = {
         "defaults": ("max_iter=60, ", {}),
@@ -103,10 +116,13 @@ def pairs() -> None:
 def main() -> None:
     if sys.argv[1:] == ["pairs"]:
         pairs()
+    elif sys.argv[1:] == ["landmarks"]:
+        landmarks()
     elif sys.argv[1:]:
         estimates([int(size) for size in sys.argv[1:]])
     else:
         estimates(list(SIZES))
+        landmarks()
         peers()
         pairs()
 

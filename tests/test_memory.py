@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from laptsne import LaptSNE
+from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.affinity import joint_affinities
 from laptsne.memory import Demand, available_memory, estimate_memory
 from laptsne.spectrum import laplacian_spectrum
@@ -142,6 +142,14 @@ def test_the_refusal_says_what_to_use_instead(room, X, settings, remedy):
         X = np.linalg.norm(X[:, None] - X, axis=2)
     with pytest.raises(MemoryError, match=remedy):
         LaptSNE(**settings).fit(X)
+
+
+def test_landmarks_need_what_the_rows_that_are_seen_do(room, X):
+    assert estimate_memory(10**7, 50, n_landmarks=1000) < 0.2 * estimate_memory(10**6, 50)
+    assert estimate_memory(10**7, 50, n_landmarks=50_000) > estimate_memory(10**6, 50)
+    room(0.7, n_landmarks=50)
+    with pytest.raises(MemoryError, match="Use fewer landmarks than 50, "):
+        LandmarkLaptSNE(n_landmarks=50).fit(X)
 
 
 def test_a_graph_that_was_given_counts_with_its_entries(room, X):

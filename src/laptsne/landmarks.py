@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, clone
-from sklearn.utils import check_array, check_random_state, gen_batches
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -22,14 +22,14 @@ from laptsne.kernels import Gaussian
 from laptsne.kmeans import OnePart, Rows, Sampler, find_landmarks, joined
 from laptsne.mapping import Network, Unsurveyed
 from laptsne.mapping.placement import MAX_PERPLEXITY, settled
-from laptsne.neighbors import NeighborIndex
+from laptsne.memory import check_memory
+from laptsne.neighbors import NeighborIndex, row_batches
 from laptsne.workers import Workers
 
 Array = NDArray[Any]
 
 _N_NEIGHBORS = int(3 * MAX_PERPLEXITY)  # that tell the place of a row
 _ROUNDS = 2  # in which rows are placed by the others that have places
-_BLOCK = 1 << 16  # rows of an array that are read together
 
 
 class LandmarkLaptSNE(LaptSNE):
@@ -206,14 +206,15 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
             "Use LaptSNE, or a lower n_clusters."
         )
     X = validate_data(model, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
+    check_memory(model, X)
     random_state = check_random_state(model.random_state)
     model._choose_perplexity(len(X))
     with Workers(model.n_jobs) as workers:
         options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
-        graph = distance_graph(X, model.perplexity_, model.n_neighbors, **options)
         index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
-        around = index.search(X, workers)
-        P = _coarse_affinities(model, graph, around[0][:, 0], X[rows], workers)
+        found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
+        around = [np.concatenate(part) for part in found]
+        P, nearest = _coarse_affinities(X, rows, around[0][:, 0], model, **options)
         landscape = model._make_map(X[rows], P, random_state, workers)
         model.landmarks_, model.landmark_embedding_ = sample.indices[rows], model.embedding_
         del model.embedding_
@@ -224,7 +225,6 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
             landscape = landscape.surveyed(model.landmark_embedding_, workers)
         # First by the landmarks around them, then by the nearest of all rows that now have places.
         Y = model.landmark_embedding_
-        nearest = _nearest(graph, _N_NEIGHBORS)
         for indices, distances in (around, *[nearest] * _ROUNDS):
             Y = settled(indices, distances, MAX_PERPLEXITY, Y, landscape, workers)
             Y[rows] = model.landmark_embedding_
@@ -234,25 +234,37 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
     return model
 
 
+def _affinities(X: Array, model: LandmarkLaptSNE, **options: Any) -> tuple[Any, tuple[Array, Array]]:
+    """Affinities of rows, and the neighbours that tell their places."""
+    graph = distance_graph(X, model.perplexity_, model.n_neighbors, **options)
+    nearest = _nearest(graph, _N_NEIGHBORS)
+    return graph_affinities(graph, model.perplexity_, options["workers"]), nearest
+
+
 def _nearest(graph: Any, n_neighbors: int) -> tuple[Array, Array]:
     """Indices and distances of the nearest neighbours in a graph, nearest first."""
-    indices, distances = (part.reshape(graph.shape[0], -1) for part in (graph.indices, graph.data))
-    order = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
-    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+    parts = [part.reshape(graph.shape[0], -1) for part in (graph.indices, graph.data)]
+    found = [np.empty_like(part[:, :n_neighbors]) for part in parts]
+    for rows in row_batches(parts[0]):
+        order = np.argsort(parts[1][rows], axis=1, kind="stable")[:, :n_neighbors]
+        for near, part in zip(found, parts, strict=True):
+            near[rows] = np.take_along_axis(part[rows], order, axis=1)
+    return found[0], found[1]
 
 
-def _coarse_affinities(model: LandmarkLaptSNE, graph: Any, label: Array, X: Array, workers: Workers) -> Any:
-    """Affinities of the landmarks X: those of the rows nearest to each, together."""
-    P = graph_affinities(graph, model.perplexity_, workers)
-    ones = np.ones(label.size, P.dtype)
-    belongs = scipy.sparse.csr_matrix((ones, label, np.arange(label.size + 1)), (label.size, len(X)))
-    coarse = (belongs.T @ P @ belongs).tocsr()
+def _coarse_affinities(
+    X: Array, rows: Array, label: Array, model: LandmarkLaptSNE, **options: Any
+) -> tuple[Any, tuple[Array, Array]]:
+    """Affinities of the rows that are landmarks: of all rows X nearest to each, together. And the neighbours of all."""
+    P, nearest = _affinities(X, model, **options)
+    P = scipy.sparse.csr_matrix((P.data, label[P.indices], P.indptr), (len(X), len(rows)))
+    belongs = scipy.sparse.csc_matrix((np.ones(len(X), P.dtype), label, np.arange(len(X) + 1)), (len(rows), len(X)))
+    coarse = belongs.tocsr() @ P
+    del P
     coarse.setdiag(0)
     if (coarse.sum(axis=1) == 0).any():  # where rows have no neighbours but those of the same landmark
-        options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
-        direct = distance_graph(X, model.perplexity_, model.n_neighbors, **options)
-        coarse = coarse + graph_affinities(direct, model.perplexity_, workers)
-    return joint_affinities(coarse, perplexity=model.perplexity_, metric="affinities")
+        coarse = coarse + _affinities(X[rows], model, **options)[0]
+    return joint_affinities(coarse, perplexity=model.perplexity_, metric="affinities"), nearest
 
 
 def _is_array(X: Any) -> bool:
@@ -274,7 +286,7 @@ def _blocks(X: Any) -> Iterable[Array]:
     rows = X if hasattr(X, "shape") else np.asarray(X)
     if len(rows.shape) != 2:
         raise ValueError(f"Expected 2D array, got an array of shape {rows.shape}; rows are points, columns features.")
-    batches = gen_batches(rows.shape[0], _BLOCK)
+    batches = row_batches(rows)
     rows = rows.iloc if hasattr(rows, "iloc") else rows
     return (rows[batch] for batch in batches)
 

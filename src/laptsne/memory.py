@@ -18,6 +18,8 @@ from sklearn.neighbors import VALID_METRICS
 
 from laptsne.aggregation import _MAX_UNORDERED
 from laptsne.fields.fourier import _SPACING as _CELL
+from laptsne.kmeans import Sampler
+from laptsne.mapping.placement import MAX_PERPLEXITY
 from laptsne.neighbors import _BATCH, _EUCLIDEAN, _WORKING_MEMORY
 from laptsne.neighbors import _MAX_EXACT as _MAX_EXACT_SEARCH
 from laptsne.objective.mesh import _MAX_NODES
@@ -52,7 +54,7 @@ def estimate_memory(n_samples: int, n_features: int, *, dtype: DTypeLike = np.fl
     dtype : dtype, default=float64
         Number type of X: single precision, or double precision for all others.
     **settings
-        Parameters of :class:`LaptSNE`.
+        Parameters of :class:`LaptSNE`; with ``n_landmarks``, those of :class:`LandmarkLaptSNE`.
 
     Returns
     -------
@@ -69,14 +71,18 @@ def estimate_memory(n_samples: int, n_features: int, *, dtype: DTypeLike = np.fl
     True
     """
     from laptsne.estimator import LaptSNE  # noqa: PLC0415  it imports this module
+    from laptsne.landmarks import LandmarkLaptSNE  # noqa: PLC0415  it imports this module
 
     for name, value in (("n_samples", n_samples), ("n_features", n_features)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
-    model = LaptSNE(**settings)
+    model = (LandmarkLaptSNE if "n_landmarks" in settings else LaptSNE)(**settings)
     model._validate_params()
     itemsize = _SINGLE if np.dtype(dtype) == np.float32 else _DOUBLE
-    return Demand.of(model, n_samples, n_features, itemsize).peak
+    if not isinstance(model, LandmarkLaptSNE):
+        return Demand.of(model, n_samples, n_features, itemsize).peak
+    n_seen = min(n_samples, Sampler.of(model.n_landmarks, seed=0).n_wanted)
+    return Demand.of(model, n_seen, n_features, itemsize).peak + n_samples * model.n_components * itemsize
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,8 @@ class Demand:
         and neighbours for batches sought in P.
     n_threads : int
         Number of threads.
+    landmarks : bool
+        Whether the points are those that k-means sees, and only some of them make the map.
     """
 
     n_samples: int
@@ -116,6 +124,7 @@ class Demand:
     in_blocks: bool
     batches: bool
     n_threads: int
+    landmarks: bool
 
     @classmethod
     def of(cls, model: Any, n_samples: int, n_features: int, itemsize: int, n_given: float = 0) -> Demand:
@@ -144,6 +153,7 @@ class Demand:
             in_blocks=searched and not _is_streamed(model.metric),
             batches=model.batch_size is not None and bool(model.n_batch_neighbors),
             n_threads=effective_n_jobs(model.n_jobs),
+            landmarks=hasattr(model, "n_landmarks"),
         )
 
     @property
@@ -153,7 +163,12 @@ class Demand:
             phases = [self._all_pairs()]
         else:
             phases = [self._search(), self._affinities(), self._reordering(), self._spectrum(), self._batch_neighbors()]
-        return int(max(*phases, self._descent(), self._end())) + _FIXED
+        return int(max(*phases, self._descent(), self._end()) + self._sample()) + _FIXED
+
+    def _sample(self) -> float:
+        """Rows that k-means sees, and neighbours of each among the landmarks and among all."""
+        row = self.itemsize * self.n_features + 2 * 3 * MAX_PERPLEXITY * (_SINGLE + 4)
+        return float(self.n_samples) * row if self.landmarks else 0.0
 
     @property
     def is_dense(self) -> bool:
@@ -296,6 +311,11 @@ def _is_pairwise(model: Any) -> bool:
 def _remedy(model: Any, demand: Demand) -> str:
     if model.n_neighbors == "all":
         return "Use n_neighbors='auto', which does not keep all pairs."
+    fewer_neighbors = f"fewer neighbours: perplexity=10 instead of {demand.n_neighbors / 3:.3g}"
+    if hasattr(model, "n_landmarks"):
+        return (
+            f"Use fewer landmarks than {model.n_landmarks:,}, each of which stands for 20 rows, or {fewer_neighbors}."
+        )
     if demand.is_dense:
         return "Give the affinities as a sparse matrix of the larger ones."
     if demand.n_given:
@@ -303,7 +323,7 @@ def _remedy(model: Any, demand: Demand) -> str:
     landmarks = "Use LandmarkLaptSNE(n_landmarks=10_000), which keeps a sample of the points in memory"
     if _is_pairwise(model):
         landmarks = "Give a sparse graph of neighbours"
-    return f"{landmarks}, or fewer neighbours: perplexity=10 instead of {demand.n_neighbors / 3:.3g}."
+    return f"{landmarks}, or {fewer_neighbors}."
 
 
 def _in_words(n_bytes: float) -> str:

@@ -24,6 +24,7 @@ _WORKING_MEMORY = 64  # MiB
 # What others may have set for scikit-learn, in this thread or another, must not change the bits.
 _CONFIG = {"working_memory": 1024, "enable_cython_pairwise_dist": True, "pairwise_dist_chunk_size": 256}
 _BATCH = 1024  # rows of a given matrix that are handled together
+_ROWS, _VALUES = (1 << 8, 1 << 16), 1 << 22  # of new points that are handled together
 
 
 def neighbor_distances(
@@ -169,6 +170,11 @@ class NeighborIndex:
         distances = _defined(distances)
         order = np.argsort(distances, axis=1, kind="stable")
         return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+
+
+def row_batches(X: Any) -> Iterable[slice]:
+    """Rows that are handled together, fewer of them where there are many features."""
+    return gen_batches(X.shape[0], int(np.clip(_VALUES // max(X.shape[1], 1), *_ROWS)))  # type: ignore[no-any-return]
 
 
 def _euclidean_name(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> str | None:

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils import gen_batches
 
 from laptsne.affinity import conditional_affinities
 from laptsne.compiled import compiled, inlined
 from laptsne.fields import ExactFields
 from laptsne.landscape import Landscape
-from laptsne.neighbors import NeighborIndex
+from laptsne.neighbors import NeighborIndex, row_batches
 from laptsne.objective import MeshContraction
 from laptsne.workers import Workers, narrow_blas
 
@@ -24,7 +23,6 @@ Array = NDArray[Any]
 _MAX_STEPS = 100
 _TOL = 1e-3  # residual of the eigenvectors behind a landscape
 _MIN_STEP = 1e-3  # in units of the map
-_BATCH = 1 << 16  # points that are placed together
 # Effective neighbours of a new point, at the most: of 3 to 20 this was the best on the test split of MNIST.
 MAX_PERPLEXITY = 10.0
 _STARTS = 5  # nearest neighbours whose places are tried as the start
@@ -246,7 +244,7 @@ class Placement:
         if self.X is not None and scipy.sparse.issparse(X) != scipy.sparse.issparse(self.X):
             X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
         placed = np.empty((X.shape[0], self.n_components), self.dtype)
-        for rows in gen_batches(X.shape[0], _BATCH):
+        for rows in row_batches(X):
             placed[rows] = self._place(X[rows], workers)
         return placed
 

@@ -172,6 +172,13 @@ def test_the_attraction_of_a_new_point_has_its_gradient(rng):
     np.testing.assert_allclose(slope, differences, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_squared_distances_beyond_single_precision(blobs):
+    X = 1e13 * blobs[0]
+    model = LaptSNE(metric="sqeuclidean", perplexity=5, max_iter=5, random_state=0).fit(X)
+    assert np.isfinite(model.transform(1e30 * X[:3])).all()
+
+
 def test_points_far_from_all_others_have_places(digits):
     _, _, models = digits
     far = np.full((1, 64), 1e6)

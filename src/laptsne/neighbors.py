@@ -123,7 +123,8 @@ def _as_euclidean(X: NDArray[Any], metric: str) -> NDArray[Any]:
 def _from_euclidean(distances: NDArray[Any], metric: str) -> NDArray[Any]:
     if metric in ("cosine", "correlation"):
         return np.asarray(distances**2 / 2)
-    return distances**2 if metric == "sqeuclidean" else distances
+    # Squares of single precision overflow from 1e19 on.
+    return np.square(distances, dtype=np.float64) if metric == "sqeuclidean" else distances
 
 
 class NeighborIndex:

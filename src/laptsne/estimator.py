@@ -122,7 +122,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "euclidean", "sqeuclidean", "cosine" and "correlation" are approximate, with a recall of at least 0.98 as
         measured on some of the points; in other metrics, and of sparse features, they are exact.
     metric_params : dict, default=None
-        Further arguments of the metric.
+        Further arguments of the metric: of a function; ``p`` and ``w`` of "minkowski"; ``V`` of "seuclidean", the
+        variances where it is not given; ``V`` or ``VI`` of "mahalanobis", the covariance and its inverse.
     n_neighbors : int, "auto" or "all", default="auto"
         Neighbours over which P is spread: "auto" three times the perplexity, "all" every pair, as in the paper.
     out_of_sample : {"placement", "network"}, default="placement"

@@ -260,7 +260,7 @@ except MemoryError as error:
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak is read from proc")
 def test_the_estimate_is_near_the_peak_of_a_process():
     done = run("""
-import ctypes
+import ctypes, gc
 from pathlib import Path
 import numpy as np
 from laptsne import LaptSNE
@@ -273,6 +273,7 @@ def status(name):
 rng = np.random.default_rng(0)
 X = rng.normal(scale=3, size=(10, 20))[rng.integers(0, 10, 6000)] + rng.normal(size=(6000, 20))
 LaptSNE(max_iter=12, n_jobs=1).fit(X)  # what is loaded and compiled at its first use
+gc.collect()
 ctypes.CDLL("libc.so.6").malloc_trim(0)  # what that left
 before = status("VmRSS")
 Path("/proc/self/clear_refs").write_text("5")

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 import tracemalloc
@@ -236,7 +237,10 @@ def test_a_graph_in_parts_needs_no_more_than_one_in_one_piece(rng):
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    # Workers of Dask leave settings of the allocator behind in the environment, which change the peak.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    options = {"capture_output": True, "text": True, "timeout": 120, "env": environment}
+    return subprocess.run([sys.executable, "-c", code], check=False, **options)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits on the address space are those of Linux")
@@ -280,4 +284,4 @@ Path("/proc/self/clear_refs").write_text("5")
 model = LaptSNE(max_iter=12, n_jobs=1).fit(X)
 print((status("VmHWM") - before) / estimate_memory(6000, 20, n_jobs=1))
 """)
-    assert 0.6 < float(done.stdout) < 1.5, done.stderr
+    assert 0.75 < float(done.stdout) < 1.25, done.stderr

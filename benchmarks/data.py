@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.reproduce.data import reduced
+from reproduction.data import reduced
 
 
 def enlarged_mnist(n: int) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -12,9 +12,9 @@ import warnings
 
 from data import reduced
 
-from laptsne.affinity import joint_affinities
-from laptsne.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
-from laptsne.workers import Workers
+from laptsne._runtime.threads import Workers
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
 
 PAPER = {"digits": 11, "coil20": 19, "coil100": 7, "waveform": 19, "mnist": 14, "fashion_mnist": 12, "har": 10}
 SETTINGS = (("auto", 20.0), ("auto", 30.0), ("all", 25.0))

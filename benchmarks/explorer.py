@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from laptsne.path import ContractionPath
+from laptsne.contraction_path import ContractionPath
 from laptsne.plotting import explorer
 
 N_POINTS, N_MAPS, N_CLUSTERS = 100_000, 7, 20

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from laptsne import LaptSNE
-from laptsne.datasets import load
 from laptsne.metrics import cluster_scores, knn_accuracy
+from reproduction.datasets import load
 
 # k-hat, contraction, batches (points, neighbours of each), and number of seeds.
 SETTINGS = {

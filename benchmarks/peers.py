@@ -90,10 +90,10 @@ def run_one(kind: str, n: int, method: str, n_iter: int) -> dict[str, Any]:
 
 def own_divergence(X: np.ndarray, Y: np.ndarray) -> float:
     """KL divergence of another method's map from our affinities: the figure to compare with ours."""
-    from laptsne.affinity import joint_affinities
-    from laptsne.fields import FourierFields
-    from laptsne.objective import KLDivergence
-    from laptsne.workers import Workers
+    from laptsne._runtime.threads import Workers
+    from laptsne.embedding.fields import FourierFields
+    from laptsne.embedding.objective import KLDivergence
+    from laptsne.graph.affinity import joint_affinities
 
     with Workers(2) as workers:
         P = joint_affinities(X, perplexity=30, workers=workers)

@@ -1,4 +1,4 @@
-"""What to keep between two refreshes of the eigenvectors: weights of pairs, vectors, gradient, or the landscape.
+"""What to keep between two refreshes of the eigenvectors: weights of pairs, vectors, gradient, or the potential.
 
 python benchmarks/refresh.py
 
@@ -12,13 +12,13 @@ import numpy as np
 from data import reduced
 from numpy.typing import NDArray
 
-from laptsne.affinity import joint_affinities
-from laptsne.fields import ExactFields, Fields
-from laptsne.initialization import initial_map
-from laptsne.objective import KLDivergence, MeshContraction, PairContraction, Penalty
-from laptsne.optimizer import Descent, Problem, Run, descend
-from laptsne.spectrum import laplacian_spectrum
-from laptsne.workers import Workers, narrow_blas
+from laptsne._runtime.threads import Workers, single_threaded_blas
+from laptsne.embedding.fields import ExactFields, Fields
+from laptsne.embedding.initialization import initial_map
+from laptsne.embedding.objective import KLDivergence, MeshContraction, PairContraction, Penalty
+from laptsne.embedding.optimizer import Descent, Problem, Run, descend
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.spectrum import laplacian_spectrum
 
 CASES = (("digits", 11, 0.03), ("digits", 17, 0.02), ("coil20", 19, 0.02))
 
@@ -51,7 +51,7 @@ class Held(PairContraction):
 
 
 class Still(MeshContraction):
-    """The landscape is kept where it was."""
+    """The potential is kept where it was."""
 
     def _trailing(self, fields: Fields) -> NDArray[np.float64]:
         return np.array(fields.Y.T, dtype=np.float64, order="C")
@@ -60,7 +60,7 @@ class Still(MeshContraction):
 def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
     X, _ = reduced(name)
     found = {}
-    with Workers() as workers, narrow_blas():
+    with Workers() as workers, single_threaded_blas():
         P = joint_affinities(X, perplexity=20, workers=workers)
         spectrum = laplacian_spectrum(P, 31)
         start = initial_map("pca", X, spectrum, 2, metric="euclidean", random_state=np.random.RandomState(0))
@@ -70,8 +70,8 @@ def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
             ("every tenth, weights kept", PairContraction, 10),
             ("every tenth, vectors kept", Majorant, 10),
             ("every tenth, gradient kept", Held, 10),
-            ("every tenth, landscape moves along", MeshContraction, 10),
-            ("every tenth, landscape stays", Still, 10),
+            ("every tenth, potential moves along", MeshContraction, 10),
+            ("every tenth, potential stays", Still, 10),
         ):
             term = kind(n_clusters, Penalty("log"), spectrum.eigenvectors[:, 1:])
             problem = Problem(kl, term, strength, lambda Y: ExactFields(Y.astype(np.float32), workers=workers))

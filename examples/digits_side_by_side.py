@@ -10,8 +10,8 @@ import sys
 from matplotlib.figure import Figure
 
 from laptsne import LaptSNE, plotting
-from laptsne.datasets import load
 from laptsne.metrics import cluster_scores
+from reproduction.datasets import load
 
 
 def main() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.linalg
 
-from laptsne.kernels import Gaussian
+from laptsne.embedding.kernels import Gaussian
 
 
 def similarities(Y, kernel):

@@ -4,8 +4,8 @@ import scipy.sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
-from laptsne.affinity import joint_affinities
-from laptsne.workers import Workers
+from laptsne._runtime.threads import Workers
+from laptsne.graph.affinity import joint_affinities
 
 
 def plain_affinities(X, perplexity):

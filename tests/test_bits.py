@@ -13,8 +13,8 @@ from sklearn import config_context
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.spectrum import laplacian_spectrum
-from laptsne.workers import Workers, narrow_blas
+from laptsne._runtime.threads import Workers, single_threaded_blas
+from laptsne.graph.spectrum import laplacian_spectrum
 
 
 def points(n, n_features=20, dtype=np.float64):
@@ -147,6 +147,6 @@ def test_a_start_that_holds_few_eigenvectors():
     """A graph of cliques has few distinct eigenvalues, and the solver needs further vectors."""
     P = np.kron(np.eye(4), np.ones((100, 100), np.float32))
     P[0, 100] = P[100, 200] = P[200, 300] = P[100, 0] = P[200, 100] = P[300, 200] = 1
-    with narrow_blas():
+    with single_threaded_blas():
         first, second = (laplacian_spectrum(P, 31) for _ in range(2))
     assert first.eigenvectors.tobytes() == second.eigenvectors.tobytes()

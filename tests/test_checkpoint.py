@@ -9,9 +9,11 @@ import warnings
 import numpy as np
 import pytest
 
-from laptsne import Descent, LandmarkLaptSNE, LaptSNE, archive, checkpoint
-from laptsne.kernels import Gaussian
-from laptsne.optimizer import InterruptWarning
+from laptsne import Descent, LandmarkLaptSNE, LaptSNE
+from laptsne._runtime import array_file
+from laptsne.embedding import checkpoint
+from laptsne.embedding.kernels import Gaussian
+from laptsne.embedding.optimizer import InterruptWarning
 
 
 class Killed(Exception):
@@ -216,7 +218,8 @@ SCRIPT = textwrap.dedent(
     """
     import sys
     import numpy as np
-    from laptsne import LaptSNE, checkpoint
+    from laptsne import LaptSNE
+    from laptsne.embedding import checkpoint
 
     checkpoint.EVERY = 0.05
     rng = np.random.default_rng(0)
@@ -296,7 +299,7 @@ def test_a_kill_during_the_write(whole, tmp_path):
     left = sorted(file.name for file in tmp_path.iterdir())
     assert len(left) == 2
     assert "run" in left  # and what was being written
-    archive.read(tmp_path / "run", "checkpoint")
+    array_file.read_archive(tmp_path / "run", "checkpoint")
     finished(run_script(tmp_path))
     np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), expected)
     assert [file.name for file in tmp_path.iterdir()] == ["map.npy"]

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 import laptsne
 from laptsne import LaptSNE
 from laptsne.cli import app
-from laptsne.path import ContractionPath
-from laptsne.spectrum import eigengap_clusters
+from laptsne.contraction_path import ContractionPath
+from laptsne.graph.spectrum import eigengap_clusters
 
 QUICK = ("--iterations", 40, "--perplexity", 10)
 COMMANDS = ("embed", "transform", "gap", "explore", "reproduce")
@@ -65,7 +65,7 @@ def pages(monkeypatch):
         Path(out).write_text("<!doctype html>")
         return Path(out)
 
-    monkeypatch.setattr("laptsne.plotting.explorer", explorer, raising=False)
+    monkeypatch.setattr("laptsne.explorer.explorer", explorer, raising=False)
     return asked
 
 
@@ -195,7 +195,7 @@ class TestEmbed:
             if state.iteration == 7:
                 raise KeyboardInterrupt
 
-        monkeypatch.setattr("laptsne.cli.making.Onset.__call__", stop)
+        monkeypatch.setattr("laptsne.cli.fitting.Onset.__call__", stop)
         result = run("embed", table, "--iterations", "50", "--out", tmp_path / "m.csv")
         assert result.exit_code == 130
         assert "laptsne: Interrupted at iteration 7 of 50" in result.stderr
@@ -484,7 +484,7 @@ class TestHelp:
 
     @pytest.mark.parametrize("command", COMMANDS[:4])
     def test_the_examples_run(self, run, command, table, path_of, pages, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.making.MAX_ITER", 5)
+        monkeypatch.setattr("laptsne.cli.fitting.MAX_ITER", 5)
         monkeypatch.setattr("webbrowser.open", lambda address: True)
         self.prepare(run, table)
         for line in self.examples(run, command):
@@ -510,7 +510,7 @@ class TestHelp:
 
     def test_the_examples_of_reproduce_are_understood(self, run, monkeypatch):
         seen = []
-        monkeypatch.setattr("laptsne.reproduce.command.reproduce", lambda out, options, console: seen.append(out))
+        monkeypatch.setattr("reproduction.command.reproduce", lambda out, options, console: seen.append(out))
         for line in self.examples(run, "reproduce"):
             assert run(*shlex.split(line)[1:]).exit_code == 0
         assert [str(out) for out in seen] == ["laptsne-results", "results"]

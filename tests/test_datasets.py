@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from laptsne import datasets
-from laptsne.datasets import cache_folder, load, readers, title
-from laptsne.datasets.sources import SOURCES, Archive, Source
+from reproduction import datasets
+from reproduction.datasets import cache_folder, load, readers, title
+from reproduction.datasets.sources import SOURCES, Archive, Source
 
 MNIST = Path(os.environ.get("LAPTSNE_DATA", "nowhere"), "mnist.npz")
 
@@ -203,7 +203,7 @@ def test_an_interrupted_download_leaves_nothing(publish, cache, rng, monkeypatch
 
 def test_more_than_any_archive_has_is_not_downloaded(publish, cache, rng, monkeypatch):
     publish("mnist", small_mnist(rng)[2])
-    monkeypatch.setattr("laptsne.datasets.download._MAX_DOWNLOAD", 10)
+    monkeypatch.setattr("reproduction.datasets.download._MAX_DOWNLOAD", 10)
     with pytest.raises(FileNotFoundError, match="sends more than 10 bytes"):
         load("mnist")
     assert files_in(cache) == []

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.workers import effective_n_jobs
+from laptsne._runtime.threads import effective_n_jobs
 
 pd = pytest.importorskip("pandas", reason="needs pandas")
 pl = pytest.importorskip("polars", reason="needs polars")

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from laptsne import Descent, LaptSNE, evidence
-from laptsne.affinity import joint_affinities
-from laptsne.evidence import evident_clusters
-from laptsne.workers import Workers
+from laptsne import Descent, LaptSNE
+from laptsne._runtime.threads import Workers
+from laptsne.clusters import evidence
+from laptsne.clusters.evidence import evident_clusters
+from laptsne.graph.affinity import joint_affinities
 
 
 def n_evident(Y, P):

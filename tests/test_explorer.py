@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from browser import Opened, chromium, opened
 
-from laptsne.path import ContractionPath
+from laptsne.contraction_path import ContractionPath
+from laptsne.explorer.columns import read_columns
+from laptsne.explorer.thumbnails import thumbnails
 from laptsne.plotting import explorer
-from laptsne.plotting.explorer_columns import read_columns
-from laptsne.plotting.explorer_images import thumbnails
 
 N_MAPS, PER_CLUSTER = 4, 40
 SCRIPT = "<script>window.pwned = 1</script>"

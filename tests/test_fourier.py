@@ -4,10 +4,10 @@ from reference import relative_error
 from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
-from laptsne.fields import ExactFields, FourierFields, grid_fits
-from laptsne.fields.grid import Window, kernel_spectrum, n_cells, period
-from laptsne.objective import PairContraction, Penalty
-from laptsne.workers import Workers
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.fields import ExactFields, FourierFields, grid_fits
+from laptsne.embedding.fields.grid import Window, kernel_spectrum, n_cells, period
+from laptsne.embedding.objective import PairContraction, Penalty
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
 

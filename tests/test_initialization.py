@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from laptsne.affinity import joint_affinities
-from laptsne.initialization import initial_map
-from laptsne.spectrum import laplacian_spectrum
+from laptsne.embedding.initialization import initial_map
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.spectrum import laplacian_spectrum
 
 
 def start(init, X, n_components=2, seed=0, metric="euclidean"):

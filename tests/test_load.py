@@ -10,11 +10,12 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_info
 
-from laptsne import LaptSNE, workers
-from laptsne.workers import Workers, narrow_blas
+from laptsne import LaptSNE
+from laptsne._runtime import threads
+from laptsne._runtime.threads import Workers, single_threaded_blas
 
 STATUS = Path("/proc/self/statm")
-needs_fork = pytest.mark.skipif(not hasattr(workers.os, "fork"), reason="needs a system that forks")
+needs_fork = pytest.mark.skipif(not hasattr(threads.os, "fork"), reason="needs a system that forks")
 
 
 def points(n=200):
@@ -51,12 +52,12 @@ def test_eight_at_once_and_nothing_is_left_behind():
     found = elsewhere.in_threads(fit, n=8)
     assert set(found) == {fit()}
     assert (n_threads_of("blas"), n_threads_of("openmp"), threading.active_count()) == before
-    assert not workers._owners
+    assert not threads._owners
 
 
 def test_blas_is_held_in_any_thread_after_a_fit_in_this_one():
     def held():
-        with narrow_blas():
+        with single_threaded_blas():
             return n_threads_of("blas"), n_threads_of("openmp")
 
     fit()
@@ -80,16 +81,16 @@ def test_a_fork_while_other_threads_fit():
     begun, done = threading.Event(), threading.Event()
 
     def other():
-        with Workers(2), workers._lock:
+        with Workers(2), threads._lock:
             begun.set()
             done.wait(elsewhere.TIMEOUT)
 
-    expected, before = (fit(), len(workers._owners)), n_threads_of("blas")
+    expected, before = (fit(), len(threads._owners)), n_threads_of("blas")
     thread = threading.Thread(target=other)
     thread.start()
     begun.wait()
     try:
-        child = elsewhere.in_child(lambda: (fit(), len(workers._owners), n_threads_of("blas")), method="fork")
+        child = elsewhere.in_child(lambda: (fit(), len(threads._owners), n_threads_of("blas")), method="fork")
     finally:
         done.set()
         thread.join()

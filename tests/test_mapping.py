@@ -10,12 +10,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPRegressor
 
 from laptsne import Descent, LaptSNE
-from laptsne.fields import ExactFields
-from laptsne.kernels import Gaussian
-from laptsne.mapping.network import Network, hidden_layers
-from laptsne.mapping.placement import Placement, _loss, _potential
-from laptsne.objective import MeshContraction, Penalty
-from laptsne.workers import Workers
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.fields import ExactFields
+from laptsne.embedding.kernels import Gaussian
+from laptsne.embedding.objective import MeshContraction, Penalty
+from laptsne.transform.network import Network, hidden_layers
+from laptsne.transform.placement import Placement, _loss, _potential
 
 FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}
 WAYS = ["placement", "network"]
@@ -118,24 +118,24 @@ def test_new_points_by_their_distances(blobs):
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_the_landscape_is_what_a_point_adds_to_the_objective(rng, n_components):
+def test_the_potential_is_what_a_point_adds_to_the_objective(rng, n_components):
     """Value and gradient against sums over all points; gradient against differences."""
     centres = rng.random((4, n_components)) * 20
     Y = centres[rng.integers(0, 4, 400)] + rng.normal(size=(400, n_components))
     term = MeshContraction(4, Penalty("log"), rng.normal(size=(400, 6)))
     fields = ExactFields(Y)
     term.refresh(fields, tol=1e-4, max_passes=100)
-    landscape = term.landscape(0.0)
+    potential = term.potential(0.0)
     new = Y[:50] + rng.normal(scale=0.5, size=(50, n_components))
     difference = new[:, None] - Y[None]
     k = 1 / (1 + (difference**2).sum(axis=2))
     scale = 400 / fields.degrees.sum()
     expected = scale * k.sum(axis=1), -2 * scale * (k[..., None] ** 2 * difference).sum(axis=1)
-    found = [read(landscape, y) for y in new]
+    found = [read(potential, y) for y in new]
     assert relative_error(np.array([value for value, _ in found]), expected[0]) < 0.01
     assert relative_error(np.array([slope for _, slope in found]), expected[1]) < (0.15 if n_components == 3 else 0.05)
-    contracted = term.landscape(0.02)
-    added = np.array([read(contracted, y)[1] - read(landscape, y)[1] for y in Y])
+    contracted = term.potential(0.02)
+    added = np.array([read(contracted, y)[1] - read(potential, y)[1] for y in Y])
     assert relative_error(added, 400 * 0.02 / 2 * term.gradient(fields)) < 1e-3
     for y in new[:10]:
         slope = read(contracted, y)[1]
@@ -144,19 +144,19 @@ def test_the_landscape_is_what_a_point_adds_to_the_objective(rng, n_components):
         np.testing.assert_allclose(slope, differences, rtol=1e-3, atol=1e-4)
 
 
-def test_in_an_exaggerated_map_the_landscape_is_lower_by_the_factor(rng, blobs):
+def test_in_an_exaggerated_map_the_potential_is_lower_by_the_factor(rng, blobs):
     """So that the attraction of neighbours, which is not multiplied, has the same share as when the map was made."""
     term = MeshContraction(3, Penalty("log"), rng.normal(size=(120, 4)))
     term.refresh(ExactFields(blobs[0][:, :2].astype(np.float32)))
-    np.testing.assert_allclose(term.landscape(0.02, 6.0).grid, term.landscape(0.02).grid / 6, rtol=1e-6)
+    np.testing.assert_allclose(term.potential(0.02, 6.0).grid, term.potential(0.02).grid / 6, rtol=1e-6)
     model = LaptSNE(contraction=0, optimizer=Descent(exaggeration=6.0), **FAST).fit(blobs[0])
-    assert model._mapping._landscape.exaggeration == 6.0
+    assert model._mapping._potential.exaggeration == 6.0
 
 
-def read(landscape, y):
+def read(potential, y):
     slope = np.empty(y.size)
     work = np.empty((3, 4)), np.empty((3, 4))
-    value = _potential(y, landscape.origin, landscape.spacing, landscape.padded, *work, slope)
+    value = _potential(y, potential.origin, potential.spacing, potential.padded, *work, slope)
     return value, slope
 
 
@@ -213,10 +213,10 @@ def test_one_point_and_other_types(digits, way):
 def test_a_map_that_does_not_belong_is_refused(digits):
     mapping = digits[2]["placement"]._mapping
     with Workers(1) as workers:
-        landscape = mapping.landscape(workers)
+        potential = mapping.potential(workers)
     for Y in (mapping.Y[:-1], mapping.Y[:, :1], np.full_like(mapping.Y, np.nan)):
         with pytest.raises(ValueError, match="does not belong"):
-            Placement(mapping.X, Y, landscape, perplexity=5)
+            Placement(mapping.X, Y, potential, perplexity=5)
 
 
 def test_what_cannot_be_mapped_says_so(blobs):

@@ -9,9 +9,10 @@ import pytest
 import scipy.sparse
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.affinity import joint_affinities
-from laptsne.memory import Demand, available_memory, estimate_memory
-from laptsne.spectrum import laplacian_spectrum
+from laptsne._runtime.memory import available_memory
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.spectrum import laplacian_spectrum
+from laptsne.memory import Demand, estimate_memory
 
 GIB = 2**30
 

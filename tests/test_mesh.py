@@ -4,10 +4,10 @@ from reference import laplacian_eigenvalues, relative_error, similarities
 from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
-from laptsne.fields import ExactFields, FourierFields
-from laptsne.kernels import Student
-from laptsne.objective import MeshContraction, PairContraction, Penalty
-from laptsne.workers import Workers
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.fields import ExactFields, FourierFields
+from laptsne.embedding.kernels import Student
+from laptsne.embedding.objective import MeshContraction, PairContraction, Penalty
 
 
 def clusters(rng, n_components, n=1200, span=40.0):

@@ -11,6 +11,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
 from laptsne import metrics
+from laptsne._runtime.threads import Workers
 from laptsne.metrics import (
     Faithfulness,
     cluster_scores,
@@ -20,8 +21,7 @@ from laptsne.metrics import (
     silhouette,
     trustworthiness,
 )
-from laptsne.pairwise import TILE, nearest, ranks
-from laptsne.workers import Workers
+from laptsne.metrics.pairwise import TILE, nearest, ranks
 
 
 def ordered(X, Q=None):
@@ -130,7 +130,7 @@ def test_silhouette_does_not_depend_on_the_threads(rng, monkeypatch):
     Y, labels = rng.normal(size=(1500, 2)), rng.integers(0, 4, 1500)
     found = set()
     for n_threads in (1, 3):
-        monkeypatch.setattr("laptsne.silhouette.Workers", partial(Workers, n_threads))
+        monkeypatch.setattr("laptsne.metrics.silhouette.Workers", partial(Workers, n_threads))
         found.add(silhouette(Y, labels))
     assert len(found) == 1
 

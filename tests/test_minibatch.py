@@ -5,11 +5,11 @@ from reference import relative_error
 from sklearn.datasets import load_digits
 
 from laptsne import LaptSNE
-from laptsne.fields import ExactFields
-from laptsne.kernels import Gaussian, Student
+from laptsne.embedding.fields import ExactFields
+from laptsne.embedding.kernels import Gaussian, Student
+from laptsne.embedding.minibatch import Batches, Carried
+from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty
 from laptsne.metrics import knn_accuracy
-from laptsne.minibatch import Batches, Carried
-from laptsne.objective import KLDivergence, PairContraction, Penalty
 
 N = 300
 KERNELS = [Student(), Gaussian(1.5), Gaussian(np.linspace(0.5, 2, N))]

@@ -7,9 +7,9 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
-from laptsne.inverted import InvertedLists, _probed_lists
-from laptsne.neighbors import neighbor_distances, neighbor_graph
-from laptsne.workers import Workers
+from laptsne._runtime.threads import Workers
+from laptsne.graph.ivf import IVFIndex, _probed_lists
+from laptsne.graph.neighbors import neighbor_distances, neighbor_graph
 
 
 def groups(rng, n=12_000, n_features=10, n_groups=30):
@@ -42,7 +42,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng):
     results = []
     for n_jobs in (1, 2, 4):
         with Workers(n_jobs) as workers:
-            results.append(InvertedLists(X, workers).neighbors(20, workers))
+            results.append(IVFIndex(X, workers).neighbors(20, workers))
     for other in results[1:]:
         for found, expected in zip(other, results[0], strict=True):
             np.testing.assert_array_equal(found, expected)
@@ -50,7 +50,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng):
 
 def test_distances_are_those_of_the_points(rng):
     X = groups(rng, 3000) + 1e4
-    indices, distances = InvertedLists(X, Workers(1)).neighbors(5, Workers(1))
+    indices, distances = IVFIndex(X, Workers(1)).neighbors(5, Workers(1))
     expected = np.linalg.norm(X[:, None] - X[indices], axis=2)
     np.testing.assert_allclose(distances, expected, rtol=1e-4)
 
@@ -59,7 +59,7 @@ def test_duplicates_find_each_other(rng):
     """Their lists are long, and every choice among equal neighbours is right."""
     X = np.vstack([np.zeros((6000, 5)), rng.normal(size=(6000, 5))])
     with Workers(2) as workers:
-        indices, distances = InvertedLists(X, workers).neighbors(10, workers)
+        indices, distances = IVFIndex(X, workers).neighbors(10, workers)
     assert (distances[:6000] == 0).all()
     assert (indices != np.arange(12_000)[:, None]).all()
     assert (np.diff(np.sort(indices, axis=1), axis=1) > 0).all()
@@ -116,8 +116,8 @@ def test_a_graph_is_cut_to_the_nearest(rng):
 @pytest.mark.parametrize("scale", [1e-40, 1.0, 1e40])
 def test_the_search_does_not_depend_on_the_unit(rng, scale):
     X = groups(rng, 3000)
-    expected, distances = InvertedLists(X, Workers(1)).neighbors(5, Workers(1))
-    found, scaled = InvertedLists(X * scale, Workers(1)).neighbors(5, Workers(1))
+    expected, distances = IVFIndex(X, Workers(1)).neighbors(5, Workers(1))
+    found, scaled = IVFIndex(X * scale, Workers(1)).neighbors(5, Workers(1))
     assert recall(found, expected) > 0.999
     np.testing.assert_allclose(np.median(scaled / scale / distances), 1, rtol=1e-4)
 

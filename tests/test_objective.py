@@ -2,11 +2,11 @@ import numpy as np
 import pytest
 from reference import central_differences, kl_divergence, laplacian_eigenvalues, relative_error, similarities
 
-from laptsne.affinity import joint_affinities
-from laptsne.fields import ExactFields
-from laptsne.kernels import Gaussian, Student
-from laptsne.objective import KLDivergence, PairContraction, Penalty
-from laptsne.optimizer import Descent, Problem, Run, descend
+from laptsne.embedding.fields import ExactFields
+from laptsne.embedding.kernels import Gaussian, Student
+from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty
+from laptsne.embedding.optimizer import Descent, Problem, Run, descend
+from laptsne.graph.affinity import joint_affinities
 
 N = 40
 KERNELS = [Student(), Gaussian(1.5), Gaussian(np.linspace(1, 2, N))]

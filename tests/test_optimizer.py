@@ -3,9 +3,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne import Descent, LaptSNE
-from laptsne.fields import ExactFields
-from laptsne.kernels import Student
-from laptsne.optimizer import late_exaggeration
+from laptsne.embedding.fields import ExactFields
+from laptsne.embedding.kernels import Student
+from laptsne.embedding.optimizer import late_exaggeration
 
 
 def trace_of(X, **parameters):

@@ -7,8 +7,9 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from laptsne import Descent, LandmarkLaptSNE, LaptSNE, archive
-from laptsne.kernels import Gaussian
+from laptsne import Descent, LandmarkLaptSNE, LaptSNE
+from laptsne._runtime import array_file
+from laptsne.embedding.kernels import Gaussian
 
 FAST = {"max_iter": 40, "perplexity": 10, "random_state": 0}
 
@@ -171,7 +172,7 @@ def header_with(**changes):
 
 
 def test_a_newer_version(saved):
-    rewritten(saved, header_with(version=archive.VERSION + 1))
+    rewritten(saved, header_with(version=array_file.VERSION + 1))
     with pytest.raises(ValueError, match="update laptsne"):
         LaptSNE.load(saved)
 

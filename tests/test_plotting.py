@@ -13,11 +13,11 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Bbox
 
 from laptsne import LaptSNE, plotting
-from laptsne.path import ContractionPath
-from laptsne.plotting.colouring import Categories, Scale, colouring
+from laptsne.colours.colouring import Categories, Scale, colouring
+from laptsne.colours.palette import MISSING, PALETTE, colours
+from laptsne.contraction_path import ContractionPath
+from laptsne.plotting.name_labels import placed
 from laptsne.plotting.compare import aligned
-from laptsne.plotting.names import placed
-from laptsne.plotting.palette import MISSING, PALETTE, colours
 
 # Colour-blind eyes, as matrices on linear RGB, of Machado, Oliveira and Fernandes (2009) at full severity.
 EYES = {

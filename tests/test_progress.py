@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from laptsne import LaptSNE
-from laptsne.progress import ProgressBar
+from laptsne.embedding.progress import ProgressBar
 
 
 @pytest.fixture
@@ -14,7 +14,7 @@ def screen(monkeypatch):
     """What a terminal would be sent."""
     file = io.StringIO()
     terminal = Console(file=file, force_terminal=True, force_interactive=True, width=120, color_system=None)
-    monkeypatch.setattr("laptsne.progress.Console", lambda **options: terminal)
+    monkeypatch.setattr("laptsne.embedding.progress.Console", lambda **options: terminal)
     return file
 
 

@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from laptsne import cli, datasets
-from laptsne.reproduce import command, frontier, methods, paper, plan
-from laptsne.reproduce.comparison import Comparison, Count, Stat
-from laptsne.reproduce.figures import Picture
-from laptsne.reproduce.frontier import Point
-from laptsne.reproduce.methods import METHODS, Method
-from laptsne.reproduce.pages import Bullets, Document, Section, as_html, as_markdown
-from laptsne.reproduce.paper import Cell
-from laptsne.reproduce.plan import Options
-from laptsne.reproduce.runs import Laboratory, Run
-from laptsne.reproduce.store import Entry, Store, code_digest, sources_of
-from laptsne.reproduce.table import Entry as TableEntry
-from laptsne.reproduce.table import Table
+from laptsne import cli
+from reproduction import command, datasets, frontier, methods, paper, plan
+from reproduction.comparison import Comparison, Count, Stat
+from reproduction.figures import Picture
+from reproduction.frontier import Point
+from reproduction.methods import METHODS, Method
+from reproduction.pages import Bullets, Document, Section, as_html, as_markdown
+from reproduction.paper import Cell
+from reproduction.plan import Options
+from reproduction.runs import Laboratory, Run
+from reproduction.store import Entry, Store, code_digest, sources_of
+from reproduction.table import Entry as TableEntry
+from reproduction.table import Table
 
 
 class Fits:
@@ -109,7 +109,7 @@ def test_only_code_that_matters_counts(tmp_path, monkeypatch):
     assert {"estimator.py", "optimizer.py", "fourier.py", "spectrum.py"} <= names
     assert not {"cli.py", "metrics.py", "scatter.py", "progress.py", "report.py"} & names
     path = tmp_path / "module.py"
-    monkeypatch.setattr("laptsne.reproduce.store.sources_of", lambda module: [path])
+    monkeypatch.setattr("reproduction.store.sources_of", lambda module: [path])
     digests = []
     for source in ("x = 1", '"""Says something."""\nx = 1  # why', "x = 2"):
         path.write_text(source)
@@ -341,8 +341,6 @@ def test_runs_come_from_cheap_to_costly_and_once():
 
 
 def test_other_commands_do_not_load_it():
-    code = (
-        "import sys, laptsne.cli; print([m for m in sys.modules if m.startswith('laptsne.reproduce') or 'umap' in m])"
-    )
+    code = "import sys, laptsne.cli; print([m for m in sys.modules if m.startswith('reproduction') or 'umap' in m])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -59,7 +59,7 @@ def test_the_graph_of_scanpy_is_taken_as_it_is(adata, monkeypatch):
     def search(*args, **settings):
         raise AssertionError("neighbours are there already")
 
-    monkeypatch.setattr("laptsne.affinity.neighbor_distances", search)
+    monkeypatch.setattr("laptsne.graph.affinity.neighbor_distances", search)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lsc.tl.laptsne(adata, neighbors_key="neighbors", **FAST)

@@ -23,14 +23,17 @@ import pytest
 import scipy.sparse
 
 import laptsne
-from laptsne import LandmarkLaptSNE, LaptSNE, archive, checkpoint, datasets, npz, replacement
+from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne._runtime import array_file, atomic_file
+from laptsne.cli.tables import InputError, read
 from laptsne.cli.terminal import say
+from laptsne.embedding import checkpoint
 from laptsne.plotting import explorer
-from laptsne.reproduce.pages import Bullets, Document, Section, as_html
-from laptsne.reproduce.store import Entry, Store
-from laptsne.reproduce.table import Entry as Cell
-from laptsne.reproduce.table import Table
-from laptsne.tables import InputError, read
+from reproduction import datasets
+from reproduction.pages import Bullets, Document, Section, as_html
+from reproduction.store import Entry, Store
+from reproduction.table import Entry as Cell
+from reproduction.table import Table
 
 FAST = {"max_iter": 30, "perplexity": 10, "random_state": 0}
 ROOM = 1 << 24  # bytes, where a test says how many are free
@@ -58,7 +61,7 @@ def nothing_ran(tmp_path, monkeypatch):
 
 @pytest.fixture
 def little_room(monkeypatch):
-    monkeypatch.setattr("laptsne.room.available_memory", lambda: ROOM)
+    monkeypatch.setattr("laptsne._runtime.room.available_memory", lambda: ROOM)
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +202,7 @@ class TestNamesThatLeadElsewhere:
         content, arrays = _saved(model)
         content["fitted"]["embedding_"] = {"array": name}
         arrays[name] = arrays["embedding_"]
-        archive.write("model", content, arrays)
+        array_file.write_archive("model", content, arrays)
         np.testing.assert_array_equal(LaptSNE.load("model").embedding_, model.embedding_)
 
     def test_links_in_archives_are_only_bytes(self):
@@ -211,7 +214,7 @@ class TestNamesThatLeadElsewhere:
     def test_models_name_no_files_to_write(self, model):
         content, arrays = _saved(model)
         content["parameters"]["checkpoint"] = "../evil"
-        archive.write("model", content, arrays)
+        array_file.write_archive("model", content, arrays)
         loaded = LaptSNE.load("model")
         assert loaded.checkpoint is None
 
@@ -252,7 +255,7 @@ class TestNamesThatLeadElsewhere:
 
 def _saved(model):
     model.save("saved")
-    return archive.read("saved")
+    return array_file.read_archive("saved")
 
 
 class TestBombs:
@@ -276,7 +279,7 @@ class TestBombs:
         with pytest.raises(OSError, match="GiB"):
             datasets.load("mnist")
         with pytest.raises(MemoryError):
-            npz.load(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})))
+            array_file.load_npz(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})))
 
     def test_an_array_whose_header_has_no_end(self):
         head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + b" " * (1 << 28)
@@ -287,15 +290,15 @@ class TestBombs:
         assert "NPZ" in refusal("x.npz", bomb)
 
     def test_text(self, monkeypatch):
-        monkeypatch.setattr("laptsne.tables.text._CELLS", 20_000)
-        monkeypatch.setattr("laptsne.room.available_memory", lambda: 1 << 21)
+        monkeypatch.setattr("laptsne.cli.tables.text._CELLS", 20_000)
+        monkeypatch.setattr("laptsne._runtime.room.available_memory", lambda: 1 << 21)
         rows = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 20), 1)
         assert "GiB" in refusal("x.csv.gz", rows)
         words = gzip.compress(b"a\tb\n" + b"xx\tyy\n" * (1 << 17), 1)
         assert "GiB" in refusal("x.tsv.gz", words)
 
     def test_lines_without_end(self, monkeypatch):
-        monkeypatch.setattr("laptsne.tables.text._LINE", 1 << 16)
+        monkeypatch.setattr("laptsne.cli.tables.text._LINE", 1 << 16)
         packed = gzip.compress(b"1" * (1 << 25))
         assert "a line of more than" in refusal("x.csv.gz", packed)
         assert "a line of more than" in refusal("x.mtx.gz", packed)
@@ -361,7 +364,7 @@ class TestBombs:
 class TestCompiledCode:
     """It has no bounds of its own: what it is given from files must fit together."""
 
-    @pytest.mark.parametrize("part", ["X", "embedding_", "landscape.grid", "landscape.origin"])
+    @pytest.mark.parametrize("part", ["X", "embedding_", "potential.grid", "potential.origin"])
     @pytest.mark.parametrize("change", ["nan", "infinite", "narrow", "short", "none"])
     def test_models(self, model, part, change):
         content, arrays = _saved(model)
@@ -372,14 +375,14 @@ class TestCompiledCode:
             array = array[: 3 if change == "short" else 0]
         else:
             array.flat[-1] = np.nan if change == "nan" else np.inf
-        archive.write("model", content, arrays | {part: array})
+        array_file.write_archive("model", content, arrays | {part: array})
         if array.shape == arrays[part].shape and np.array_equal(array, arrays[part]):
             pytest.skip("nothing to cut off")
-        with pytest.raises(ValueError, match=r"data of the model|placement|landscape"):
+        with pytest.raises(ValueError, match=r"data of the model|placement|potential"):
             LaptSNE.load("model")
 
     def test_places_are_looked_up_inside_the_mesh(self):
-        from laptsne.mapping.placement import _potential
+        from laptsne.transform.placement import _potential
 
         grid, scratch = np.zeros((1, 5, 5), np.float32), np.zeros((3, 4))
         for place in (np.nan, np.inf, -np.inf, 1e300):
@@ -407,7 +410,7 @@ class TestCompiledCode:
 
         with pytest.raises(Stopped):
             LaptSNE(**FAST, checkpoint="run", callbacks=stop).fit(blobs[0])
-        content, arrays = archive.read("run")
+        content, arrays = array_file.read_archive("run")
         wrong = [
             (content, arrays | {"Y": arrays["Y"][:10]}),
             (content, arrays | {"velocity": np.full_like(arrays["velocity"], np.nan)}),
@@ -415,7 +418,7 @@ class TestCompiledCode:
             ({"digest": content["digest"]}, arrays),
         ]
         for parts in wrong:
-            archive.write("run", *parts)
+            array_file.write_archive("run", *parts)
             with pytest.raises(ValueError, match="does not hold the state of a run"):
                 LaptSNE(**FAST, checkpoint="run").fit(blobs[0])
 
@@ -489,7 +492,7 @@ class TestFilesOfOurs:
         before = set_mask(mask)
         try:
             monkeypatch.setattr(os, "umask", lambda new: seen.append(new) or set_mask(new))
-            with replacement.replacing(Path("one")) as temporary:
+            with atomic_file.atomic_write(Path("one")) as temporary:
                 assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
             model.save("model")
             explorer(np.eye(3, 2), "map.html")

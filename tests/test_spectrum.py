@@ -6,12 +6,12 @@ import scipy.sparse
 from reference import laplacian_eigenvalues, relative_error
 
 from laptsne import LaptSNE
-from laptsne.affinity import joint_affinities
-from laptsne.aggregation import locality_order, reordered
-from laptsne.fields import FourierFields
-from laptsne.objective import KLDivergence
-from laptsne.spectrum import eigengap_clusters, laplacian_spectrum
-from laptsne.workers import Workers
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.fields import FourierFields
+from laptsne.embedding.objective import KLDivergence
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.ordering import locality_order, reordered
+from laptsne.graph.spectrum import eigengap_clusters, laplacian_spectrum
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
@@ -93,7 +93,7 @@ def large_graph(rng):
 
 def test_large_graphs_have_the_eigenvalues_of_the_one_by_one_solver(large_graph, monkeypatch):
     found = laplacian_spectrum(large_graph, 12)
-    monkeypatch.setattr("laptsne.spectrum._LARGE", 10**9)
+    monkeypatch.setattr("laptsne.graph.spectrum._LARGE", 10**9)
     expected = laplacian_spectrum(large_graph, 12)
     np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=5e-4)
     assert np.abs(found.eigenvectors.T @ found.eigenvectors - np.eye(12)).max() < 1e-4
@@ -116,7 +116,7 @@ def test_an_order_for_locality_changes_nothing_but_the_order(large_graph, rng):
 def test_runs_of_ordered_affinities_are_those_of_unordered_ones(blobs, monkeypatch):
     settings = {"perplexity": 10, "max_iter": 20, "random_state": 0, "method": "fourier"}
     expected = LaptSNE(**settings).fit(blobs[0])
-    monkeypatch.setattr("laptsne.aggregation._MAX_UNORDERED", 100)
+    monkeypatch.setattr("laptsne.graph.coarsening.MAX_UNORDERED", 100)
     found = LaptSNE(**settings).fit(blobs[0])
     np.testing.assert_allclose(found.embedding_, expected.embedding_, rtol=1e-3, atol=1e-6)
     assert abs(found.affinities_ - expected.affinities_).max() == 0

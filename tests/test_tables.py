@@ -10,8 +10,8 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from laptsne.replacement import replacing
-from laptsne.tables import Content, InputError, assigned, check_targets, read, write
+from laptsne._runtime.atomic_file import atomic_write
+from laptsne.cli.tables import Content, InputError, assigned, check_targets, read, write
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ class TestText:
         assert np.isnan(columns["c"]).all()
 
     def test_text_after_many_numbers_leaves_them_as_they_were(self, put, monkeypatch):
-        monkeypatch.setattr("laptsne.tables.text._CELLS", 100)
+        monkeypatch.setattr("laptsne.cli.tables.text._CELLS", 100)
         rows = [str(i) for i in range(300)] + ["unknown"]
         column = read(put("x.csv", "k\n" + "\n".join(rows) + "\n")).columns["k"]
         assert column.tolist() == rows
@@ -474,7 +474,7 @@ class TestWriting:
     def test_permissions_are_those_of_any_new_file(self, tmp_path):
         before = os.umask(0o027)
         try:
-            with replacing(tmp_path / "m.csv") as path:
+            with atomic_write(tmp_path / "m.csv") as path:
                 path.write_text("x")
             assert stat.S_IMODE((tmp_path / "m.csv").stat().st_mode) == 0o640
             assert os.umask(0o027) == 0o027

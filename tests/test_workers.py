@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info
 
-from laptsne.workers import Workers, effective_n_jobs, narrow_blas
+from laptsne._runtime.threads import Workers, effective_n_jobs, single_threaded_blas
 
 
 def blas_threads():
@@ -95,11 +95,11 @@ def test_an_error_in_a_kernel_is_raised():
 
 def test_blas_gets_its_threads_back_when_the_last_fit_has_ended():
     before = blas_threads()
-    with narrow_blas():
-        with narrow_blas():
+    with single_threaded_blas():
+        with single_threaded_blas():
             assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
-    with pytest.raises(ZeroDivisionError), narrow_blas():
+    with pytest.raises(ZeroDivisionError), single_threaded_blas():
         raise ZeroDivisionError
     assert blas_threads() == before

@@ -1,9 +1,25 @@
 """Cluster-contractive t-SNE: maps of high-dimensional data in which clusters can be seen."""
 
+from importlib import import_module
+from typing import Any
+
+from laptsne.embedding.optimizer import Descent
 from laptsne.estimator import LaptSNE
 from laptsne.landmarks import LandmarkLaptSNE
 from laptsne.memory import estimate_memory
-from laptsne.optimizer import Descent
 
 __all__ = ["Descent", "LandmarkLaptSNE", "LaptSNE", "__version__", "estimate_memory"]
 __version__ = "0.1.0"
+
+# Imported when they are first used: most programs need none or one of them.
+_SUBMODULES = ("contraction_path", "explorer", "metrics", "plotting", "scanpy")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBMODULES:
+        return import_module(f"laptsne.{name}")
+    raise AttributeError(f"module 'laptsne' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_SUBMODULES})

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
+from laptsne._runtime.threads import Workers
 from laptsne.kmeans import Parts, Rows, Sampler
-from laptsne.mapping import Network, Placement
-from laptsne.workers import Workers
+from laptsne.transform import Network, Placement
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -95,7 +95,7 @@ def mapped(X: Any, mapping: Placement | Network) -> Any:
     X = X.rechunk({1: -1})
     if isinstance(mapping, Placement):
         with Workers() as workers:
-            mapping.landscape(workers)  # once, here, and not in every worker
+            mapping.potential(workers)  # once, here, and not in every worker
     return X.map_blocks(
         _placed,
         mapping=delayed(mapping, pure=True),

@@ -19,26 +19,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laptsne.affinity import joint_affinities
-from laptsne.aggregation import local, reordered
-from laptsne.checkpoint import Checkpoint, digest_of
+from laptsne._runtime.threads import Workers
+from laptsne.clusters.evidence import evident_clusters
+from laptsne.clusters.labels import cluster_labels
 from laptsne.distributed import is_dask, mapped
-from laptsne.evidence import evident_clusters
-from laptsne.initialization import initial_map
-from laptsne.kernels import Gaussian, Kernel, Student
-from laptsne.labels import cluster_labels
-from laptsne.landscape import Landscape
-from laptsne.mapping import Network, Placement, Unsurveyed
+from laptsne.embedding.backend import Backend
+from laptsne.embedding.checkpoint import Checkpoint, digest_of
+from laptsne.embedding.initialization import initial_map
+from laptsne.embedding.kernels import Gaussian, Kernel, Student
+from laptsne.embedding.minibatch import Batches, BatchRun
+from laptsne.embedding.objective import Contraction, KLDivergence, MeshContraction, Penalty, pull
+from laptsne.embedding.optimizer import Callback, Descent, Problem, Run, descend, warn_if_lost
+from laptsne.embedding.potential import Potential
+from laptsne.embedding.progress import ProgressBar
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.neighbors import neighbor_graph
+from laptsne.graph.ordering import ordered_for_locality, reordered
+from laptsne.graph.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
 from laptsne.memory import check_memory
-from laptsne.minibatch import Batches, BatchRun
-from laptsne.neighbors import neighbor_graph
-from laptsne.objective import Contraction, KLDivergence, MeshContraction, Penalty, pull
-from laptsne.optimizer import Callback, Descent, Problem, Run, descend, warn_if_lost
 from laptsne.persistence import load_model, save_model
-from laptsne.progress import ProgressBar
-from laptsne.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
-from laptsne.sums import Sums
-from laptsne.workers import Workers
+from laptsne.transform import LazyPotential, Network, Placement
 
 _AUTO_CONTRACTION = 0.04  # docs/evaluation.md has the evidence for this and for the perplexity
 _MAX_CONTRACTED = 60  # clusters found by themselves are no more than this
@@ -88,8 +88,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_clusters : int, "auto" or "eigengap", default="auto"
         The paper's k-hat, K in the formula: how many eigenvalues are pressed to zero. "auto" counts the clusters for
         which there is evidence when contraction is about to begin: groups of the map with a valley of density around
-        them that are separate in the data, too (:func:`laptsne.evidence.evident_clusters`). Where there are none, it
-        is 1, and the map remains one of plain t-SNE; of more than ten, those much smaller than the others do not count.
+        them that are separate in the data, too (:func:`laptsne.clusters.evidence.evident_clusters`). Where there are
+        none, it is 1, and the map remains one of plain t-SNE; of more than ten, those much smaller than the others do
+        not count.
         "eigengap" is the paper's way: the largest gap between the eigenvalues of the data's own graph, whether there
         are clusters or not.
     contraction : float or "auto", default="auto"
@@ -99,7 +100,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: :math:`\log(\sigma + 10^{-3})`, :math:`\sigma`, or :math:`\sigma^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"
-        Similarity of two points of the map. :class:`laptsne.kernels.Gaussian` sets the width, for all points
+        Similarity of two points of the map. :class:`laptsne.embedding.kernels.Gaussian` sets the width, for all points
         or one a point.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Where the points start.
@@ -140,7 +141,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         killed takes it up there and ends with the same bits; a run that ends removes the file. It needs a
         ``random_state``.
     callbacks : callable or sequence of callables, default=None
-        Each is called with a :class:`laptsne.optimizer.State` before every step; one that returns True ends the run.
+        Each is called with a :class:`laptsne.embedding.optimizer.State` before every step; one that returns True ends
+        the run.
     verbose : bool, default=False
         Whether to show a progress bar.
     n_jobs : int, default=None
@@ -343,11 +345,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             self._choose_perplexity(X.shape[0])
             options |= {"perplexity": self.perplexity_, "n_neighbors": self.n_neighbors, "workers": workers}
             # The affinities have no name here: they would stay beside their reordered copy.
-            landscape = self._make_map(X, joint_affinities(X, **options), random_state, workers)
+            potential = self._make_map(X, joint_affinities(X, **options), random_state, workers)
         if self.out_of_sample == "network":
             self._mapping = Network.trained(X, self.embedding_, random_state)
-        elif landscape is not None and self.metric != "affinities":
-            self._mapping = self._placement(None if self._is_pairwise else X, self.embedding_, landscape)
+        elif potential is not None and self.metric != "affinities":
+            self._mapping = self._placement(None if self._is_pairwise else X, self.embedding_, potential)
         else:
             self._mapping = None
         return self
@@ -386,22 +388,22 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         chosen = auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity
         self.perplexity_ = float(chosen)
 
-    def _make_map(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Landscape | Unsurveyed | None:
-        """Make the map of X by its affinities; return the landscape that it leaves to new points, if there is one."""
-        P, order = local(P, workers) if self.batch_size is None else (P, None)
+    def _make_map(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Potential | LazyPotential | None:
+        """Make the map of X by its affinities; return the potential that it leaves to new points, if there is one."""
+        P, order = ordered_for_locality(P, workers) if self.batch_size is None else (P, None)
         spectrum = self._spectrum(P, order, workers)
         Y = initial_map(self.init, X, spectrum, self.n_components, metric=self.metric, random_state=random_state)
-        landscape = self._descend(KLDivergence(P, order), spectrum, Y, random_state, workers)
+        potential = self._descend(KLDivergence(P, order), spectrum, Y, random_state, workers)
         self.affinities_ = P if order is None else reordered(P, np.argsort(order))
         if order is not None:
             self.affinities_.sort_indices()  # in place, where another copy would be the largest yet
         self.embedding_ = self.embedding_.astype(X.dtype, copy=False)
-        return landscape
+        return potential
 
-    def _placement(self, X: Any, Y: NDArray[Any], landscape: Landscape | Unsurveyed) -> Placement:
+    def _placement(self, X: Any, Y: NDArray[Any], potential: Potential | LazyPotential) -> Placement:
         """New points placed among those of X, at Y."""
         options = {"metric": self.metric, "metric_params": self.metric_params}
-        return Placement(X, Y, landscape, perplexity=self.perplexity_, **options)
+        return Placement(X, Y, potential, perplexity=self.perplexity_, **options)
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Make the map of X and return it.
@@ -531,16 +533,16 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _descend(
         self, kl: KLDivergence, spectrum: Spectrum, Y: NDArray[np.float64], random_state: Any, workers: Workers
-    ) -> Landscape | Unsurveyed | None:
-        """Make the map; return the landscape that it leaves to new points, where there is one."""
-        sums = self._sums(len(Y), workers)
-        contraction = sums.contraction(self.n_clusters_, spectrum.eigenvectors[:, 1:])
-        problem = Problem(kl, contraction, self.contraction_, sums.fields)
+    ) -> Potential | LazyPotential | None:
+        """Make the map; return the potential that it leaves to new points, where there is one."""
+        backend = self._backend(len(Y), workers)
+        contraction = backend.contraction(self.n_clusters_, spectrum.eigenvectors[:, 1:])
+        problem = Problem(kl, contraction, self.contraction_, backend.fields)
         if self.n_clusters == "auto":
 
             def contract(n_clusters: int, start: NDArray[Any]) -> tuple[Contraction, float]:
                 self._contract(n_clusters)
-                return sums.contraction(n_clusters, start), self.contraction_
+                return backend.contraction(n_clusters, start), self.contraction_
 
             def decision(Y: NDArray[np.float64]) -> tuple[int, NDArray[Any]]:
                 labels = evident_clusters(Y, kl.P, order=kl.order, workers=workers)
@@ -560,7 +562,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             run = Run(problem, Y, descent, **schedule)
         else:
             batches = Batches(kl.P, self.batch_size, self.n_batch_neighbors, random_state)
-            run = BatchRun(batches, sums.kernel, problem, Y, descent, **schedule)
+            run = BatchRun(batches, backend.kernel, problem, Y, descent, **schedule)
         checkpoint = self._checkpoint(kl, Y)
         with contextlib.ExitStack() as stack:
             observers = self._observers()
@@ -568,23 +570,25 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
                 observers.append(stack.enter_context(ProgressBar(self.max_iter)))
             self.embedding_, self.n_iter_ = descend(run, observers, checkpoint)
         problem.decide(self.embedding_)  # where the run was over before contraction began
-        contraction, fields = problem.contraction, sums.fields(self.embedding_)
-        pairs = sums.finished(contraction, fields)
-        landscape: Landscape | Unsurveyed | None = None
+        contraction, fields = problem.contraction, backend.fields(self.embedding_)
+        pairs = backend.finished(contraction, fields)
+        potential: Potential | LazyPotential | None = None
         if isinstance(contraction, MeshContraction):
-            landscape = contraction.landscape(self.contraction_, run.exaggeration)
-        elif isinstance(sums.kernel, Student):
-            mesh = MeshContraction(self.n_clusters_, sums.penalty, pairs.block)
-            landscape = Unsurveyed(mesh, self.contraction_, run.exaggeration)
+            potential = contraction.potential(self.contraction_, run.exaggeration)
+        elif isinstance(backend.kernel, Student):
+            mesh = MeshContraction(self.n_clusters_, backend.penalty, pairs.block)
+            potential = LazyPotential(mesh, self.contraction_, run.exaggeration)
         self.eigenvalues_ = pairs.eigenvalues
         self.eigenvalue_residual_ = pairs.residual
         self.kl_divergence_ = kl.value(fields)
         warn_if_lost(run, self.n_iter_, self.kl_divergence_)
-        self.objective_ = self.kl_divergence_ + self.contraction_ * float(sums.penalty.value(self.eigenvalues_).sum())
+        self.objective_ = self.kl_divergence_ + self.contraction_ * float(
+            backend.penalty.value(self.eigenvalues_).sum()
+        )
         self.labels_ = cluster_labels(pairs.eigenvectors)
         if checkpoint is not None:
             checkpoint.close()
-        return landscape
+        return potential
 
     def _checkpoint(self, kl: KLDivergence, Y: NDArray[np.float64]) -> Checkpoint | None:
         if self.checkpoint is None:
@@ -608,9 +612,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             )
             self.contraction_ = 0.0
 
-    def _sums(self, n_samples: int, workers: Workers) -> Sums:
+    def _backend(self, n_samples: int, workers: Workers) -> Backend:
         kernel = _KERNELS[self.kernel] if isinstance(self.kernel, str) else self.kernel
-        return Sums(kernel, Penalty(self.penalty), self._uses_fourier(kernel, n_samples), workers)
+        return Backend(kernel, Penalty(self.penalty), self._uses_fourier(kernel, n_samples), workers)
 
     def _uses_fourier(self, kernel: Kernel, n_samples: int) -> bool:
         if self.method == "fourier" and not isinstance(kernel, Student):

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.inverted import as_columns, nearest_columns, paired_distances
-from laptsne.workers import Workers
+from laptsne._runtime.threads import Workers
+from laptsne.graph.ivf import as_columns, nearest_columns, paired_distances
 
 Array = NDArray[Any]
 T = TypeVar("T")
@@ -123,7 +123,7 @@ class _Frame:
         return as_columns(values - self.mean, self.unit)
 
     def sums(self, values: Array, label: Array, n_labels: int) -> tuple[Array, Array]:
-        """Sums of the rows of each label as integers, and their numbers."""
+        """Backend of the rows of each label as integers, and their numbers."""
         sums = np.empty((n_labels, values.shape[1]))
         for d in range(values.shape[1]):
             whole = np.rint((values[:, d] - self.mean[d]) * (self.scale / self.unit))

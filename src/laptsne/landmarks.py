@@ -15,16 +15,16 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laptsne.affinity import distance_graph, graph_affinities, joint_affinities
+from laptsne._runtime.threads import Workers
 from laptsne.distributed import DaskParts, is_dask, rows_of
+from laptsne.embedding.kernels import Gaussian
 from laptsne.estimator import LaptSNE
-from laptsne.kernels import Gaussian
+from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
+from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.kmeans import OnePart, Rows, Sampler, find_landmarks, joined
-from laptsne.mapping import Network, Unsurveyed
-from laptsne.mapping.placement import MAX_PERPLEXITY, settled
 from laptsne.memory import check_memory
-from laptsne.neighbors import NeighborIndex, row_batches
-from laptsne.workers import Workers
+from laptsne.transform import LazyPotential, Network
+from laptsne.transform.placement import MAX_PERPLEXITY, settled
 
 Array = NDArray[Any]
 
@@ -215,22 +215,22 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
         found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
         around = [np.concatenate(part) for part in found]
         P, nearest = _coarse_affinities(X, rows, around[0][:, 0], model, **options)
-        landscape = model._make_map(X[rows], P, random_state, workers)
+        potential = model._make_map(X[rows], P, random_state, workers)
         model.landmarks_, model.landmark_embedding_ = sample.indices[rows], model.embedding_
         del model.embedding_
-        if landscape is None:
+        if potential is None:
             model._mapping = Network.trained(X[rows], model.landmark_embedding_, random_state)
             return model
-        if isinstance(landscape, Unsurveyed):
-            landscape = landscape.surveyed(model.landmark_embedding_, workers)
+        if isinstance(potential, LazyPotential):
+            potential = potential.compute(model.landmark_embedding_, workers)
         # First by the landmarks around them, then by the nearest of all rows that now have places.
         Y = model.landmark_embedding_
         for indices, distances in (around, *[nearest] * _ROUNDS):
-            Y = settled(indices, distances, MAX_PERPLEXITY, Y, landscape, workers)
+            Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
             Y[rows] = model.landmark_embedding_
     Y = Y.astype(X.dtype)
     network = model.out_of_sample == "network"
-    model._mapping = Network.trained(X, Y, random_state) if network else model._placement(X, Y, landscape)
+    model._mapping = Network.trained(X, Y, random_state) if network else model._placement(X, Y, potential)
     return model
 
 

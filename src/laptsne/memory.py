@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
-import sys
 import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,16 +12,17 @@ import scipy.sparse
 from numpy.typing import DTypeLike
 from sklearn.neighbors import VALID_METRICS
 
-from laptsne.aggregation import _MAX_UNORDERED
-from laptsne.fields.fourier import _SPACING as _CELL
+from laptsne._runtime.memory import available_memory
+from laptsne._runtime.threads import effective_n_jobs
+from laptsne.embedding.fields.fourier import _SPACING as _CELL
+from laptsne.embedding.objective.mesh import _MAX_NODES
+from laptsne.embedding.objective.mesh import _SPACING as _NODE
+from laptsne.graph.neighbors import _BATCH, _EUCLIDEAN, _WORKING_MEMORY
+from laptsne.graph.neighbors import _MAX_EXACT as _MAX_EXACT_SEARCH
+from laptsne.graph.ordering import MAX_UNORDERED
+from laptsne.graph.spectrum import _LARGE, MAX_CLUSTERS
 from laptsne.kmeans import Sampler
-from laptsne.mapping.placement import MAX_PERPLEXITY
-from laptsne.neighbors import _BATCH, _EUCLIDEAN, _WORKING_MEMORY
-from laptsne.neighbors import _MAX_EXACT as _MAX_EXACT_SEARCH
-from laptsne.objective.mesh import _MAX_NODES
-from laptsne.objective.mesh import _SPACING as _NODE
-from laptsne.spectrum import _LARGE, MAX_CLUSTERS
-from laptsne.workers import effective_n_jobs
+from laptsne.transform.placement import MAX_PERPLEXITY
 
 _SINGLE, _DOUBLE = 4, 8  # bytes
 _MUTUAL = 1.65  # affinities of a point for each of its neighbours: 2 where no neighbour is mutual, 1 where all are
@@ -36,7 +33,6 @@ _FIXED = 8 << 20
 # Area or volume of a map for each of its points, in units of the kernel: 0.6 of MNIST, less where clusters contract.
 _ROOM = 0.5
 _REFUSED = 0.75  # a fit is refused where even this share of the estimate is more than there is
-_ROOT = Path("/")
 
 
 def estimate_memory(n_samples: int, n_features: int, *, dtype: DTypeLike = np.float64, **settings: Any) -> int:
@@ -224,7 +220,7 @@ class Demand:
 
     def _reordering(self) -> float:
         """P twice, and the new columns once more; at the end of a fit, there are eigenvectors and the map as well."""
-        if self.n_samples <= _MAX_UNORDERED:
+        if self.n_samples <= MAX_UNORDERED:
             return 0.0
         return 2.5 * self._affinity + self.n_samples * (_DOUBLE * (MAX_CLUSTERS + 1) + 100)
 
@@ -328,92 +324,3 @@ def _remedy(model: Any, demand: Demand) -> str:
 
 def _in_words(n_bytes: float) -> str:
     return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.0f} MiB"
-
-
-def available_memory(root: Path = _ROOT) -> int | None:
-    """Bytes that this process can still take, or None where the system does not say.
-
-    The least of what the machine has left, with its free swap; what the limits of the control groups leave, where
-    files that are only cached do not count; and what the limit on the address space leaves.
-
-    Parameters
-    ----------
-    root : path, default="/"
-        Where ``proc`` and ``sys`` are.
-    """
-    found = [_of_machine(root), *_of_groups(root), _of_process(root)]
-    known = [room for room in found if room is not None]
-    return max(min(known), 0) if known else None
-
-
-def _of_machine(root: Path) -> int | None:
-    if sys.platform == "win32":
-        return _of_windows()
-    lines = (line.split() for line in _text(root / "proc/meminfo").splitlines())
-    sizes = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) > 1}
-    if "MemAvailable" in sizes:
-        return sizes["MemAvailable"] + sizes.get("SwapFree", 0)
-    try:  # elsewhere, at least nothing larger than the machine
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return None
-
-
-def _of_windows() -> int | None:
-    if sys.platform == "win32":
-        import ctypes  # noqa: PLC0415  one system needs it
-
-        # Its own size and the load share the first place; the fifth is what can still be committed.
-        status = (ctypes.c_uint64 * 8)()
-        ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))[0] = ctypes.sizeof(status)
-        if ctypes.windll.kernel32.GlobalMemoryStatusEx(status):
-            return int(status[4])
-    return None
-
-
-def _of_groups(root: Path) -> Iterator[int]:
-    """What the limits of the control groups of this process leave, of either version."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if number == "0" and not controllers:
-            top, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "")
-        elif "memory" in controllers.split(","):
-            top = root / "sys/fs/cgroup/memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
-        else:
-            continue
-        group = top / path.lstrip("/")
-        # Groups hold those below them. Within a container the path may be one that only its host can see.
-        for folder in (group, *group.parents):
-            yield from _of_group(folder, *names)
-            if folder == top:
-                break
-
-
-def _of_group(folder: Path, limit: str, usage: str, prefix: str) -> Iterator[int]:
-    most, used = _text(folder / limit).strip(), _text(folder / usage).strip()
-    if most.isdecimal() and used.isdecimal():
-        pairs = (line.split() for line in _text(folder / "memory.stat").splitlines())
-        cached = sum(int(pair[1]) for pair in pairs if pair[0] in (f"{prefix}active_file", f"{prefix}inactive_file"))
-        yield int(most) - max(int(used) - cached, 0)
-
-
-def _of_process(root: Path) -> int | None:
-    if sys.platform == "win32":
-        return None
-    import resource  # noqa: PLC0415  not everywhere
-
-    most = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if most == resource.RLIM_INFINITY:
-        return None
-    pages = _text(root / "proc/self/statm").split()
-    return most - int(pages[0]) * resource.getpagesize() if pages else most
-
-
-def _text(path: Path) -> str:
-    """Content of a file of the system; nothing where there is none."""
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError):
-        return ""

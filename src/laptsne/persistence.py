@@ -10,16 +10,16 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from laptsne import archive
-from laptsne.kernels import Gaussian, Student
-from laptsne.landscape import Landscape
-from laptsne.mapping import Network, Placement
-from laptsne.optimizer import Descent
-from laptsne.workers import Workers
+from laptsne._runtime.array_file import read_archive, write_archive
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.kernels import Gaussian, Student
+from laptsne.embedding.optimizer import Descent
+from laptsne.embedding.potential import Potential
+from laptsne.transform import Network, Placement
 
 # Parameters that are of no use to a fitted model, and may be any object: a file holds None instead.
 _DROPPED = {"callbacks", "checkpoint"}
-_OBJECTS: dict[str, Any] = {kind.__name__: kind for kind in (Descent, Gaussian, Student, Landscape, Network)}
+_OBJECTS: dict[str, Any] = {kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network)}
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> int:
@@ -36,12 +36,12 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> int:
         "fitted": {name: writer.encoded(value, name) for name, value in fitted.items() if not name.startswith("_")},
         "mapping": writer.mapping(model._mapping, model.n_jobs),
     }
-    return archive.write(path, content, writer.arrays)
+    return write_archive(path, content, writer.arrays)
 
 
 def load_model(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any:
     """Read a model of one of the classes, by name."""
-    content, arrays = archive.read(path)
+    content, arrays = read_archive(path)
     try:
         kind = content["class"]
         if kind not in classes:
@@ -103,11 +103,11 @@ class _Writer:
     def mapping(self, mapping: Placement | Network | None, n_jobs: int | None) -> Any:
         if isinstance(mapping, Placement):
             with Workers(n_jobs) as workers:
-                landscape = mapping.landscape(workers)
+                potential = mapping.potential(workers)
             return {
                 "placement": self.encoded(mapping.X, "X"),
                 "map": self.encoded(mapping.Y, "Y"),
-                "landscape": self.encoded(landscape, "landscape"),
+                "potential": self.encoded(potential, "potential"),
                 "perplexity": mapping.perplexity,
             }
         return self.encoded(mapping, "network")
@@ -138,10 +138,10 @@ class _Reader:
 
     def mapping(self, content: Any, model: Any) -> Placement | Network | None:
         if content is not None and "placement" in content:
-            X, Y, landscape = (self.decoded(content[part]) for part in ("placement", "map", "landscape"))
+            X, Y, potential = (self.decoded(content[part]) for part in ("placement", "map", "potential"))
             _check_data(X, model.n_features_in_)
             options = {"metric": model.metric, "metric_params": model.metric_params}
-            return Placement(X, Y, landscape, perplexity=float(content["perplexity"]), **options)
+            return Placement(X, Y, potential, perplexity=float(content["perplexity"]), **options)
         return self.decoded(content)  # type: ignore[no-any-return]
 
 

@@ -11,14 +11,14 @@ from typing import Annotated
 import typer
 
 from laptsne import plotting
+from laptsne._runtime.atomic_file import atomic_write
 from laptsne.cli import options
-from laptsne.cli.making import MAX_ITER, Made, Settings, data, make, refused
+from laptsne.cli.fitting import MAX_ITER, Made, Settings, data, make, refused
 from laptsne.cli.page import with_gaps, write_page
 from laptsne.cli.summary import summary
+from laptsne.cli.tables import WRITABLE, InputError, check_targets, write
 from laptsne.cli.terminal import app, reported, say
-from laptsne.path import ContractionPath
-from laptsne.replacement import replacing
-from laptsne.tables import WRITABLE, InputError, check_targets, write
+from laptsne.contraction_path import ContractionPath
 
 _PICTURES = (".png", ".svg", ".pdf")
 _PAGES = (".html", ".htm")
@@ -122,7 +122,7 @@ class Files:
         if self.plot is not None:
             labels = model.labels_ if table.label is None else with_gaps(table.columns[table.label])
             ax = plotting.scatter(model.embedding_, labels)
-            with replacing(self.plot) as path:
+            with atomic_write(self.plot) as path:
                 ax.figure.savefig(path, dpi=150)  # type: ignore[union-attr]
         return None if self.html is None else write_page(made, self.html, quiet=quiet)
 

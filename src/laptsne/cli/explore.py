@@ -11,10 +11,10 @@ import typer
 
 from laptsne.cli import options
 from laptsne.cli.embed import Files, stem
-from laptsne.cli.making import MAX_ITER, Settings, data, make
+from laptsne.cli.fitting import MAX_ITER, Settings, data, make
 from laptsne.cli.summary import summary
+from laptsne.cli.tables import InputError
 from laptsne.cli.terminal import app, reported, say
-from laptsne.tables import InputError
 
 
 @app.command()

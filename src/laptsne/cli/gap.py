@@ -10,16 +10,16 @@ import typer
 from numpy.typing import NDArray
 
 from laptsne import plotting
-from laptsne.affinity import joint_affinities
+from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.threads import Workers
 from laptsne.cli import options
 from laptsne.cli.embed import Files
-from laptsne.cli.making import Settings, data, refused
+from laptsne.cli.fitting import Settings, data, refused
+from laptsne.cli.tables import Table
 from laptsne.cli.terminal import app, reported, say, waiting
 from laptsne.estimator import auto_perplexity
-from laptsne.replacement import replacing
-from laptsne.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
-from laptsne.tables import Table
-from laptsne.workers import Workers
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
 
 _WIDTH = 40  # letters that the longest bar takes
 
@@ -57,7 +57,7 @@ def gap(
         n_clusters = eigengap_clusters(sigma)
         typer.echo("\n".join(_lines(sigma, n_clusters)))
         if plot is not None:
-            with replacing(plot) as path:
+            with atomic_write(plot) as path:
                 plotting.eigenvalues(sigma, n_clusters).figure.savefig(path, dpi=150)  # type: ignore[union-attr]
         if not quiet:
             say([f"clusters     {n_clusters} by the eigengap of {table.X.shape[0]} points", *_files(plot)])

@@ -10,13 +10,12 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne import plotting
-from laptsne.cli.making import Made, refused
+from laptsne._runtime.atomic_file import atomic_write
+from laptsne.cli.fitting import Made, refused
+from laptsne.cli.tables import EXAMPLE
 from laptsne.cli.terminal import say, waiting
-from laptsne.path import ContractionPath, contraction_path
-from laptsne.replacement import replacing
-from laptsne.tables import InputError
+from laptsne.contraction_path import ContractionPath, contraction_path
 
-_IMAGES = ("digits", "mnist", "fashion_mnist", "coil20", "coil100")
 _MAX_SHOWN = 20  # features; more would bury the other columns
 _MAX_PATH = 200_000  # points; the maps of a path take as long as several fits
 
@@ -26,7 +25,7 @@ def write_page(made: Made, out: Path, *, quiet: bool) -> ContractionPath | None:
     path = _path(made, quiet=quiet)
     Y = made.model.embedding_ if path is None else path
     columns = page_columns(made)
-    with replacing(out) as temporary:
+    with atomic_write(out) as temporary:
         plotting.explorer(
             Y,
             temporary,
@@ -76,12 +75,10 @@ def with_gaps(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def images(made: Made) -> NDArray[np.uint8] | None:
-    """The rows as grey squares, where the data set is known to hold such."""
-    if made.table.name not in _IMAGES:
+    """The rows as grey squares, for the built-in example."""
+    if made.table.name != EXAMPLE:
         return None
     X = made.table.X
     side = round(X.shape[1] ** 0.5)
-    if side * side != X.shape[1]:
-        raise InputError(f"{made.table.name} has {X.shape[1]} features, which are no square images; load it anew.")
     grey: NDArray[np.uint8] = np.rint(X * (255 / (X.max() or 1))).clip(0, 255).astype(np.uint8)
     return grey.reshape(-1, side, side)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from laptsne.cli.making import Made
-from laptsne.path import ContractionPath
-from laptsne.spectrum import eigengap_clusters
+from laptsne.cli.fitting import Made
+from laptsne.contraction_path import ContractionPath
+from laptsne.graph.spectrum import eigengap_clusters
 
 
 def summary(made: Made, path: ContractionPath | None, files: Sequence[str | Path], seconds: float) -> list[str]:

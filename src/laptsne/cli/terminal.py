@@ -14,8 +14,8 @@ import typer
 from rich.console import Console
 
 from laptsne import __version__
-from laptsne.optimizer import InterruptWarning
-from laptsne.tables import InputError
+from laptsne.cli.tables import InputError
+from laptsne.embedding.optimizer import InterruptWarning
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -11,9 +11,9 @@ import typer
 from laptsne import LaptSNE
 from laptsne.cli import options
 from laptsne.cli.embed import Files, stem
-from laptsne.cli.making import data, refused
+from laptsne.cli.fitting import data, refused
+from laptsne.cli.tables import InputError, Table, write
 from laptsne.cli.terminal import app, reported, say
-from laptsne.tables import InputError, Table, write
 
 
 @app.command()

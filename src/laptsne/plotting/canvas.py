@@ -15,8 +15,8 @@ from matplotlib.figure import Figure, FigureBase
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from laptsne.plotting.colouring import Categories, Colouring, Scale, short
-from laptsne.plotting.palette import INK, MISSING, colours
+from laptsne.colours.colouring import Categories, Colouring, Scale, short
+from laptsne.colours.palette import INK, MISSING, colours
 
 _DPI = 150
 _CELLS = 64  # density is counted in this many cells a side

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import orthogonal_procrustes
 
-from laptsne.plotting.colouring import colouring
-from laptsne.plotting.extra import require_matplotlib
-from laptsne.plotting.palette import INK
+from laptsne.colours.colouring import colouring
+from laptsne.colours.palette import INK
+from laptsne.plotting.dependencies import require_matplotlib
 from laptsne.plotting.scatter import flat_map
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from laptsne.plotting.extra import require_matplotlib
-from laptsne.plotting.palette import INK, PALETTE
-from laptsne.spectrum import eigengap_clusters
+from laptsne.colours.palette import INK, PALETTE
+from laptsne.graph.spectrum import eigengap_clusters
+from laptsne.plotting.dependencies import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

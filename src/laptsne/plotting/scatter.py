@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laptsne.plotting.colouring import Categories, Scale, colouring
-from laptsne.plotting.extra import require_matplotlib
+from laptsne.colours.colouring import Categories, Scale, colouring
+from laptsne.plotting.dependencies import require_matplotlib
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ def scatter(
     ['0', '1', '2']
     """
     require_matplotlib()
-    from laptsne.plotting import canvas, names  # noqa: PLC0415  matplotlib is slow to import and only pictures need it
+    from laptsne.plotting import canvas, name_labels  # noqa: PLC0415  matplotlib is slow to import
 
     Y = flat_map(Y)
     colours = colouring(labels, len(Y), continuous=continuous)
@@ -78,7 +78,7 @@ def scatter(
     elif legend or (legend is None and _are_strewn(Y, colours)):
         canvas.add_legend(ax, colours)
     elif labels is not None:
-        names.write_names(ax, Y, colours)
+        name_labels.write_names(ax, Y, colours)
     return ax
 
 

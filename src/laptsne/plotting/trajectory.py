@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laptsne.optimizer import State
-from laptsne.path import ContractionPath
-from laptsne.plotting.colouring import colouring
-from laptsne.plotting.extra import require_matplotlib
-from laptsne.plotting.palette import INK, PALETTE
+from laptsne.colours.colouring import colouring
+from laptsne.colours.palette import INK, PALETTE
+from laptsne.contraction_path import ContractionPath
+from laptsne.embedding.optimizer import State
+from laptsne.plotting.dependencies import require_matplotlib
 from laptsne.plotting.scatter import flat_map
 
 if TYPE_CHECKING:

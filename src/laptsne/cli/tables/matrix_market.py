@@ -1,0 +1,81 @@
+"""Sparse and dense matrices in Matrix Market files, plain or compressed by gzip."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from laptsne._runtime.memory import check_room
+from laptsne.cli.tables.content import Content, InputError
+from laptsne.cli.tables.text import lines, opened
+
+# SciPy's reader is faster, but some damaged files make it crash, and the process with it.
+_FIELDS = ("real", "integer", "pattern")
+_MIRRORED = {"general": 0, "symmetric": 1, "skew-symmetric": -1}
+_DAMAGE = (ValueError, EOFError, OSError, OverflowError, zlib.error, gzip.BadGzipFile)
+
+
+def read_matrix_market(path: Path) -> Content:
+    """Read a matrix whose rows are points."""
+    try:
+        with opened(path) as file:
+            matrix = _parsed(lines(file, str(path)))
+    except _DAMAGE as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path} is not in Matrix Market format, or is damaged ({reason}); write it again.") from error
+    n_rows, n_columns = matrix.shape
+    note = f"rows are points: {n_rows} of them, with {n_columns} features; transpose the matrix if it is the other way"
+    return Content(str(path), matrix=matrix, notes=(note,))
+
+
+def _parsed(text: Iterator[str]) -> Any:
+    """The matrix; ValueError where it is none."""
+    words = next(text, "").lower().split()
+    if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+        raise ValueError("it does not begin with %%MatrixMarket matrix")
+    layout, field, symmetry = words[2:]
+    if field not in _FIELDS or symmetry not in _MIRRORED:
+        raise ValueError(f"{field} {symmetry} matrices are not read, only real ones")
+    entries = (line for line in text if line.strip() and not line.startswith("%"))
+    sizes = [int(word) for word in next(entries, "").split()]
+    if min(sizes, default=0) < 1:
+        raise ValueError("it says that it has no entries")
+    if layout == "array" and len(sizes) == 2 and symmetry == "general" and field != "pattern":
+        return _dense(_numbers(entries, sizes[0] * sizes[1], 1), sizes)
+    if layout != "coordinate" or len(sizes) != 3:
+        raise ValueError(f"{layout} {symmetry} matrices with {len(sizes)} sizes are not read")
+    check_room(8 * sizes[0])  # where the rows begin, however few entries there are
+    return _sparse(_numbers(entries, sizes[2], 2 if field == "pattern" else 3), sizes, _MIRRORED[symmetry])
+
+
+def _numbers(entries: Iterator[str], n_lines: int, n_columns: int) -> NDArray[np.float64]:
+    check_room(2 * 8 * n_lines * n_columns)  # numbers, and the matrix made of them
+    numbers = np.loadtxt(itertools.islice(entries, n_lines + 1), comments="%", ndmin=2)
+    if numbers.shape != (n_lines, n_columns):
+        raise ValueError(f"{n_lines} lines of {n_columns} numbers should follow, and there are {numbers.shape}")
+    return numbers
+
+
+def _dense(numbers: NDArray[np.float64], sizes: list[int]) -> NDArray[np.float64]:
+    return np.ascontiguousarray(numbers.reshape(sizes[1], sizes[0]).T)  # it is written column by column
+
+
+def _sparse(numbers: NDArray[np.float64], sizes: list[int], mirrored: int) -> Any:
+    places = numbers[:, :2].T - 1
+    if (places != np.floor(places)).any() or (places < 0).any() or (sizes[:2] <= places.T).any():
+        raise ValueError("there is an entry outside the matrix")
+    row, column = places.astype(np.int64)
+    values = numbers[:, 2] if numbers.shape[1] == 3 else np.ones(len(numbers))
+    if mirrored:
+        off = row != column
+        row, column = np.append(row, column[off]), np.append(column, row[off])
+        values = np.append(values, mirrored * values[off])
+    return scipy.sparse.csr_matrix((values, (row, column)), shape=sizes[:2])

@@ -1,0 +1,1 @@
+"""Which clusters there are, and which points belong to them."""

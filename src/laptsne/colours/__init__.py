@@ -1,0 +1,1 @@
+"""Colours for categories and numbers, shared by the figures and the explorer."""

@@ -1,0 +1,1 @@
+"""From affinities to the embedding: kernels, fields, objective, optimiser."""

@@ -1,0 +1,7 @@
+"""Backend over the kernel of the map, behind one interface."""
+
+from laptsne.embedding.fields.base import Fields
+from laptsne.embedding.fields.exact import ExactFields
+from laptsne.embedding.fields.fourier import FourierFields, grid_fits
+
+__all__ = ["ExactFields", "Fields", "FourierFields", "grid_fits"]

@@ -1,0 +1,185 @@
+"""Windows of points on a grid: charges are spread through them, and fields and their gradients read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laptsne._runtime.compiled import compiled, inlined
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.fields.grid import Window
+
+Array = NDArray[Any]
+
+_STEPS = 1024  # windows are read from a table with this many steps a cell
+# A single field is spread in this many parts of the points, whatever the number of threads, so that its bits do not
+# depend on that number.
+_PARTS = 4
+
+
+@inlined
+def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
+    """Set the weights of the cells around a position, given in cells; return the first of these cells."""
+    cell = int(np.floor(position))
+    step = (position - cell) * _STEPS
+    row = min(int(step), _STEPS - 1)
+    t = table.dtype.type(step - row)
+    lower, upper = table[row], table[row + 1]
+    for a in range(width):
+        weights[a] = lower[a] + t * (upper[a] - lower[a])
+    return cell - (width // 2 - 1)
+
+
+@lru_cache(maxsize=4)
+def _kernels(width: int) -> tuple[Callable[..., None], Callable[..., None]]:
+    """Kernels for windows of this width; a constant width unrolls the loops over the cells."""
+
+    @compiled
+    def spread_parts(start: int, stop: int, u: Array, table: Array, charges: Array, edges: Array, grids: Array) -> None:
+        # Adds the charges of the points of one part to a grid of their own: grids[field * n_parts + part].
+        n_dims = u.shape[0]
+        n_parts = edges.size - 1
+        wx, wy, wz = np.empty((3, width), table.dtype)
+        y = z = 0
+        for t in range(start, stop):
+            charge = charges[t // n_parts]
+            for i in range(edges[t % n_parts], edges[t % n_parts + 1]):
+                x = _weigh(u[0, i], table, wx, width)
+                if n_dims > 1:
+                    y = _weigh(u[1, i], table, wy, width)
+                if n_dims > 2:
+                    z = _weigh(u[2, i], table, wz, width)
+                for c in range(width if n_dims > 2 else 1):
+                    qz = charge[i] * wz[c] if n_dims > 2 else charge[i]
+                    for b in range(width if n_dims > 1 else 1):
+                        q = qz * wy[b] if n_dims > 1 else qz
+                        line = grids[t, z + c, y + b, x : x + width]
+                        for a in range(width):
+                            line[a] += q * wx[a]
+
+    @compiled
+    def read_rows(
+        start: int,
+        stop: int,
+        u: Array,
+        table: Array,
+        slope_table: Array,
+        grids: Array,
+        weights: Array | None,
+        field: Array,
+        gradient: Array,
+    ) -> None:
+        # Sets field[i, f] to the fields at the points; adds to gradient their gradients, each times its weight there.
+        # Without weights there is no gradient.
+        n_dims = u.shape[0]
+        wx, wy, wz, sx, sy, sz = np.empty((6, width), table.dtype)
+        wy[:], wz[:], sy[:], sz[:] = 1, 1, 0, 0
+        zero = table.dtype.type(0)
+        y = z = 0
+        for i in range(start, stop):
+            x = _weigh(u[0, i], table, wx, width)
+            _weigh(u[0, i], slope_table, sx, width)
+            if n_dims > 1:
+                y = _weigh(u[1, i], table, wy, width)
+                _weigh(u[1, i], slope_table, sy, width)
+            if n_dims > 2:
+                z = _weigh(u[2, i], table, wz, width)
+                _weigh(u[2, i], slope_table, sz, width)
+            for f in range(grids.shape[0]):
+                value = gx = gy = gz = zero
+                for c in range(width if n_dims > 2 else 1):
+                    for b in range(width if n_dims > 1 else 1):
+                        line = grids[f, z + c, y + b, x : x + width]
+                        s = t = zero
+                        for a in range(width):
+                            s += wx[a] * line[a]
+                            if weights is not None:
+                                t += sx[a] * line[a]
+                        value += wz[c] * wy[b] * s
+                        if weights is not None:
+                            gx += wz[c] * wy[b] * t
+                            gy += wz[c] * sy[b] * s
+                            gz += sz[c] * wy[b] * s
+                field[i, f] = value
+                if weights is not None:
+                    gradient[i, 0] += weights[f, i] * gx
+                    if n_dims > 1:
+                        gradient[i, 1] += weights[f, i] * gy
+                    if n_dims > 2:
+                        gradient[i, 2] += weights[f, i] * gz
+
+    return spread_parts, read_rows
+
+
+@lru_cache(maxsize=4)
+def _tables(window: Window) -> tuple[Array, Array]:
+    """Window and slope at the cells around a point, by the place of the point in its cell."""
+    place = np.arange(_STEPS + 1) / _STEPS
+    # The cell a lies at a - (width / 2 - 1) from the floor of the point. The slope is that by the point's place.
+    offset = np.arange(window.width) - (window.width // 2 - 1) - place[:, None]
+    step = 1e-4
+    slope = (window(offset - step) - window(offset + step)) / (2 * step)
+    return window(offset).astype(np.float32), slope.astype(np.float32)
+
+
+def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
+    """Spread charges on grids, one a row of ``charges``.
+
+    Parameters
+    ----------
+    window : Window
+        How a point is shared among cells.
+    u : array of shape (n_dims, n_samples)
+        Places of the points, in cells.
+    charges : single-precision array of shape (n_fields, n_samples)
+    cells : tuple of int
+        Cells a side, in the order of the rows of ``u``.
+
+    Returns
+    -------
+    grids : array of shape (n_fields, *reversed(cells))
+    """
+    n_fields, n_samples = charges.shape
+    n_parts = _PARTS if n_fields == 1 else 1
+    edges = np.linspace(0, n_samples, n_parts + 1).astype(np.int64)
+    grids = np.zeros((n_fields * n_parts, *_padded(cells)), np.float32)
+    args = (u, _tables(window)[0], charges, edges, grids)
+    work = 40.0 * charges.size
+    workers.rows(_kernels(window.width)[0], len(grids), *args, work=work, alignment=1)
+    if n_parts > 1:
+        grids = grids.sum(axis=0, keepdims=True)
+    return grids.reshape(n_fields, *reversed(cells))
+
+
+def read(
+    window: Window, u: Array, grids: Array, weights: Array | None, workers: Workers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Read fields at the points, and the sum of their gradients by the place of a point, each times its weight there.
+
+    Parameters
+    ----------
+    window, u
+        As for :func:`spread`.
+    grids : array of shape (n_fields, *reversed(cells))
+    weights : single-precision array of shape (n_fields, n_samples), or None for no gradient
+
+    Returns
+    -------
+    field : array of shape (n_samples, n_fields)
+    gradient : array of shape (n_samples, n_dims)
+    """
+    n_dims, n_samples = u.shape
+    field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
+    grids = grids.reshape(len(grids), *_padded(grids.shape[:0:-1]))
+    args = (u, *_tables(window), grids, weights, field, gradient)
+    workers.rows(_kernels(window.width)[1], n_samples, *args, work=100.0 * field.size)
+    return field, gradient
+
+
+def _padded(cells: tuple[int, ...]) -> tuple[int, ...]:
+    """Shape of a grid with three dimensions, of one cell where the map has fewer."""
+    return (*[1] * (3 - len(cells)), *reversed(cells))

@@ -1,0 +1,11 @@
+"""The two terms of the objective: each has a value and a gradient at the fields of a map."""
+
+from __future__ import annotations
+
+from laptsne.embedding.objective.contraction import Contraction, pull
+from laptsne.embedding.objective.kl import KLDivergence
+from laptsne.embedding.objective.mesh import MeshContraction
+from laptsne.embedding.objective.pairs import PairContraction
+from laptsne.embedding.objective.penalty import Penalty
+
+__all__ = ["Contraction", "KLDivergence", "MeshContraction", "PairContraction", "Penalty", "pull"]

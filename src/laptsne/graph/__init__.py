@@ -1,0 +1,1 @@
+"""From data to affinities: neighbours, P, its spectrum and its coarsening."""

@@ -1,0 +1,130 @@
+"""Distances between rows of features: which metrics work, and with which parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.neighbors import VALID_METRICS_SPARSE
+
+_TAKEN = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
+
+
+def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+    """The metric and its parameters as scikit-learn takes them, for features X.
+
+    Without given parameters "seuclidean" has the variances of the features, and "mahalanobis" the inverse of their
+    covariance.
+
+    Raises
+    ------
+    ValueError
+        Where a metric does not take such features, such a parameter, or this value of it. A function is refused when
+        it first gives something that is not a distance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laptsne.graph.metric_params import validated_metric
+    >>> validated_metric(np.array([[0.0, 1.0], [2.0, 1.0]]), "seuclidean", None)
+    ('seuclidean', {'V': array([2., 1.])})
+    """
+    given = metric_params or {}
+    if not isinstance(metric, str):
+        return _Function(metric), given
+    if scipy.sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
+        raise ValueError(
+            f"metric={metric!r} does not take sparse features; give X as a dense array, or one of the metrics "
+            f"{sorted(set(VALID_METRICS_SPARSE['brute']) - {'precomputed'})}."
+        )
+    taken = _TAKEN.get(metric, set())
+    if not set(given) <= taken:
+        raise ValueError(
+            f"metric_params has {sorted(set(given) - taken)}, but metric={metric!r} takes "
+            f"{sorted(taken) or 'no parameters'}; leave it out, or give a function as metric."
+        )
+    if metric == "seuclidean":
+        return metric, {"V": _variances(X, given)}
+    if metric == "mahalanobis":
+        return metric, {"VI": _inverse_covariance(X, given)}
+    if "p" in given and not (isinstance(given["p"], Real) and float(given["p"]) > 0):
+        raise ValueError(f"metric_params={{'p': {given['p']!r}}}: p must be a number above 0.")
+    if "w" in given and (_array("w", given, X.shape[1:]) < 0).any():
+        raise ValueError("metric_params={'w': ...}: weights must be at least 0.")
+    return metric, given
+
+
+class _Function:
+    """A metric of the user, of which scikit-learn takes anything that is a number.
+
+    Parameters
+    ----------
+    function : callable
+        The distance of two rows.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, a: Any, b: Any, **params: Any) -> float:
+        found = self._function(a, b, **params)
+        try:
+            distance = float(found)
+        except (TypeError, ValueError):
+            distance = math.nan
+        if not 0 <= distance < math.inf:
+            raise ValueError(
+                f"metric={self._function!r} gave {found!r} as the distance of two rows of X; "
+                "distances must be finite numbers of at least 0."
+            )
+        return distance
+
+
+def _array(name: str, given: dict[str, Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(given[name], dtype=np.float64)
+        wrong = f"the shape is {array.shape}" if array.shape != shape else ""
+    except (TypeError, ValueError):
+        wrong = f"it is {given[name]!r}"
+    if wrong or not np.isfinite(array).all():
+        raise ValueError(
+            f"metric_params={{{name!r}: ...}} must hold finite numbers in the shape {shape}, as X has {shape[0]} "
+            f"features, but {wrong or 'some are not finite'}."
+        )
+    return array
+
+
+def _variances(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
+    if "V" not in given:
+        found = np.var(X, axis=0, ddof=1, dtype=np.float64)
+        return np.where(found > 0, found, 1.0)  # all distances in a constant feature are 0
+    V = _array("V", given, X.shape[1:])
+    if (V <= 0).any():
+        raise ValueError("metric_params={'V': ...}: variances must be above 0.")
+    return V
+
+
+def _inverse_covariance(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
+    square = (X.shape[1], X.shape[1])
+    if "VI" in given:
+        VI = _array("VI", given, square)
+        lengths = np.linalg.eigvalsh((VI + VI.T) / 2)
+        if lengths[0] < -1e-9 * abs(lengths).max():
+            raise ValueError(
+                "metric_params={'VI': ...} must be positive semidefinite, but it gives some differences a negative "
+                f"squared length (its least eigenvalue is {lengths[0]:.3g})."
+            )
+        return VI
+    covariance = _array("V", given, square) if "V" in given else np.atleast_2d(np.cov(X.T))
+    if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
+        raise ValueError(
+            f"metric='mahalanobis' needs the inverse of the covariance of {X.shape[1]} features, which has none: "
+            "some of them are constant or follow from others. Leave these out, reduce X by PCA, or give "
+            "metric_params={'VI': ...}."
+        )
+    return np.asarray(np.linalg.inv(covariance))

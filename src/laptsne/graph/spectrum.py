@@ -1,0 +1,239 @@
+"""The spectrum of the data: eigenvalues of L_X, the eigengap, and the number of clusters it suggests."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse
+import scipy.sparse.linalg
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from laptsne._runtime.compiled import compiled
+from laptsne._runtime.threads import Workers
+from laptsne.graph.coarsening import coarse_eigenvectors
+from laptsne.graph.components import components
+from laptsne.graph.eigensolver import largest_eigenpairs
+
+MAX_CLUSTERS = 30
+_BULK = 0.1  # eigenvalues well above this are those of the bulk, not of clusters
+_NEARLY = 0.75  # gaps of at least this share of the largest count as large as it
+_DENSE = 300  # up to this size a dense solver is as fast
+_NEGLIGIBLE = 1e-7  # similarities below it move no eigenvalue by more than 1e-5
+_TOL = 1e-4
+_MAX_RESTARTS = 300
+_BLOCK = 1024
+# Beyond this size a block of vectors, started from a smaller graph, is faster than one vector after the other.
+_LARGE = 20_000
+_LARGE_TOL = 3e-3
+_LARGE_PASSES = 30
+_GUARD = 4
+# Where a solver has found all that its start holds, it goes on with a random vector; older ones cannot be told which.
+_SEEDED = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters else {}
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """Smallest eigenpairs of a normalised graph Laplacian.
+
+    Attributes
+    ----------
+    eigenvalues : array of shape (n_values,)
+        In ascending order; the first is 0.
+    eigenvectors : array of shape (n_samples, n_values)
+        Orthonormal columns.
+    """
+
+    eigenvalues: NDArray[np.float64]
+    eigenvectors: NDArray[np.float64]
+
+
+@compiled
+def _product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, vector: Any, product: Any) -> None:
+    """Product of a sparse matrix and a vector."""
+    for i in range(start, stop):
+        total = data.dtype.type(0)
+        columns = indices[indptr[i] : indptr[i + 1]]
+        values = data[indptr[i] : indptr[i + 1]]
+        for e in range(values.size):
+            total += values[e] * vector[columns[e]]
+        product[i] = total
+
+
+@compiled
+def _block_product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, rows: Any, product: Any) -> None:
+    """Product of a sparse matrix and a block, one vector a column."""
+    for i in range(start, stop):
+        line = product[i]
+        line[:] = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            value, other = data[e], rows[indices[e]]
+            for k in range(line.size):
+                line[k] += value * other[k]
+
+
+def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) -> Spectrum:
+    r"""Smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
+
+    Parameters
+    ----------
+    P : array or sparse matrix of shape (n_samples, n_samples)
+        Symmetric affinities; the graph may fall into components and have isolated points.
+    n_values : int
+        Number of eigenvalues.
+    workers : Workers, optional
+        Threads.
+
+    Examples
+    --------
+    Two components give two eigenvalues of zero:
+
+    >>> import numpy as np
+    >>> from laptsne.graph.spectrum import laplacian_spectrum
+    >>> P = np.kron(np.eye(2), 1 - np.eye(3))
+    >>> laplacian_spectrum(P, 3).eigenvalues.round(6)
+    array([0. , 0. , 1.5])
+    """
+    n_values = min(n_values, P.shape[0])
+    similarity = normalised_similarity(P)
+    component = components(similarity.indptr, similarity.indices, similarity.data)
+    sizes = np.bincount(component)
+    # Eigenvalues of a graph in parts are those of its parts together. Taken one by one, equal eigenvalues
+    # never meet in one solver. There are n_values zeros already where there are that many parts.
+    largest = np.argsort(-sizes, kind="stable")[:n_values]
+    per_part = 1 if largest.size == n_values else n_values
+    found = [np.flatnonzero(component == part) for part in largest]
+    roots = np.sqrt(np.asarray(P.sum(axis=1, dtype=np.float64)).ravel())
+    parts = [
+        _connected_spectrum(_part(similarity, members), roots[members], per_part, workers or Workers(1))
+        for members in found
+    ]
+    values = np.concatenate([part_values for part_values, _ in parts])
+    order = np.argsort(values, kind="stable")[:n_values]
+    # Column by column of those wanted: a column for each vector of each part would be many times as large.
+    source = [(members, vector) for members, part in zip(found, parts, strict=True) for vector in part[1].T]
+    vectors = np.zeros((P.shape[0], order.size))
+    for column, chosen in enumerate(order):
+        members, vector = source[chosen]
+        vectors[members, column] = vector
+    return Spectrum(values[order], vectors)
+
+
+def normalised_similarity(P: Any) -> Any:
+    """Return D^(-1/2) P D^(-1/2) in CSR form; entries too small to matter for an eigenvalue are 0."""
+    inverse_root = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
+    inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
+    inverse_root = inverse_root.astype(P.dtype)
+    if scipy.sparse.issparse(P):
+        data = P.data * inverse_root[P.indices]
+        data *= np.repeat(inverse_root, np.diff(P.indptr))
+        data[data <= _NEGLIGIBLE] = 0  # they stay in store: the affinities share the indices
+        return scipy.sparse.csr_matrix((data, P.indices, P.indptr), P.shape)
+    blocks = []
+    for start in range(0, P.shape[0], _BLOCK):
+        rows = slice(start, start + _BLOCK)
+        block = P[rows] * inverse_root[rows, None] * inverse_root
+        blocks.append(scipy.sparse.csr_matrix(np.where(block > _NEGLIGIBLE, block, 0)))
+    return scipy.sparse.vstack(blocks, format="csr")
+
+
+def _part(similarity: Any, members: NDArray[Any]) -> Any:
+    return similarity if members.size == similarity.shape[0] else similarity[members][:, members]
+
+
+def _connected_spectrum(
+    similarity: Any, roots: NDArray[Any], n_values: int, workers: Workers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Smallest eigenpairs of the Laplacian of one connected graph."""
+    n_samples = similarity.shape[0]
+    if n_samples == 1:  # an isolated point: a part like any other, though it has no edge
+        return np.zeros(1), np.ones((1, 1))
+    if n_samples <= max(_DENSE, 2 * n_values):
+        mu, vectors = scipy.linalg.eigh(similarity.toarray().astype(np.float64))
+    elif n_samples > _LARGE:
+        mu, vectors = _large_spectrum(similarity, roots, n_values, workers)
+    else:
+        # In the precision of the affinities: a copy in double precision would be larger than they are.
+        matrix = (similarity.indptr, similarity.indices, similarity.data)
+
+        def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+            image = np.empty(n_samples)
+            args = (*matrix, vector.astype(similarity.dtype).ravel(), image)
+            workers.rows(_product_rows, n_samples, *args, work=2.0 * similarity.nnz)
+            return image
+
+        operator = scipy.sparse.linalg.LinearOperator(similarity.shape, matvec=product, dtype=np.float64)
+        # A start of its own makes the result reproducible.
+        start = np.random.default_rng(0).standard_normal(n_samples)
+        try:
+            mu, vectors = scipy.sparse.linalg.eigsh(
+                operator, n_values, which="LA", tol=_TOL, v0=start, maxiter=_MAX_RESTARTS, **_SEEDED
+            )
+        except scipy.sparse.linalg.ArpackNoConvergence as error:
+            mu, vectors = error.eigenvalues, error.eigenvectors
+            warnings.warn(
+                f"Only {mu.size} of {n_values} eigenvalues of the data's graph converged; the estimated number of "
+                "clusters and a spectral initialisation may be rough. Set n_clusters and init='pca' to do without.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+    order = np.argsort(-mu)[:n_values]
+    return (1 - mu[order]).clip(0, 2), vectors[:, order]
+
+
+def _large_spectrum(
+    similarity: Any, roots: NDArray[Any], n_values: int, workers: Workers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Largest eigenpairs of a large graph, from those of a small one, by a block of vectors at once."""
+    n_samples = similarity.shape[0]
+    roots = (roots / np.linalg.norm(roots)).astype(np.float32)
+    start = coarse_eigenvectors(similarity, roots, n_values - 1 + _GUARD, workers)
+    graph = (similarity.indptr, similarity.indices, similarity.data)
+
+    def product(block: NDArray[Any]) -> NDArray[Any]:
+        rows, image = np.ascontiguousarray(block.T), np.empty((n_samples, len(block)), block.dtype)
+        workers.rows(_block_product_rows, n_samples, *graph, rows, image, work=2.0 * similarity.nnz * len(block))
+        return np.ascontiguousarray(image.T)
+
+    pairs = largest_eigenpairs(product, start, n_values - 1, known=roots, tol=_LARGE_TOL, max_passes=_LARGE_PASSES)
+    if pairs.residual > 10 * _LARGE_TOL:
+        warnings.warn(
+            f"The eigenvalues of the data's graph are known to {pairs.residual:.2g} only; the estimated number of "
+            "clusters and a spectral initialisation may be rough. Set n_clusters and init='pca' to do without.",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    mu = np.append(1.0, pairs.values[: n_values - 1])
+    return mu, np.column_stack([roots, pairs.vectors[: n_values - 1].T]).astype(np.float64)
+
+
+def eigengap_clusters(eigenvalues: ArrayLike) -> int:
+    r"""Number of clusters that the eigenvalues of a graph suggest.
+
+    Gaps are taken on the scale :math:`\log(1 + \sigma / 0.1)`: between small eigenvalues, which belong to clusters, it
+    compares differences, among the large ones of the bulk it compares ratios, so that a step within the bulk does not
+    count. The answer is the last k from 2 to 30 whose gap, between :math:`\sigma_k` and
+    :math:`\sigma_{k+1}`, is at least three quarters of the largest: where several gaps are nearly as large, the
+    most clusters, since one too many does less harm than one too few.
+
+    Parameters
+    ----------
+    eigenvalues : array-like
+        The smallest eigenvalues of the normalised Laplacian in ascending order.
+
+    Examples
+    --------
+    >>> from laptsne.graph.spectrum import eigengap_clusters
+    >>> eigengap_clusters([0.0, 0.01, 0.02, 0.3, 0.35])
+    3
+    """
+    sigma = np.asarray(eigenvalues, dtype=np.float64)[: MAX_CLUSTERS + 1]
+    gaps = np.diff(np.log1p(sigma / _BULK))[1:]
+    if gaps.size == 0:
+        return 1
+    return int(np.flatnonzero(gaps >= _NEARLY * gaps.max())[-1] + 2)

@@ -1,0 +1,161 @@
+"""Scores of an embedding that use labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import index
+from typing import Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial import cKDTree
+from sklearn.cluster import KMeans
+from sklearn.metrics import davies_bouldin_score, normalized_mutual_info_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.multiclass import check_classification_targets
+
+from laptsne._runtime.compiled import compiled
+from laptsne._runtime.threads import Workers
+from laptsne.metrics.pairwise import nearest
+from laptsne.metrics.silhouette import silhouette
+
+Array = NDArray[Any]
+
+_MAX_TREE_DIMS = 8  # beyond, a tree visits nearly every point
+_BLOCK = 1 << 22  # neighbours that are held at once
+
+
+class ClusterScores(NamedTuple):
+    """Scores of k-means on a map."""
+
+    nmi: float
+    silhouette: float
+    davies_bouldin: float
+
+
+@overload
+def knn_accuracy(Y: ArrayLike, y: ArrayLike, k: int = 10, *, protocol: str = "cross-validated") -> float: ...
+
+
+@overload
+def knn_accuracy(Y: ArrayLike, y: ArrayLike, k: Sequence[int], *, protocol: str = "cross-validated") -> list[float]: ...
+
+
+def knn_accuracy(
+    Y: ArrayLike, y: ArrayLike, k: int | Sequence[int] = 10, *, protocol: str = "cross-validated"
+) -> float | list[float]:
+    """Share of points whose label a vote of their nearest neighbours in the map gets right.
+
+    Where labels have as many votes, the lowest wins, as in scikit-learn.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+        The map.
+    y : array of shape (n_samples,)
+        The labels.
+    k : int or sequence of int, default=10
+        Number of neighbours. Several cost one search.
+    protocol : {"cross-validated", "paper"}, default="cross-validated"
+        "cross-validated" votes among other points only, in five shuffled folds with the same seed always.
+        "paper" is how the LaptSNE paper counted: on the training points, each its own nearest neighbour.
+
+    Returns
+    -------
+    accuracy : float or list of float
+        One for every number of neighbours.
+
+    Examples
+    --------
+    >>> from laptsne.metrics import knn_accuracy
+    >>> knn_accuracy([[0], [1], [10], [11]], [0, 0, 1, 1], k=1, protocol="paper")
+    1.0
+    >>> knn_accuracy([[0], [1], [10], [11], [12]], [0, 0, 1, 1, 1], k=[1, 5], protocol="paper")
+    [1.0, 0.6]
+    """
+    if protocol not in ("cross-validated", "paper"):
+        raise ValueError(f"protocol must be 'cross-validated' or 'paper'; got {protocol!r}.")
+    points: Array = check_array(Y, dtype=np.float64)
+    check_consistent_length(points, y)
+    check_classification_targets(y)
+    labels = np.unique(y, return_inverse=True)[1]
+    counts = np.array([index(count) for count in np.atleast_1d(k)], np.intp)
+    everything = np.arange(len(points))
+    folds = [(everything, everything)]
+    if protocol == "cross-validated":
+        folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(points, labels))
+    n_voters = min(len(train) for train, _ in folds)
+    if counts.size and not 1 <= counts.min() <= counts.max() <= n_voters:
+        raise ValueError(f"k must be from 1 to {n_voters}, the points that vote; got {k}.")
+    right = [_share_right(points[train], labels[train], points[test], labels[test], counts) for train, test in folds]
+    shares: list[float] = np.mean(right, axis=0).tolist()
+    return shares[0] if np.ndim(k) == 0 else shares
+
+
+def _share_right(points: Array, labels: Array, queries: Array, truth: Array, counts: Array) -> Array:
+    """Share of queries whose label the votes of as many points as each of the counts get right."""
+    order = np.unique(counts)
+    n_right = np.zeros(order.size)
+    for start, neighbors in _neighbor_blocks(points, queries, int(order.max(initial=1))):
+        n_right += _count_right(labels[neighbors], truth[start:], order, int(labels.max()) + 1)
+    return n_right[np.searchsorted(order, counts)] / len(queries)
+
+
+def _neighbor_blocks(points: Array, queries: Array, k: int) -> Iterator[tuple[int, Array]]:
+    """The nearest points of the queries, nearest first, with the first query of each block."""
+    tree = cKDTree(points) if points.shape[1] <= _MAX_TREE_DIMS else None
+    height = max(1, _BLOCK // k)
+    with Workers() as workers:
+        for start in range(0, len(queries), height):
+            block = queries[start : start + height]
+            if tree is None:
+                yield start, nearest(points, k, queries=block, workers=workers)
+            else:
+                yield start, tree.query(block, k, workers=workers.n_threads)[1].reshape(len(block), k)
+
+
+@compiled
+def _count_right(labels: Array, truth: Array, counts: Array, n_labels: int) -> Array:
+    """Number of rows of which the first labels, as many as each of the ascending counts, have the true mode."""
+    n_right = np.zeros(counts.size)
+    for i in range(labels.shape[0]):
+        votes = np.zeros(n_labels, np.intp)
+        first = 0
+        for m in range(counts.size):
+            for j in range(first, counts[m]):
+                votes[labels[i, j]] += 1
+            first = counts[m]
+            n_right[m] += np.argmax(votes) == truth[i]
+    return n_right
+
+
+def cluster_scores(
+    Y: ArrayLike, y: ArrayLike, n_clusters: int | None = None, *, random_state: Any = 0
+) -> ClusterScores:
+    """Cluster the map with k-means; compare with the labels and measure how separate the clusters are.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+        The map.
+    y : array of shape (n_samples,)
+        The labels; only the normalised mutual information uses them.
+    n_clusters : int, optional
+        Number of clusters; as many as there are labels by default.
+    random_state : int, RandomState instance or None, default=0
+        Seed of k-means, which is the best of ten starts.
+
+    Returns
+    -------
+    scores : ClusterScores
+        ``nmi`` and ``silhouette``, the higher the better, and ``davies_bouldin``, the lower the better.
+    """
+    Y, y = np.asarray(Y), np.asarray(y)
+    n_clusters = n_clusters or np.unique(y).size
+    found = KMeans(n_clusters, n_init=10, random_state=random_state).fit_predict(Y)
+    return ClusterScores(
+        nmi=float(normalized_mutual_info_score(y, found)),
+        silhouette=silhouette(Y, found),
+        davies_bouldin=float(davies_bouldin_score(Y, found)),
+    )

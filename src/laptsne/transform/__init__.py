@@ -1,0 +1,8 @@
+"""Places in a finished map for points that it was not made of."""
+
+from __future__ import annotations
+
+from laptsne.transform.network import Network
+from laptsne.transform.placement import LazyPotential, Placement
+
+__all__ = ["LazyPotential", "Network", "Placement"]

@@ -1,0 +1,129 @@
+"""The paper's network: it learns the way from the data to the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.neural_network import MLPRegressor
+
+from laptsne._runtime.threads import Workers, single_threaded_blas
+
+Array = NDArray[Any]
+
+_SHARES = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
+_MIN_HELD_OUT = 20  # points below which none are held out to stop early
+# Rows that go through the network together, the last of them filled up: products of matrices have other bits for other
+# numbers of rows, and a point's place must not depend on the company it came in.
+_BLOCK = 256
+
+
+def hidden_layers(n_features: int, n_components: int) -> tuple[int, ...]:
+    """Sizes of the hidden layers, the paper's shares of the number of features.
+
+    Examples
+    --------
+    >>> from laptsne.transform.network import hidden_layers
+    >>> hidden_layers(784, 2)
+    (522, 392, 261, 156)
+    """
+    # The shares are those of an integer: 2/3 of 6 is 4, whatever rounding says.
+    return tuple(max(int(share * n_features + 1e-9), n_components) for share in _SHARES)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A trained network: centred and scaled features, layers with rectifiers between them, a scaled map.
+
+    Parameters
+    ----------
+    weights, biases : sequences of arrays
+        Of every layer.
+    mean : array of shape (n_features,)
+        Of the features.
+    scale : float
+        Unit of the features.
+    centre : array of shape (n_components,)
+        Of the map.
+    spread : float
+        Unit of the map.
+    """
+
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    mean: Array
+    scale: float
+    centre: Array
+    spread: float
+
+    def __post_init__(self) -> None:
+        """Refuse what does not fit together, as a damaged file might bring."""
+        shapes = [weight.shape for weight in self.weights]
+        fits = (
+            all(len(shape) == 2 for shape in shapes)
+            and all(a[1] == b[0] for a, b in pairwise(shapes))
+            and [bias.shape for bias in self.biases] == [shape[1:] for shape in shapes]
+            and self.mean.shape == shapes[0][:1]
+            and self.centre.shape == shapes[-1][1:]
+        )
+        if not fits:
+            raise ValueError(f"network: layers of shapes {shapes} do not belong together.")
+        parts: tuple[Any, ...] = (*self.weights, *self.biases, self.mean, self.scale, self.centre, self.spread)
+        if not all(np.isfinite(part).all() for part in parts):
+            raise ValueError("network: it has values that are NaN or infinite.")
+
+    @classmethod
+    def trained(cls, X: Any, Y: Array, random_state: Any) -> Self:
+        """Train a network on data and their map; some points are held out to tell when to stop."""
+        # One scale for all features: one for each would raise those that hardly vary, which are mostly noise.
+        sparse = scipy.sparse.issparse(X)
+        mean = np.zeros(X.shape[1]) if sparse else X.mean(axis=0, dtype=np.float64)
+        scale = (
+            float(np.sqrt(X.astype(np.float64).power(2).mean() if sparse else X.var(axis=0, dtype=np.float64).mean()))
+            or 1.0
+        )
+        centre, spread = Y.mean(axis=0, dtype=np.float64), float(Y.std(dtype=np.float64)) or 1.0
+        network = MLPRegressor(
+            hidden_layer_sizes=hidden_layers(X.shape[1], Y.shape[1]),
+            early_stopping=len(Y) >= _MIN_HELD_OUT,
+            n_iter_no_change=10,
+            max_iter=1000,
+            random_state=random_state,
+        )
+        target = (Y - centre) / spread
+        with single_threaded_blas():
+            network.fit(X / scale if sparse else (X - mean) / scale, target)
+        weights, biases = (tuple(np.asarray(a) for a in part) for part in (network.coefs_, network.intercepts_))
+        return cls(weights, biases, mean, scale, centre.astype(Y.dtype), spread)
+
+    @property
+    def n_components(self) -> int:
+        """Dimension of the map."""
+        return int(self.centre.size)
+
+    @property
+    def dtype(self) -> Any:
+        """Precision of the map."""
+        return self.centre.dtype
+
+    def place(self, X: Any, workers: Workers) -> Array:
+        """Places of points, shape (n_points, n_components)."""
+        placed = np.empty((X.shape[0], self.n_components), self.dtype)
+        block = np.zeros((_BLOCK, X.shape[1]))
+        with single_threaded_blas():
+            for start in range(0, X.shape[0], _BLOCK):
+                rows = X[start : start + _BLOCK]
+                n_rows = rows.shape[0]
+                block[:n_rows] = rows.toarray() if scipy.sparse.issparse(rows) else rows
+                placed[start : start + n_rows] = self._forward(block)[:n_rows]
+        return placed
+
+    def _forward(self, block: Array) -> Array:
+        values = (block - self.mean) / self.scale
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            values = np.maximum(values @ weight + bias, 0)
+        return np.asarray((values @ self.weights[-1] + self.biases[-1]) * self.spread + self.centre)

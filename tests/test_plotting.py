@@ -16,8 +16,8 @@ from laptsne import LaptSNE, plotting
 from laptsne.colours.colouring import Categories, Scale, colouring
 from laptsne.colours.palette import MISSING, PALETTE, colours
 from laptsne.contraction_path import ContractionPath
-from laptsne.plotting.name_labels import placed
 from laptsne.plotting.compare import aligned
+from laptsne.plotting.name_labels import placed
 
 # Colour-blind eyes, as matrices on linear RGB, of Machado, Oliveira and Fernandes (2009) at full severity.
 EYES = {

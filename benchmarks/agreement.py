@@ -19,7 +19,7 @@ from data import enlarged_mnist, reduced
 from numpy.typing import NDArray
 
 from laptsne import Descent, LaptSNE
-from laptsne.embedding.optimizer import State
+from laptsne.embedding.state import State
 
 EARLY = 50
 SEEDS = range(5)

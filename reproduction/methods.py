@@ -23,7 +23,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.optimizer import State
+from laptsne.embedding.state import State
 from laptsne.graph.spectrum import laplacian_spectrum
 from reproduction.store import Entry
 

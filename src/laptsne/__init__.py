@@ -3,13 +3,13 @@
 from importlib import import_module
 from typing import Any
 
-from laptsne.embedding.optimizer import Descent
+from laptsne._runtime.version import __version__
+from laptsne.embedding.descent import Descent
 from laptsne.estimator import LaptSNE
 from laptsne.landmarks import LandmarkLaptSNE
 from laptsne.memory import estimate_memory
 
 __all__ = ["Descent", "LandmarkLaptSNE", "LaptSNE", "__version__", "estimate_memory"]
-__version__ = "0.1.0"
 
 # Imported when they are first used: most programs need none or one of them.
 _SUBMODULES = ("contraction_path", "explorer", "metrics", "plotting", "scanpy")

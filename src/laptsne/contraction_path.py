@@ -1,4 +1,4 @@
-"""A path of maps from plain t-SNE to strong contraction, each begun where its neighbour on the path ended."""
+"""A path of embeddings from plain t-SNE to strong contraction, each started from its neighbour on the path."""
 
 from __future__ import annotations
 
@@ -15,42 +15,44 @@ from sklearn.manifold import trustworthiness
 from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.backend import Backend
+from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import KLDivergence
-from laptsne.embedding.optimizer import Descent, Problem, Run, descend, late_exaggeration
-from laptsne.estimator import LaptSNE, auto_contraction
+from laptsne.embedding.optimizer import iterate
+from laptsne.embedding.problem import Problem, auto_contraction
+from laptsne.embedding.run import Run, late_exaggeration
+from laptsne.estimator import LaptSNE
+from laptsne.fitting import backend_of
 from laptsne.graph.ordering import ordered_for_locality
 
 Array = NDArray[Any]
 
 _STRONGEST = 3.0  # times the contraction of the model
-_MAX_ITER, _MIN_ITER = 200, 60  # from one map to the next: fewer of large maps, which move as far in each
-_MAX_MOVES = 4e6  # of single points
-_MAX_SCORED = 3000  # points by which maps are scored
+# Iterations from one embedding to the next: fewer for many points, whose steps are longer.
+_MAX_ITER, _MIN_ITER = 200, 60
+_MAX_MOVES = 4e6  # iterations times points
+_MAX_SCORED = 3000  # points on which embeddings are scored
 _NEIGHBORS = 15
 
 
 @dataclass(frozen=True)
 class ContractionPath:
-    """Maps of the same points at rising contraction.
+    """Embeddings of the same points with increasing contraction.
 
     Attributes
     ----------
     contractions : array of shape (n_maps,)
-        The strengths, from 0 upwards.
+        Strengths in ascending order, starting at 0.
     embeddings : array of shape (n_maps, n_samples, n_components)
-        The maps.
     kl_divergences : array of shape (n_maps,)
-        KL divergence of every map.
     trustworthiness : array of shape (n_maps,)
-        Share of the neighbourhoods of every map that the data bear out, 15 neighbours, among at most 3,000 points; not
-        a number where the data have no distances between all of these.
+        Trustworthiness with 15 neighbours on at most 3,000 points; NaN if the distances between these are not known.
     neighbors_kept : array of shape (n_maps,)
-        Share of the 15 most similar points of a point that are among its 15 nearest in the map, for the same points.
+        Mean fraction of the 15 neighbours with the largest affinities that are among the 15 nearest in the embedding,
+        for the same points.
     eigenvalues : array of shape (n_maps, n_clusters)
-        Smallest eigenvalues of the Laplacian of every map.
+        Smallest eigenvalues of the Laplacian of each embedding's graph.
     chosen : int
-        Which of the maps is that of the model.
+        Index of the embedding of the model.
     """
 
     contractions: Array
@@ -63,20 +65,20 @@ class ContractionPath:
 
 
 def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionPath:
-    """Return maps at rising contraction, from plain t-SNE over that of a fitted model to three times its contraction.
+    """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.
 
-    The path begins at the model's own map and goes both ways in small steps, so that points can be followed along it
-    and what changes is the work of contraction. The factor on the attraction that goes with contraction
-    (see :class:`laptsne.Descent`) rises with it, up to that of the model.
+    The path starts at the embedding of the model and proceeds in small steps in both directions, so that points can be
+    followed along it, and changes are due to contraction alone. The exaggeration that comes with contraction (see
+    :class:`laptsne.Descent`) increases with it, up to that of the model.
 
     Parameters
     ----------
     model : LaptSNE
-        A model that was fitted, not loaded: its affinities are needed.
+        A model fitted in this process: a loaded one has no affinities.
     X : array or sparse matrix
-        What the model was fitted to, for the trustworthiness of the maps.
+        The data of the model, for the trustworthiness.
     n_maps : int, default=7
-        Number of maps, at least 2.
+        Number of embeddings, at least 2.
 
     Returns
     -------
@@ -97,20 +99,20 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
     """
     check_is_fitted(model)
     if n_maps < 2:
-        raise ValueError(f"n_maps must be at least 2, from no contraction to strong contraction; got {n_maps}.")
+        raise ValueError(f"n_maps must be at least 2, for no and for strong contraction; got {n_maps}.")
     if not hasattr(model, "affinities_"):
         raise ValueError("model was loaded from a file, which has no affinities_; fit it again.")
     if model.affinities_.shape[0] != len(model.embedding_):
-        raise ValueError("model is of landmarks, whose affinities are not those of all points; fit a LaptSNE.")
+        raise ValueError("model has the affinities_ of landmarks, not those of all points; fit a LaptSNE.")
     if model.n_clusters_ == 1:
         raise ValueError("model has n_clusters_=1, so there is nothing to contract; fit it with n_clusters.")
     strengths, chosen = _strengths(model, n_maps)
     with Workers(model.n_jobs) as workers:
-        walker = _Walker(model, workers)
-        start = _Stop.of(walker, np.asarray(model.embedding_, dtype=np.float64))
-        upwards = walker.walk(start, strengths[chosen + 1 :])
-        downwards = walker.walk(start, strengths[:chosen][::-1])
-        stops = [*downwards[::-1], start, *upwards]
+        walk = _Walk(model, workers)
+        start = walk.stop_at(np.asarray(model.embedding_, dtype=np.float64))
+        stronger = walk.stops(start, strengths[chosen + 1 :])
+        weaker = walk.stops(start, strengths[:chosen][::-1])
+    stops = [*weaker[::-1], start, *stronger]
     embeddings = np.stack([stop.Y for stop in stops]).astype(np.float32)
     scores = _Scores(model, X)
     return ContractionPath(
@@ -118,14 +120,14 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
         embeddings=embeddings,
         kl_divergences=np.array([stop.kl_divergence for stop in stops]),
         trustworthiness=np.array([scores.trustworthiness(Y) for Y in embeddings]),
-        neighbors_kept=np.array([scores.neighbors_kept(Y) for Y in embeddings]),
+        neighbors_kept=np.array([scores.kept(Y) for Y in embeddings]),
         eigenvalues=np.stack([stop.eigenvalues for stop in stops]),
         chosen=chosen,
     )
 
 
 def _strengths(model: LaptSNE, n_maps: int) -> tuple[Array, int]:
-    """Strengths of the maps, and which of them is the model's."""
+    """Strengths of the embeddings, and the index of the model's."""
     own = model.contraction_ or auto_contraction(model.n_clusters_)
     below = n_maps // 2 if model.contraction_ else 1
     factors = np.geomspace(1, _STRONGEST, n_maps - below) if n_maps - below > 1 else np.ones(1)
@@ -135,24 +137,18 @@ def _strengths(model: LaptSNE, n_maps: int) -> tuple[Array, int]:
 
 @dataclass(frozen=True)
 class _Stop:
-    """One map of the path."""
+    """One embedding of the path."""
 
     Y: Array
     kl_divergence: float
     eigenvalues: Array
 
-    @classmethod
-    def of(cls, walker: _Walker, Y: Array) -> _Stop:
-        fields = walker.backend.fields(Y)
-        contraction = walker.backend.contraction(walker.n_clusters, walker.start)
-        return cls(Y, walker.kl.value(fields), walker.backend.finished(contraction, fields).eigenvalues)
 
-
-class _Walker:
+class _Walk:
     """What all descents along the path share."""
 
     def __init__(self, model: LaptSNE, workers: Workers) -> None:
-        self.backend: Backend = model._backend(len(model.embedding_), workers)
+        self.backend = backend_of(model, len(model.embedding_), workers)
         self.kl = KLDivergence(*ordered_for_locality(model.affinities_, workers))
         self.n_clusters: int = model.n_clusters_
         self.start = (model.labels_[:, None] == np.arange(1, self.n_clusters)).astype(np.float32)
@@ -160,28 +156,37 @@ class _Walker:
         self.descent = replace(model.optimizer or Descent(), contraction_start=0, contraction_ramp=0, check_every=25)
         self.learning_rate = model.learning_rate
         fields = self.backend.fields(np.asarray(model.embedding_, dtype=np.float64))
-        self.exaggeration = self.descent.exaggeration or late_exaggeration(fields, self.n_clusters)
+        size = len(model.embedding_) / self.n_clusters
+        self.exaggeration = self.descent.exaggeration or late_exaggeration(size, lambda: float(fields.degrees.mean()))
 
-    def walk(self, stop: _Stop, strengths: Sequence[float] | Array) -> list[_Stop]:
-        """Maps at these strengths, one after the other, from a given one on."""
-        stops = []
+    def stop_at(self, Y: Array) -> _Stop:
+        """Evaluate an embedding."""
+        fields = self.backend.fields(Y)
+        contraction = self.backend.contraction(self.n_clusters, self.start)
+        return _Stop(Y, self.kl.value(fields), self.backend.finished(contraction, fields).eigenvalues)
+
+    def stops(self, stop: _Stop, strengths: Sequence[float] | Array) -> list[_Stop]:
+        """Embeddings at these strengths, each started from the one before."""
+        found = []
         for strength in strengths:
-            stop = _Stop.of(self, self._descended(stop.Y, float(strength)))
-            stops.append(stop)
-        return stops
+            stop = self.stop_at(self._descended(stop.Y, float(strength)))
+            found.append(stop)
+        return found
 
     def _descended(self, Y: Array, strength: float) -> Array:
         share = min(1.0, strength / self.own_strength)
         descent = replace(self.descent, exaggeration=1 + share * (self.exaggeration - 1))
         contraction = self.backend.contraction(self.n_clusters, self.start)
-        problem = Problem(self.kl, contraction, strength, self.backend.fields)
         max_iter = int(np.clip(_MAX_MOVES / len(Y), _MIN_ITER, _MAX_ITER))
-        run = Run(problem, Y, descent, max_iter=max_iter, early_exaggeration=1.0, learning_rate=self.learning_rate)
-        return descend(run)[0]
+        schedule: dict[str, Any] = {"early_exaggeration": 1.0, "learning_rate": self.learning_rate}
+        run = Run(Problem(self.kl, self.backend, contraction, strength), Y, descent, max_iter=max_iter, **schedule)
+        if iterate(run)[1]:
+            raise KeyboardInterrupt
+        return run.Y
 
 
 class _Scores:
-    """How faithful maps are, by some of the points."""
+    """Faithfulness of embeddings, measured on a sample of the points."""
 
     def __init__(self, model: LaptSNE, X: Any) -> None:
         n_samples = len(model.embedding_)
@@ -191,16 +196,17 @@ class _Scores:
         self._data = self._distances_or_features(model, X)
         self._n_neighbors = max(1, min(_NEIGHBORS, (size - 1) // 2))
         P = scipy.sparse.csr_matrix(scipy.sparse.csr_matrix(model.affinities_)[self._rows])
-        self._similar = [_largest(row, self._n_neighbors) for row in _rows(P)]
+        rows = [slice(*edges) for edges in pairwise(P.indptr)]
+        self._similar = [P.indices[row][np.argsort(-P.data[row], kind="stable")[: self._n_neighbors]] for row in rows]
 
     def _distances_or_features(self, model: LaptSNE, X: Any) -> Array | None:
-        """What trustworthiness is measured by; None where there is nothing of the kind."""
+        """The input of trustworthiness; None if there are neither features nor all distances."""
         if model.metric == "affinities" or (model.metric == "precomputed" and not hasattr(X, "shape")):
             return None
         if scipy.sparse.issparse(X):
             return None if model.metric == "precomputed" else np.asarray(X[self._rows].toarray())
-        chosen = np.asarray(X)[self._rows]
-        return chosen[:, self._rows] if model.metric == "precomputed" else chosen
+        sample = np.asarray(X)[self._rows]
+        return sample[:, self._rows] if model.metric == "precomputed" else sample
 
     def trustworthiness(self, Y: Array) -> float:
         if self._data is None or len(self._rows) < 4:
@@ -208,18 +214,6 @@ class _Scores:
         options = {"n_neighbors": self._n_neighbors, "metric": self._metric}
         return float(trustworthiness(self._data, Y[self._rows], **options))
 
-    def neighbors_kept(self, Y: Array) -> float:
+    def kept(self, Y: Array) -> float:
         nearest = KDTree(Y).query(Y[self._rows], self._n_neighbors + 1)[1]
-        kept = [np.isin(similar, near).mean() for similar, near in zip(self._similar, nearest, strict=True)]
-        return float(np.mean(kept))
-
-
-def _rows(P: Any) -> list[tuple[Array, Array]]:
-    """Columns and values of every row of a sparse matrix."""
-    return [(P.indices[a:b], P.data[a:b]) for a, b in pairwise(P.indptr)]
-
-
-def _largest(row: tuple[Array, Array], n: int) -> Array:
-    columns, values = row
-    found: Array = columns[np.argsort(-values, kind="stable")[:n]]
-    return found
+        return float(np.mean([np.isin(s, near).mean() for s, near in zip(self._similar, nearest, strict=True)]))

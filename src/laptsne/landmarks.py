@@ -18,12 +18,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laptsne._runtime.threads import Workers
 from laptsne.distributed import DaskParts, is_dask, rows_of
 from laptsne.embedding.kernels import Gaussian
+from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.estimator import LaptSNE
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.kmeans import OnePart, Rows, Sampler, find_landmarks, joined
-from laptsne.memory import check_memory
-from laptsne.transform import LazyPotential, Network
+from laptsne.memory_model import check_memory
+from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
 
 Array = NDArray[Any]
@@ -74,7 +75,7 @@ class LandmarkLaptSNE(LaptSNE):
         **LaptSNE._parameter_constraints,
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
     }
-    _left_out: ClassVar[set[str]] = LaptSNE._left_out | {"embedding_"}
+    _not_saved: ClassVar[set[str]] = LaptSNE._not_saved | {"embedding_"}
 
     def __init__(self, n_landmarks: int = 1000, **settings: Any) -> None:
         super().__init__(**settings)
@@ -94,7 +95,7 @@ class LandmarkLaptSNE(LaptSNE):
         -------
         self : LandmarkLaptSNE
         """
-        self._check_settings(self.n_landmarks)
+        self._check_parameters(self.n_landmarks)
         seed = int(check_random_state(self.random_state).randint(2**31))
         sampler = Sampler.of(self.n_landmarks, seed)
         if is_dask(X):
@@ -162,8 +163,8 @@ class LandmarkLaptSNE(LaptSNE):
         tags.input_tags.sparse = False
         return tags
 
-    def _check_settings(self, n_samples: int) -> None:
-        super()._check_settings(n_samples)
+    def _check_parameters(self, n_samples: int) -> None:
+        super()._check_parameters(n_samples)
         if self._is_pairwise:
             raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features, for its k-means; use LaptSNE.")
         if self.n_neighbors == "all":
@@ -206,16 +207,16 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
             "Use LaptSNE, or a lower n_clusters."
         )
     X = validate_data(model, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
-    check_memory(model, X)
+    check_memory(model._demand(X), model)
     random_state = check_random_state(model.random_state)
-    model._choose_perplexity(len(X))
+    model.perplexity_ = model._perplexity(len(X))
     with Workers(model.n_jobs) as workers:
         options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
         index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
         found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
         around = [np.concatenate(part) for part in found]
         P, nearest = _coarse_affinities(X, rows, around[0][:, 0], model, **options)
-        potential = model._make_map(X[rows], P, random_state, workers)
+        potential = model._fit_affinities(X[rows], P, random_state, workers).potential
         model.landmarks_, model.landmark_embedding_ = sample.indices[rows], model.embedding_
         del model.embedding_
         if potential is None:
@@ -229,8 +230,7 @@ def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLa
             Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
             Y[rows] = model.landmark_embedding_
     Y = Y.astype(X.dtype)
-    network = model.out_of_sample == "network"
-    model._mapping = Network.trained(X, Y, random_state) if network else model._placement(X, Y, potential)
+    model._mapping = model._mapping_of(X, Y, potential, random_state)
     return model
 
 

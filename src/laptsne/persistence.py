@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.array_file import read_archive, write_archive
 from laptsne._runtime.threads import Workers
+from laptsne.embedding.descent import Descent
 from laptsne.embedding.kernels import Gaussian, Student
-from laptsne.embedding.optimizer import Descent
 from laptsne.embedding.potential import Potential
 from laptsne.transform import Network, Placement
 
@@ -29,7 +29,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> int:
         name: None if name in _DROPPED or isinstance(value, np.random.RandomState | np.random.Generator) else value
         for name, value in model.get_params(deep=False).items()
     }
-    fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in model._left_out}
+    fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in model._not_saved}
     content = {
         "class": type(model).__name__,
         "parameters": {name: writer.encoded(value, name) for name, value in parameters.items()},

@@ -14,8 +14,8 @@ from sklearn.utils._param_validation import InvalidParameterError
 from laptsne import LaptSNE
 from laptsne.cli.tables import EXAMPLE, InputError, Table, assigned, read
 from laptsne.cli.terminal import console, say
-from laptsne.embedding.optimizer import State
-from laptsne.embedding.progress import ProgressBar
+from laptsne.embedding.progress_bar import ProgressBar
+from laptsne.embedding.state import State
 
 MAX_ITER = 750
 

@@ -17,9 +17,9 @@ from laptsne.cli.embed import Files
 from laptsne.cli.fitting import Settings, data, refused
 from laptsne.cli.tables import Table
 from laptsne.cli.terminal import app, reported, say, waiting
-from laptsne.estimator import auto_perplexity
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
+from laptsne.parameters import auto_perplexity
 
 _WIDTH = 40  # letters that the longest bar takes
 

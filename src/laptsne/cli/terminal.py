@@ -15,7 +15,6 @@ from rich.console import Console
 
 from laptsne import __version__
 from laptsne.cli.tables import InputError
-from laptsne.embedding.optimizer import InterruptWarning
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -75,8 +74,7 @@ def reported() -> Iterator[None]:
             say([f"laptsne: {_in_one_line(error)}"], "red")
             raise typer.Exit(2) from error
         else:
-            if any(issubclass(warning.category, InterruptWarning) for warning in said):
-                raise typer.Exit(130)  # the map so far is written
+            pass
         finally:
             say(dict.fromkeys(f"laptsne: {_in_one_line(warning.message)}" for warning in said), "yellow")
 

@@ -1,4 +1,4 @@
-"""How the sums over a map are computed, and what that makes of the contraction term."""
+"""How sums over the embedding are computed: over all pairs, or on a grid by FFT."""
 
 from __future__ import annotations
 
@@ -10,24 +10,44 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import ExactFields, Fields, FourierFields, grid_fits
-from laptsne.embedding.kernels import Kernel
+from laptsne.embedding.kernels import Kernel, Student
+from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.objective import Contraction, MeshContraction, PairContraction, Penalty
+from laptsne.embedding.potential import Potential
 
-_FINAL_TOL = 1e-3  # residual of the eigenvectors of a finished map
+# Up to this number of points all pairs are faster than a grid, by dimension (benchmarks/crossover.py).
+_MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
+_FINAL_TOL = 1e-3  # residual of the eigenvectors of the final embedding
+
+
+def uses_fourier(method: str, kernel: Kernel, batch_size: int | None, n_samples: int, n_components: int) -> bool:
+    """Whether sums are computed on a grid.
+
+    Raise ValueError if ``method="fourier"`` is not possible.
+    """
+    if method == "fourier" and not isinstance(kernel, Student):
+        raise ValueError(f"method='fourier' needs kernel='student', got kernel={kernel!r}; use method='exact'.")
+    if method == "fourier" and batch_size is not None:
+        raise ValueError(
+            f"method='fourier' moves all points at once, but batch_size={batch_size}; use method='auto', or no batches."
+        )
+    if method == "auto":
+        return batch_size is None and isinstance(kernel, Student) and n_samples > _MAX_EXACT[n_components]
+    return method == "fourier"
 
 
 @dataclass(frozen=True)
 class Backend:
-    """The one choice between all pairs and transforms, made for every part of a descent.
+    """The choice between all pairs and a grid, for all parts of a descent.
 
     Parameters
     ----------
     kernel : Kernel
-        Similarity of two points of the map.
+        Similarity of two points of the embedding.
     penalty : Penalty
-        Of the eigenvalues.
+        Penalty of the eigenvalues.
     fourier : bool
-        Whether sums are taken on a grid, in linear time.
+        Whether sums are computed on a grid, in linear time.
     workers : Workers
         Threads.
     """
@@ -38,11 +58,15 @@ class Backend:
     workers: Workers
 
     def fields(self, Y: NDArray[np.float64]) -> Fields:
-        """The fields of a map."""
+        """The fields of an embedding."""
         if self.fourier and grid_fits(Y):
             return FourierFields(Y, self.workers)
-        # Coordinates enter by their differences: single precision is enough for any spread of the map.
+        # Only differences of coordinates matter: single precision is enough for any spread.
         return ExactFields(Y.astype(np.float32), self.kernel, self.workers)
+
+    def is_feasible(self, Y: NDArray[np.float64]) -> bool:
+        """Whether the fields of an embedding can be computed."""
+        return True
 
     def contraction(self, n_clusters: int, start: NDArray[Any]) -> Contraction:
         """The contraction term, with a first guess of the eigenvectors."""
@@ -50,11 +74,21 @@ class Backend:
         return kind(n_clusters, self.penalty, start)
 
     def finished(self, contraction: Contraction, fields: Fields) -> PairContraction:
-        """The term at a finished map, with eigenpairs on the points themselves."""
+        """The term at the final embedding, with converged eigenpairs over the points."""
         contraction.refresh(fields, tol=_FINAL_TOL, max_passes=100)
-        if isinstance(contraction, MeshContraction):  # what the mesh found is polished
+        if isinstance(contraction, MeshContraction):  # the eigenvectors on the mesh are refined
             pairs = PairContraction(contraction.n_clusters, self.penalty, contraction.vectors_at(fields))
             pairs.refresh(fields, tol=_FINAL_TOL, max_passes=10)
             return pairs
         assert isinstance(contraction, PairContraction)
         return contraction
+
+    def potential(
+        self, contraction: Contraction, start: NDArray[Any], strength: float, exaggeration: float
+    ) -> Potential | LazyPotential | None:
+        """The potential for placing new points in the final embedding; None for kernels other than Student's."""
+        if isinstance(contraction, MeshContraction):
+            return contraction.potential(strength, exaggeration)
+        if not isinstance(self.kernel, Student):
+            return None
+        return LazyPotential(MeshContraction(contraction.n_clusters, self.penalty, start), strength, exaggeration)

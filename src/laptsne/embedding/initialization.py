@@ -1,4 +1,4 @@
-"""Where the points of the map start."""
+"""The initial embedding."""
 
 from __future__ import annotations
 
@@ -9,32 +9,38 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.decomposition import PCA
 
-from laptsne.graph.spectrum import Spectrum
-
-# Small against the unit of the kernel, so that in the beginning every point feels every other.
+# Standard deviation of the first coordinate, small relative to the kernel, as usual for t-SNE.
 _SPREAD = 1e-4
 _JITTER = 0.01
-# Beyond it squared distances would leave single precision. Maps of a million points have coordinates of hundreds.
+# Squared distances of larger coordinates overflow in single precision. Those of a million points are in the hundreds.
 MAX_COORDINATE = 1e15
 
 
-def initial_map(
+def initial_embedding(
     init: str | ArrayLike,
     X: Any,
-    spectrum: Spectrum,
+    eigenvectors: NDArray[np.float64],
     n_components: int,
     *,
     metric: Any,
     random_state: np.random.RandomState,
 ) -> NDArray[np.float64]:
-    """Return the first map, of shape (n_samples, n_components).
+    """Return the initial embedding, of shape (n_samples, n_components).
 
     Parameters
     ----------
     init : "spectral", "pca", "random" or array of shape (n_samples, n_components)
-        "spectral" takes the eigenvectors of the data's Laplacian that follow the first, which tells only the degrees.
-        All but an array are scaled to a small spread, and points that coincide (duplicates, or the components of
-        a graph in parts) are told apart by a little noise. An array is taken as it is.
+        "spectral" takes the eigenvectors after the first, which only reflects the degrees. Except for an array, the
+        embedding is scaled to a small standard deviation, and noise separates points that coincide (duplicates, or
+        points of one component of a disconnected graph).
+    X : array or sparse matrix
+        The data, for "pca".
+    eigenvectors : array of shape (n_samples, n_vectors)
+        Eigenvectors of the Laplacian of the data's graph.
+    n_components : int
+    metric : str or callable
+        What X holds, as in :class:`laptsne.LaptSNE`.
+    random_state : RandomState
     """
     n_samples = X.shape[0]
     if not isinstance(init, str):
@@ -42,12 +48,12 @@ def initial_map(
     noise = random_state.standard_normal((n_samples, n_components))
     if init == "random":
         return _SPREAD * noise
-    directions = _principal(X, n_components, metric) if init == "pca" else spectrum.eigenvectors[:, 1:]
+    directions = _principal(X, n_components, metric) if init == "pca" else eigenvectors[:, 1:]
     Y = np.zeros((n_samples, n_components))
     width = min(n_components, directions.shape[1])
     Y[:, :width] = directions[:, :width]
     Y -= Y.mean(axis=0)
-    # PCA keeps the proportions of its axes; eigenvectors have the same norm anyway.
+    # One scale for all axes: PCA keeps the proportions of its axes, and eigenvectors have equal norms.
     spread = Y.std(axis=0).max()
     return _SPREAD * ((Y / spread if spread > 0 else Y) + _JITTER * noise)
 
@@ -55,9 +61,9 @@ def initial_map(
 def _principal(X: Any, n_components: int, metric: Any) -> NDArray[np.float64]:
     if isinstance(metric, str) and metric in ("precomputed", "affinities"):
         raise ValueError(f"init='pca' needs features, but metric={metric!r}; use init='spectral'.")
-    # Features may be as large as the number type allows: their squares must not overflow.
+    # Squares of the features must not overflow.
     X = X / (float(abs(X).max()) or 1.0)
-    if abs(X.max(axis=0) - X.min(axis=0)).max() == 0:  # all rows are equal: there is no direction
+    if abs(X.max(axis=0) - X.min(axis=0)).max() == 0:  # all rows are equal
         return np.zeros((X.shape[0], n_components))
     n_components = min(n_components, *X.shape)
     sparse = scipy.sparse.issparse(X)
@@ -71,17 +77,19 @@ def _given(init: ArrayLike, n_samples: int, n_components: int) -> NDArray[np.flo
     try:
         Y = np.array(init, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"init is not an array of numbers ({error}); give one, or a word such as 'pca'.") from error
+        raise ValueError(
+            f"init is not an array of numbers ({error}); give one, or 'spectral', 'pca' or 'random'."
+        ) from error
     if Y.shape != (n_samples, n_components):
         raise ValueError(
-            f"init has shape {Y.shape}, but the map has shape {(n_samples, n_components)} "
-            "(n_samples, n_components); give an array of that shape."
+            f"init has shape {Y.shape}, but (n_samples, n_components) is {(n_samples, n_components)}; "
+            "give an array of that shape."
         )
     if not np.isfinite(Y).all():
-        raise ValueError("init has values that are not finite; replace NaN and infinity in it.")
+        raise ValueError("init contains NaN or infinite values; replace them.")
     largest = float(np.abs(Y).max())
     if largest >= MAX_COORDINATE:
         raise ValueError(
-            f"init has values up to {largest:.2g}, too far away for a map; scale it to a spread of about 1."
+            f"init has values up to {largest:.2g}, too large for an embedding; scale it to a spread of about 1."
         )
     return Y

@@ -1,4 +1,4 @@
-"""LaptSNE-Mini: in every iteration only a batch of points and their nearest neighbours move."""
+"""LaptSNE-Mini: mini-batches, in which only some points and their nearest neighbours move."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled
+from laptsne.embedding.descent import Descent
 from laptsne.embedding.fields import ExactFields, Fields
 from laptsne.embedding.fields.exact import similarity
 from laptsne.embedding.kernels import Kernel
 from laptsne.embedding.objective import PairContraction
 from laptsne.embedding.objective.pairs import inverse_root
-from laptsne.embedding.optimizer import Descent, Problem, Run
+from laptsne.embedding.problem import Problem
+from laptsne.embedding.run import Run
 from laptsne.graph.neighbors import nearest_of_graph
 
 Array = NDArray[Any]
 
-# The changes of degrees are summed in this many parts of the points, whatever the number of threads.
+# Changes of the degrees are summed in this number of parts, so that bits do not depend on the number of threads.
 _PARTS = 8
-# What is kept up from batch to batch is computed anew after so many points have moved as this many maps have, or as
-# soon as they have moved by this share of the spread of the map.
+# Tracked sums are recomputed once each point has moved this often on average, or once the points have moved by this
+# fraction of the spread of the embedding.
 _EPOCHS = 5
 _MAX_MOVE = 0.2
-# Below this share an image under the graph is not that of an eigenvector any more, but of a map without clusters.
-_MIN_IMAGE = 0.3
-# The fewer points move at once, the longer their steps, up to this factor.
-_MAX_PACE = 4.0
-# A point whose neighbours rest overshoots sooner than one that moves with them: the longest way that momentum makes of
-# a unit of gradient, in units of the number of points, where hardly any of them move (benchmarks/minibatch.py).
-_MAX_WAY = 0.55
+# Eigenvectors with a smaller eigenvalue of D^-1 W are not updated by the power iteration: there are no clusters yet.
+_MIN_EIGENVALUE = 0.3
+# Steps are longer the fewer points move at once, up to this factor.
+_MAX_STEP_SCALE = 4.0
+# A point whose neighbours are fixed overshoots sooner than one that moves with them: bound on the distance that
+# momentum makes of a unit gradient, in units of n_samples, if hardly any points move (benchmarks/minibatch.py).
+_MAX_DISTANCE = 0.55
 
 
 @compiled
@@ -54,10 +56,10 @@ def _change_parts(
     change: Array,
     moved: Array,
 ) -> None:
-    """What the move of some points, from places b to places a, changes in the degrees.
+    """Change of the degrees when some points move from positions b to positions a.
 
-    Sets change[j] for each resting point j of some parts, and adds to moved[part, i] the change of the moving point i
-    by these. ``moving`` are the precisions of the moving points.
+    Set change[j] for each fixed point j of some parts, and add to moved[part, i] the change of the moving point i due
+    to these. ``moving`` are the precisions of the moving points.
     """
     zero = y0.dtype.type(0)
     for part in range(start, stop):
@@ -83,39 +85,35 @@ def _change_parts(
             change[e] = total
 
 
-_CARRIED = ("degrees", "_n_moved", "_corrected_at", "_spread", "_with_vectors")
-_CARRIED_VECTORS = ("vectors", "_mu", "_slope")
-
-
 class Batches:
-    """The points that move together: a batch, and the nearest neighbours of its points under P.
+    """Draw the points that move together: a batch, and the nearest neighbours of its points under P.
 
-    All points have their turn in a batch before any has its second.
+    Every point is in one batch per epoch.
 
     Parameters
     ----------
-    P : sparse matrix in CSR form or array, of shape (n_samples, n_samples)
+    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
         Affinities.
     batch_size : int
-        Points in a batch; the last of a round of all points may have fewer.
+        Number of points in a batch; the last one of an epoch may have fewer.
     n_neighbors : int
-        Neighbours of each that move with it.
+        Number of neighbours of each point that move with it.
     random_state : RandomState
-        Of the order.
+        Source of the order of the points.
     """
 
     def __init__(self, P: Any, batch_size: int, n_neighbors: int, random_state: np.random.RandomState) -> None:
         self.n_samples = P.shape[0]
         self.batch_size = min(batch_size, self.n_samples)
         self.random_state = random_state
-        if n_neighbors == 0:  # to sort the affinities would need many times their memory
+        if n_neighbors == 0:  # sorting the affinities would take many times their memory
             self._neighbors = np.empty((self.n_samples, 0), np.int64)
         elif scipy.sparse.issparse(P):
             far = P.copy()
             far.data = -far.data  # the nearest have the largest affinity
             graph = nearest_of_graph(far, n_neighbors)
             row = np.repeat(np.arange(self.n_samples), np.diff(graph.indptr))
-            # A point with fewer neighbours is its own.
+            # Points with fewer neighbours are filled up with themselves.
             self._neighbors = np.tile(np.arange(self.n_samples)[:, None], n_neighbors)
             self._neighbors[row, np.arange(row.size) - graph.indptr[row]] = graph.indices
         else:
@@ -123,7 +121,7 @@ class Batches:
         self._waiting = np.empty(0, np.int64)
 
     def draw(self) -> Array:
-        """The points that move next, in order."""
+        """The points that move next, in ascending order."""
         if not self._waiting.size:
             self._waiting = self.random_state.permutation(self.n_samples)
         batch, self._waiting = self._waiting[: self.batch_size], self._waiting[self.batch_size :]
@@ -132,36 +130,36 @@ class Batches:
         return np.flatnonzero(moves)
 
     def state(self) -> dict[str, Any]:
-        """Who waits, and where the random numbers are."""
+        """The rest of the epoch and the state of the random numbers."""
         kind, key, *rest = self.random_state.get_state()
         return {"waiting": self._waiting, "random_key": key, "random_rest": [kind, *rest]}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Resume from a state."""
         kind, *rest = state["random_rest"]
         self.random_state.set_state((kind, state["random_key"], *rest))
         self._waiting = state["waiting"]
 
 
-class Carried:
-    """What the gradient needs of the whole map, kept up while parts of it move.
+class TrackedSums:
+    """Sums over the whole embedding that the gradient needs, updated while batches move.
 
-    Degrees follow every move exactly, up to rounding. The eigenvectors follow by one step of the power
-    iteration at the points that are about to move. :meth:`correct` computes all of it anew.
+    Degrees follow each move exactly, up to rounding. The eigenvectors follow by one step of power iteration at the
+    points about to move. :meth:`recompute` computes everything from scratch.
 
     Parameters
     ----------
     contraction : PairContraction
-        The term; refreshed at every correction.
+        The contraction term, refreshed by :meth:`recompute`.
     kernel : Kernel
-        Of the map.
+        Kernel of the embedding.
     """
 
     def __init__(self, contraction: PairContraction, kernel: Kernel) -> None:
         self.contraction, self.kernel = contraction, kernel
         self.degrees = np.empty(0)
-        self._n_moved = np.inf  # since the last correction
-        self._with_vectors = False
+        self._n_moved = np.inf  # since the last time they were computed
+        self._has_vectors = False
 
     @property
     def normaliser(self) -> float:
@@ -169,17 +167,17 @@ class Carried:
         return max(float(self.degrees.sum()), float(np.finfo(np.float64).tiny))
 
     def is_due(self, fields: Fields, *, with_vectors: bool) -> bool:
-        """Whether all should be computed anew; ``with_vectors`` where the eigenvectors are needed."""
-        if self._n_moved >= _EPOCHS * self.degrees.size or (with_vectors and not self._with_vectors):
+        """Whether everything should be recomputed; ``with_vectors`` if the eigenvectors are needed."""
+        if self._n_moved >= _EPOCHS * self.degrees.size or (with_vectors and not self._has_vectors):
             return True
-        return bool(np.linalg.norm(fields.Y - self._corrected_at) > _MAX_MOVE * self._spread)
+        return bool(np.linalg.norm(fields.Y - self._computed_at) > _MAX_MOVE * self._spread)
 
-    def correct(self, fields: Fields, *, with_vectors: bool) -> None:
-        """Compute all of it anew."""
+    def recompute(self, fields: Fields, *, with_vectors: bool) -> None:
+        """Compute everything from scratch."""
         self.degrees = fields.degrees.copy()
-        self._n_moved, self._corrected_at = 0, fields.Y
+        self._n_moved, self._computed_at = 0, fields.Y
         self._spread = float(np.linalg.norm(fields.Y - fields.Y.mean(axis=0)))
-        self._with_vectors = with_vectors
+        self._has_vectors = with_vectors
         if with_vectors:
             self.contraction.refresh(fields)
             sigma = self.contraction.eigenvalues[1:]
@@ -187,23 +185,33 @@ class Carried:
             self.vectors = self.contraction.eigenvectors[:, 1:] * inverse_root(self.degrees)[:, None]
 
     def state(self) -> dict[str, Any]:
-        """All that is carried."""
+        """Everything that is tracked."""
         if not self.degrees.size:
-            return {}
-        carried = {name: getattr(self, name) for name in (*_CARRIED, *(_CARRIED_VECTORS if self._with_vectors else ()))}
-        return {f"carried_{name}": part for name, part in carried.items()}
+            return {"tracks": False}
+        state = {
+            "tracks": True,
+            "degrees": self.degrees,
+            "n_moved": self._n_moved,
+            "computed_at": self._computed_at,
+            "spread": self._spread,
+            "has_vectors": self._has_vectors,
+        }
+        return state | ({"vectors": self.vectors, "mu": self._mu, "slope": self._slope} if self._has_vectors else {})
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
-        for name, part in state.items():
-            if name.startswith("carried_"):
-                setattr(self, name.removeprefix("carried_"), part)
+        """Resume from a state."""
+        if not state["tracks"]:
+            return
+        self.degrees, self._n_moved, self._has_vectors = state["degrees"], state["n_moved"], state["has_vectors"]
+        self._computed_at, self._spread = state["computed_at"], state["spread"]
+        if self._has_vectors:
+            self.vectors, self._mu, self._slope = state["vectors"], state["mu"], state["slope"]
 
     def contraction_gradient(self, fields: ExactFields, rows: Array) -> Array:
-        """Rows of the gradient of the contraction, the eigenvectors brought up to date there."""
+        """Rows of the gradient of the contraction; the eigenvectors are updated at these rows."""
         image = fields.values(self.vectors)
-        up_to_date = image * inverse_root(fields.degrees)[:, None] ** 2 / np.maximum(self._mu, _MIN_IMAGE)
-        self.vectors[rows] = np.where(self._mu > _MIN_IMAGE, up_to_date, self.vectors[rows])
+        updated = image * inverse_root(fields.degrees)[:, None] ** 2 / np.maximum(self._mu, _MIN_EIGENVALUE)
+        self.vectors[rows] = np.where(self._mu > _MIN_EIGENVALUE, updated, self.vectors[rows])
         z = self.vectors * np.sqrt(self._slope)
         g = z**2 @ self._mu
         weights = np.column_stack([np.ones(len(rows)), -2 * z[rows]])
@@ -211,98 +219,105 @@ class Carried:
         return weighted + g[rows, None] * fields.slope
 
     def move(self, fields: ExactFields, rows: Array, after: Array) -> None:
-        """Follow the move of some points to places ``after``; the fields are those at these points before it."""
-        rests = np.ones(fields.n_samples, bool)
-        rests[rows] = False
-        resting = np.flatnonzero(rests)
-        edges = np.linspace(0, resting.size, _PARTS + 1).astype(np.int64)
+        """Follow the move of some points to the positions ``after``; the fields are those before the move."""
+        is_fixed = np.ones(fields.n_samples, bool)
+        is_fixed[rows] = False
+        fixed = np.flatnonzero(is_fixed)
+        edges = np.linspace(0, fixed.size, _PARTS + 1).astype(np.int64)
         before = [None if part is None else part[rows] for part in fields.geometry]
-        places = np.ascontiguousarray((after - fields.centre).T, dtype=fields.dtype)
-        later = (*places, *[None] * (3 - fields.n_components))
-        change, moved = np.empty(resting.size), np.zeros((_PARTS, len(rows)), fields.dtype)
-        args = (edges, *fields.geometry, resting, *before, *later, change, moved)
-        fields.workers.rows(_change_parts, _PARTS, *args, work=2.0 * len(rows) * resting.size, alignment=1)
-        # The fields have the degrees of the moving points before the move, all others included.
-        among = [ExactFields(Y, self.kernel.of(rows), fields.workers) for Y in (fields.Y[rows], places.T)]
-        self.degrees[resting] += change
+        positions = np.ascontiguousarray((after - fields.centre).T, dtype=fields.dtype)
+        later = (*positions, *[None] * (3 - fields.n_components))
+        change, moved = np.empty(fixed.size), np.zeros((_PARTS, len(rows)), fields.dtype)
+        args = (edges, *fields.geometry, fixed, *before, *later, change, moved)
+        fields.workers.rows(_change_parts, _PARTS, *args, work=2.0 * len(rows) * fixed.size, alignment=1)
+        # The fields have the degrees of the moving points before the move, with respect to all others.
+        among = [ExactFields(Y, self.kernel.of(rows), fields.workers) for Y in (fields.Y[rows], positions.T)]
+        self.degrees[fixed] += change
         self.degrees[rows] = fields.degrees + moved.sum(axis=0) + among[1].degrees - among[0].degrees
         self._n_moved += len(rows)
 
 
 class BatchRun(Run):
-    """The moving parts of one descent, in which a batch moves in every iteration.
+    """The state of a descent in which one batch moves per iteration.
 
     Parameters
     ----------
     batches : Batches
-        Which points move.
-    kernel : Kernel
-        Of the map.
+        The points that move.
     problem, Y, descent, **schedule
-        As in :class:`laptsne.embedding.optimizer.Run`; the contraction of the problem is one by pairs.
+        As in :class:`laptsne.embedding.run.Run`; sums are over pairs.
     """
 
-    def __init__(
-        self, batches: Batches, kernel: Kernel, problem: Problem, Y: Array, descent: Descent, **schedule: Any
-    ) -> None:
+    def __init__(self, batches: Batches, problem: Problem, Y: Array, descent: Descent, **schedule: Any) -> None:
         super().__init__(problem, Y, descent, **schedule)
-        self.batches, self.kernel = batches, kernel
+        self.batches, self.kernel = batches, problem.backend.kernel
         assert isinstance(problem.contraction, PairContraction)
-        self.carried = Carried(problem.contraction, kernel)
-        self._pace = 1.0
+        self.tracked = TrackedSums(problem.contraction, self.kernel)
+        self._step_scale = 1.0
+
+    @property
+    def check_every(self) -> int:
+        """Iterations between convergence checks: those in which the points move as often as in a full descent."""
+        return int(np.ceil(super().check_every * len(self.Y) / self.batches.batch_size))
+
+    def _mean_degree(self) -> float:
+        """Mean degree of the points, as tracked: degrees of the current embedding would cost a pass over all pairs."""
+        return float(self.tracked.degrees.mean()) if self.tracked.degrees.size else super()._mean_degree()
 
     @property
     def rate(self) -> float:
-        """Step size in force: the fewer points move at once, the longer their steps."""
-        return self._pace * super().rate
+        """Current step size: longer steps the fewer points move at once."""
+        return self._step_scale * super().rate
 
     @property
-    def growth(self) -> float:
-        """What a gain grows by while its direction lasts: as much in as many iterations as if all points moved."""
-        return self._pace * super().growth
+    def gain_increase(self) -> float:
+        """Increase of a gain while its direction persists, as much per epoch as in a full descent."""
+        return self._step_scale * super().gain_increase
 
-    def _pace_of(self, n_moving: int) -> float:
-        """Length of steps in units of those of a map that moves as a whole."""
+    def _step_scale_of(self, n_moving: int) -> float:
+        """Length of steps relative to those of a full descent."""
         n_samples = len(self.Y)
-        resting = 1 - n_moving / n_samples
-        way = super().rate * self.exaggeration / (1 - self.descent.momentum) / n_samples
-        return min(n_samples / n_moving, _MAX_PACE, _MAX_WAY / max(way * resting, 1e-9))
+        share_fixed = 1 - n_moving / n_samples
+        distance = super().rate * self.exaggeration / (1 - self.descent.momentum) / n_samples
+        return min(n_samples / n_moving, _MAX_STEP_SCALE, _MAX_DISTANCE / max(distance * share_fixed, 1e-9))
 
-    def can_rest(self, iteration: int) -> bool:
-        """Always: all that is carried is written."""
+    def can_checkpoint(self, iteration: int) -> bool:
+        """Return True: everything that is tracked is saved."""
         return True
 
     def state(self) -> dict[str, Any]:
-        """Numbers and arrays from which the run can go on."""
-        return super().state() | self.batches.state() | self.carried.state() | {"pace": self._pace}
+        """Numbers and arrays from which the run can be resumed."""
+        tracked = {f"tracked_{name}": part for name, part in self.tracked.state().items()}
+        return super().state() | self.batches.state() | tracked | {"step_scale": self._step_scale}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on from a state."""
+        """Resume from a state."""
         super().restore(state)
         self.batches.restore(state)
-        self.carried.restore(state)
-        self._pace = state["pace"]
+        prefix = "tracked_"
+        self.tracked.restore({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
+        self._step_scale = state["step_scale"]
 
     def step(self) -> bool:
-        """Move a batch; False, and no move, where that would take it out of all bounds."""
+        """Move a batch; return False, without a move, if the embedding would diverge."""
         contracts = self.strength > 0
         assert isinstance(self.problem.contraction, PairContraction)
-        self.carried.contraction = self.problem.contraction  # another one since it was decided upon
-        if self.carried.is_due(self.fields, with_vectors=contracts):
-            self.carried.correct(self.fields, with_vectors=contracts)
+        self.tracked.contraction = self.problem.contraction  # a new one once clusters have been counted
+        if self.tracked.is_due(self.fields, with_vectors=contracts):
+            self.tracked.recompute(self.fields, with_vectors=contracts)
         rows = self.batches.draw()
         fields = ExactFields(self.fields.Y, self.kernel, self.fields.workers, rows)
-        # First the contraction: the fields of unit charges come with it.
-        contraction = self.strength * self.carried.contraction_gradient(fields, rows) if contracts else 0.0
-        gradient = self.problem.kl.gradient_rows(fields, rows, self.carried.normaliser, self.exaggeration)
-        self._pace = self._pace_of(len(rows))
+        # The contraction first: the fields of unit charges come with it.
+        contraction = self.strength * self.tracked.contraction_gradient(fields, rows) if contracts else 0.0
+        gradient = self.problem.kl.gradient_rows(fields, rows, self.tracked.normaliser, self.exaggeration)
+        self._step_scale = self._step_scale_of(len(rows))
         gains, velocity = None if self.gains is None else self.gains[rows], self.velocity[rows]
         moved = self._moved(gradient + contraction, gains, velocity, self.Y[rows])
         if moved is None:
             return False
-        self.carried.move(fields, rows, moved)
+        self.tracked.move(fields, rows, moved)
         self.Y = self.Y.copy()
-        self.Y[rows], self.velocity[rows] = moved, velocity
+        self.Y[rows], self.velocity[rows], self.applied = moved, velocity, self.strength
         if self.gains is not None:
             self.gains[rows] = gains
         return True

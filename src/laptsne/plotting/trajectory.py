@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from laptsne.colours.colouring import colouring
 from laptsne.colours.palette import INK, PALETTE
 from laptsne.contraction_path import ContractionPath
-from laptsne.embedding.optimizer import State
+from laptsne.embedding.state import State
 from laptsne.plotting.dependencies import require_matplotlib
 from laptsne.plotting.scatter import flat_map
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from laptsne.transform.network import Network
-from laptsne.transform.placement import LazyPotential, Placement
+from laptsne.transform.placement import Placement
 
-__all__ = ["LazyPotential", "Network", "Placement"]
+__all__ = ["Network", "Placement"]

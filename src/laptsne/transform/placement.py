@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,9 +9,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
-from laptsne._runtime.threads import Workers, single_threaded_blas
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.objective import MeshContraction
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.potential import Potential
 from laptsne.graph.affinity import conditional_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
@@ -21,7 +18,6 @@ from laptsne.graph.neighbors import NeighborIndex, row_batches
 Array = NDArray[Any]
 
 _MAX_STEPS = 100
-_TOL = 1e-3  # residual of the eigenvectors behind a potential
 _MIN_STEP = 1e-3  # in units of the map
 # Effective neighbours of a new point, at the most: of 3 to 20 this was the best on the test split of MNIST.
 MAX_PERPLEXITY = 10.0
@@ -159,32 +155,6 @@ def settled(
     args = (indices, p, Y.astype(np.float64), potential.origin, potential.spacing, potential.padded, placed)
     workers.rows(_place_rows, len(indices), *args, work=1e3 * p.size)
     return placed
-
-
-@dataclass(frozen=True)
-class LazyPotential:
-    """A potential that is computed when the first new point comes.
-
-    Parameters
-    ----------
-    term : MeshContraction
-        The contraction term, not refreshed yet.
-    strength : float
-        Of the contraction.
-    exaggeration : float
-        Of the attraction.
-    """
-
-    term: MeshContraction
-    strength: float
-    exaggeration: float
-
-    def compute(self, Y: Array, workers: Workers) -> Potential:
-        """The potential of the map."""
-        term = copy.copy(self.term)
-        with single_threaded_blas():
-            term.refresh(ExactFields(Y.astype(np.float32), workers=workers), tol=_TOL)
-        return term.potential(self.strength, self.exaggeration)
 
 
 class Placement:

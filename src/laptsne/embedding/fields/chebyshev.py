@@ -86,3 +86,8 @@ def _coupling(half_span: float, n_dims: int) -> NDArray[Any]:
     for _ in range(n_dims - 1):
         whole = np.kron(whole, transform)
     return np.asarray(whole @ kernel @ whole.T)
+
+
+def coupling_bytes(n_dims: int) -> int:
+    """Memory that the coefficients of the kernel take while they are computed."""
+    return int(3 * 8 * _TERMS ** (2 * n_dims))

@@ -19,7 +19,7 @@ from laptsne.embedding.fields.stencil import read, spread
 
 Array = NDArray[Any]
 
-_SPACING = 0.35
+SPACING = 0.35
 _WIDTH = 8
 _WINDOW = Window(_WIDTH, 1.9 * _WIDTH)
 # Fields that are transformed together: as many as fit into half a gigabyte, or that many.
@@ -35,13 +35,13 @@ def _lines(columns: Array) -> Array:
 
 
 def _cells(y: NDArray[np.float64]) -> tuple[int, ...]:
-    return tuple(n_cells(float(extent), _SPACING, _WIDTH) for extent in np.ptp(y, axis=1))
+    return tuple(n_cells(float(extent), SPACING, _WIDTH) for extent in np.ptp(y, axis=1))
 
 
 def grid_fits(Y: NDArray[np.float64]) -> bool:
     """Whether the grid of a map is small enough; that of a map with a point thrown far away may not be."""
     most = min(max(len(Y) ** 2, _SMALL_GRID), _MAX_CELLS)
-    return bool(np.prod([float(period(side, _SPACING)) for side in _cells(np.ascontiguousarray(Y.T))]) <= most)
+    return bool(np.prod([float(period(side, SPACING)) for side in _cells(np.ascontiguousarray(Y.T))]) <= most)
 
 
 class FourierFields(Fields):
@@ -89,7 +89,7 @@ class _Mesh:
     def __init__(self, y: NDArray[np.float64], workers: Workers) -> None:
         self.workers = workers
         self.cells = _cells(y)
-        self.u = (y - y.min(axis=1, keepdims=True)) / _SPACING + (_WIDTH // 2 - 1)
+        self.u = (y - y.min(axis=1, keepdims=True)) / SPACING + (_WIDTH // 2 - 1)
 
     def fields(
         self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
@@ -100,8 +100,8 @@ class _Mesh:
         for start in range(0, charges.shape[1], batch):
             columns = slice(start, start + batch)
             grids = spread(_WINDOW, self.u, _lines(charges[:, columns]), self.cells, self.workers)
-            grids = convolved(grids, _SPACING, _WINDOW, self.workers)
+            grids = convolved(grids, SPACING, _WINDOW, self.workers)
             lines = None if weights is None else _lines(weights[:, columns])
             field[:, columns], part = read(_WINDOW, self.u, grids, lines, self.workers)
             gradient += part
-        return field, gradient / _SPACING
+        return field, gradient / SPACING

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from laptsne.embedding.objective.contraction import Contraction, pull
+from laptsne.embedding.objective.contraction import Contraction
 from laptsne.embedding.objective.kl import KLDivergence
 from laptsne.embedding.objective.mesh import MeshContraction
 from laptsne.embedding.objective.pairs import PairContraction
 from laptsne.embedding.objective.penalty import Penalty
 
-__all__ = ["Contraction", "KLDivergence", "MeshContraction", "PairContraction", "Penalty", "pull"]
+__all__ = ["Contraction", "KLDivergence", "MeshContraction", "PairContraction", "Penalty"]

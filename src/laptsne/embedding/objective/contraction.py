@@ -1,4 +1,4 @@
-"""The contraction term: penalised smallest eigenvalues of the normalised Laplacian of the map's graph."""
+"""The contraction term: penalised smallest eigenvalues of the normalised Laplacian of the embedding's graph."""
 
 from __future__ import annotations
 
@@ -14,22 +14,18 @@ from laptsne.embedding.fields import Fields
 from laptsne.embedding.objective.penalty import Penalty
 from laptsne.graph.eigensolver import Eigenpairs
 
-# Vectors that the block carries beyond the wanted ones: they speed up the convergence of the last wanted.
+# Vectors in the block beyond the wanted ones, which speed up the convergence of the last of these.
 _GUARD = 2
-_AT_FULL_PULL = 10  # clusters
-
-
-def pull(n_clusters: int) -> float:
-    """Share of the full pull: less for more than ten clusters, so that all have the same together; none for one."""
-    return min(1.0, _AT_FULL_PULL / n_clusters) if n_clusters > 1 else 0.0
+# Residual and number of passes for the eigengap, whose next eigenvalue is among the guard vectors otherwise.
+_GAP_TOL, _GAP_PASSES = 1e-3, 50
 
 
 class Contraction(ABC):
-    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k(L_Y))` of a map.
+    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k(L_Y))` of an embedding.
 
-    :math:`L_Y = I - D^{-1/2} K D^{-1/2}` is the normalised Laplacian of the similarities :math:`k_{ij}` of the map and
-    :math:`\sigma_1 = 0 \le \sigma_2 \le \dots` are its eigenvalues. :meth:`refresh` finds them and their vectors
-    for the map at hand; between refreshes :meth:`gradient` follows the map by what was found.
+    :math:`L_Y = I - D^{-1/2} W D^{-1/2}` is the normalised Laplacian of the similarities :math:`w_{ij}` of the
+    embedding, with eigenvalues :math:`\sigma_1 = 0 \le \sigma_2 \le \dots`. :meth:`refresh` computes the eigenpairs of
+    an embedding; until the next refresh :meth:`gradient` follows the embedding with these.
 
     Parameters
     ----------
@@ -38,21 +34,20 @@ class Contraction(ABC):
     penalty : Penalty
         :math:`\phi`.
     start : array of shape (n_samples, n_vectors)
-        First guess of the eigenvectors, for instance those of the data.
+        First guess of the eigenvectors, for instance those of the data's graph.
     """
 
     def __init__(self, n_clusters: int, penalty: Penalty, start: NDArray[np.float64]) -> None:
         self.n_clusters = n_clusters
         self.penalty = penalty
         self._start = start[:, : n_clusters - 1 + _GUARD]
-        self._fields: Fields | None = None  # the map at which the eigenvectors were found
+        self._fields: Fields | None = None  # of the embedding at the last refresh
         self._pairs: Eigenpairs | None = None
 
     def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
-        """Find the eigenpairs of the map, starting from those of the last refresh.
+        """Compute the eigenpairs of an embedding, starting from those of the last refresh.
 
-        A few passes are enough to follow a map that moves a little between refreshes; the first refresh, from
-        the eigenvectors of the data, may take ten.
+        Few passes suffice to follow an embedding that moves slowly; the first refresh may take ten.
         """
         self._pairs = self._solve(fields, tol or self._tol, max_passes or (10 if self._pairs is None else self._passes))
         self._fields = fields
@@ -63,7 +58,7 @@ class Contraction(ABC):
 
     @abstractmethod
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
-        """Find the eigenpairs, without the first."""
+        """Compute the eigenpairs, without the first."""
 
     @abstractmethod
     def _prepare(self, fields: Fields) -> None:
@@ -71,31 +66,40 @@ class Contraction(ABC):
 
     @abstractmethod
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        """Gradient with respect to the map, by what was found at the last refresh."""
+        """Gradient with respect to the embedding, with the eigenpairs of the last refresh."""
 
     def state(self) -> dict[str, Any]:
-        """Numbers and arrays from which the next refresh can start as it would from this object."""
+        """Numbers and arrays from which the next refresh can start."""
         state: dict[str, Any] = {"start": self._start}
         if self._pairs is not None:
             state |= {"values": self._pairs.values, "vectors": self._pairs.vectors, "residual": self._pairs.residual}
         return state
 
     def restore(self, state: dict[str, Any], workers: Workers) -> None:
-        """Take over a state; there is no gradient before the next refresh."""
+        """Restore a state; there is no gradient before the next refresh."""
         self._start = state["start"]
         if "values" in state:
             self._pairs = Eigenpairs(state["values"], state["vectors"], state["residual"])
 
     def observed_at(self, fields: Fields) -> Self:
-        """The term refreshed at another map, itself unchanged."""
+        """The term refreshed at another embedding; this object is unchanged."""
         if fields is self._fields:
             return self
         observer = copy.copy(self)
         observer.refresh(fields)
         return observer
 
+    def eigengap_at(self, fields: Fields) -> float | None:
+        """Gap between eigenvalue K and the next one, each to within ``_GAP_TOL``; None for K = 1 or too few points."""
+        if not 1 < self.n_clusters < fields.n_samples:
+            return None
+        observer = copy.copy(self)
+        observer.n_clusters += 1
+        observer.refresh(fields, tol=_GAP_TOL, max_passes=_GAP_PASSES)
+        return float(observer.eigenvalues[-1] - observer.eigenvalues[-2])
+
     def moved(self, fields: Fields) -> float:
-        """How far the points have moved since the last refresh, as root mean square; infinite before the first."""
+        """RMS displacement of the points since the last refresh; infinite before the first."""
         if self._fields is None:
             return float("inf")
         return float(np.linalg.norm(fields.Y - self._fields.Y) / np.sqrt(fields.n_samples))
@@ -104,24 +108,17 @@ class Contraction(ABC):
     def eigenvalues(self) -> NDArray[np.float64]:
         """The K smallest eigenvalues of the Laplacian at the last refresh."""
         mu = self._refreshed.values[: self.n_clusters - 1]
-        sigma = np.ones(self.n_clusters)  # also those that a graph of fewer points lacks
+        sigma = np.ones(self.n_clusters)  # also for those that a graph of fewer points lacks
         sigma[0], sigma[1 : mu.size + 1] = 0, 1 - mu
         return sigma.clip(0, 2)
 
     @property
-    def eigengap(self) -> float | None:
-        """Gap between the last of these eigenvalues and the next; None before the first refresh."""
-        if self._pairs is None or self.n_clusters < 2 or self._pairs.values.size < self.n_clusters:
-            return None
-        return float(self._pairs.values[self.n_clusters - 2] - self._pairs.values[self.n_clusters - 1])
-
-    @property
     def residual(self) -> float:
-        """How well the eigenpairs of the last refresh satisfy their equation: no value is off by more than this."""
+        """Largest residual norm of the eigenpairs of the last refresh: a bound on the error of each eigenvalue."""
         return self._refreshed.residual
 
     @property
     def _refreshed(self) -> Eigenpairs:
         if self._pairs is None:
-            raise RuntimeError("Contraction: call refresh(fields) before asking for values or gradients.")
+            raise RuntimeError("Contraction: call refresh(fields) before reading values or gradients.")
         return self._pairs

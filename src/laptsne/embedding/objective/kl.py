@@ -98,8 +98,8 @@ class KLDivergence:
         self._negative_entropy = _sum_p_log_p(p)
 
     @property
-    def shapeless(self) -> float:
-        """Divergence of a map with all points in one place, which tells nothing of the data."""
+    def trivial(self) -> float:
+        """KL divergence of the trivial embedding, with all points in one position."""
         n = self.P.shape[0]
         return float(self._negative_entropy + np.log(n * (n - 1)))
 

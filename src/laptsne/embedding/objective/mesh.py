@@ -21,12 +21,12 @@ Array = NDArray[Any]
 
 _SPLINE = Window(4)
 _MARGIN = 4  # cells around the map, for the splines and for points that move
-_SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
+SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
 _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # in space, the transforms of a finer one would take minutes
 _MIN_CELLS = 16  # a side of a small map
 # Nodes: so many a point where there are many points, and in any case no fewer and no more than these.
 _NODES_PER_POINT = 64
-_FEW_NODES, _MAX_NODES = 1 << 18, 1 << 21
+_FEW_NODES, MAX_NODES = 1 << 18, 1 << 21
 # Nodes with less than this share of a point belong to nobody. No degree is less than the other.
 _EMPTY = 1e-6
 _MIN_DEGREE = 1e-3
@@ -66,7 +66,7 @@ class _Frame:
     def around(cls, y: Array, spacing: float, workers: Workers) -> _Frame:
         """A mesh over the points; a coarser one where they lie so far apart that it would be too large."""
         low, high = y.min(axis=1), y.max(axis=1)
-        most = min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), _MAX_NODES)
+        most = min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
         spacing = max(spacing, float(np.prod(high - low) / most) ** (1 / len(y)))
         # On a lattice that does not depend on the map, so that the next mesh has its nodes in the same places.
         origin = (np.floor(low / spacing) - _MARGIN) * spacing
@@ -159,7 +159,7 @@ class MeshContraction(Contraction):
 
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
         y = _rows(fields.Y)
-        fine = np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], _SPACING[len(y)])
+        fine = np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], SPACING[len(y)])
         frame = _Frame.around(y, float(fine), fields.workers)
         density = frame.spread(y, np.ones((1, y.shape[1]), np.float32))
         self._degrees = frame.convolved(density)[0] - 1

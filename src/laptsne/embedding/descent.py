@@ -1,0 +1,95 @@
+"""Parameters and schedules of the gradient descent."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Parameters of the gradient descent, passed as ``LaptSNE(optimizer=Descent(...))``.
+
+    The defaults suit nearly all data.
+
+    Parameters
+    ----------
+    momentum : float, default=0.8
+        Fraction of the previous step that is added to the next one.
+    gains : bool, default=True
+        Whether each coordinate has a step size of its own, which grows while the sign of its gradient persists
+        (delta-bar-delta, as in the reference implementation of t-SNE).
+    max_step : float, default=5.0
+        Upper bound on the distance that a point moves in one iteration; longer steps are clipped.
+    exaggeration_share : float, default=1/3
+        Fraction of the iterations with early exaggeration.
+    exaggeration : float, default=None
+        Exaggeration after that phase. None is ``1 + min(1, size / 800) / 2 + min(1, size / 10_000) / 2`` while
+        contraction is active, where ``size`` is ``n_samples / n_clusters``, and 1 without contraction. It is reduced
+        for large clusters that are already dense, since they would collapse.
+    contraction_start : float, default=1/2
+        Fraction of the iterations after which contraction starts. It must be positive with ``n_clusters="auto"``,
+        which counts clusters in the embedding at that iteration.
+    contraction_ramp : float, default=1/4
+        Fraction of the iterations over which contraction rises to its full strength.
+    refresh_every : int, default=10
+        Number of iterations after which the eigenvectors of the embedding's graph are recomputed.
+    refresh_distance : float, default=1.0
+        They are also recomputed once the RMS displacement since the last update exceeds this distance.
+    check_every : int, default=50
+        Number of iterations between convergence checks. With mini-batches, an iteration in which a fraction of the
+        points moves counts as that fraction.
+    tol : float, default=1e-3
+        The descent stops once the objective has not decreased by this fraction of the KL divergence in ``patience``
+        consecutive checks. Checks begin when exaggeration and contraction have reached their final values; 0 disables
+        them.
+    patience : int, default=2
+        Number of checks; see ``tol``.
+    """
+
+    momentum: float = 0.8
+    gains: bool = True
+    max_step: float = 5.0
+    exaggeration_share: float = 1 / 3
+    exaggeration: float | None = None
+    contraction_start: float = 1 / 2
+    contraction_ramp: float = 1 / 4
+    refresh_every: int = 10
+    refresh_distance: float = 1.0
+    check_every: int = 50
+    tol: float = 1e-3
+    patience: int = 2
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "exaggeration" and value is None:
+                continue
+            kind = Integral if field.type == "int" else Real
+            _require(isinstance(value, kind), field.name, value, f"of type {field.type}")
+        for name in ("exaggeration_share", "contraction_start", "contraction_ramp"):
+            _require(0 <= getattr(self, name) <= 1, name, getattr(self, name), "a fraction from 0 to 1")
+        for name in ("refresh_every", "check_every", "patience"):
+            _require(getattr(self, name) >= 1, name, getattr(self, name), "an integer of at least 1")
+        factor = 1 if self.exaggeration is None else self.exaggeration
+        _require(1 <= factor < math.inf, "exaggeration", factor, "None, or a finite number of at least 1")
+        _require(0 <= self.momentum < 1, "momentum", self.momentum, "a number from 0 to below 1")
+        _require(self.max_step > 0, "max_step", self.max_step, "a positive number")
+        _require(self.refresh_distance >= 0, "refresh_distance", self.refresh_distance, "a number of at least 0")
+        _require(self.tol >= 0, "tol", self.tol, "a number of at least 0")
+
+    def contraction_share(self, iteration: int, max_iter: int) -> float:
+        """Fraction of the full contraction strength at an iteration."""
+        elapsed = iteration - self.contraction_start * max_iter
+        if elapsed < 0:
+            return 0.0
+        ramp = self.contraction_ramp * max_iter
+        return min(1.0, (elapsed + 1) / ramp) if ramp >= 1 else 1.0
+
+
+def _require(condition: bool, name: str, value: Any, requirement: str) -> None:  # noqa: FBT001
+    if not condition:
+        raise ValueError(f"Descent: {name} must be {requirement}; got {value!r}.")

@@ -1,0 +1,230 @@
+"""One descent: positions, velocities and gains, and how a step changes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laptsne._runtime.compiled import compiled
+from laptsne.embedding.descent import Descent
+from laptsne.embedding.fields import Fields
+from laptsne.embedding.initialization import MAX_COORDINATE
+from laptsne.embedding.problem import Problem
+from laptsne.embedding.state import State
+
+Embedding = NDArray[np.float64]
+
+_GAIN_INCREASE = 0.2
+# Exaggeration grows with the cluster size in two steps, which are complete at these sizes.
+_LARGE_CLUSTER, _HUGE_CLUSTER = 800, 10_000
+# Mean degree as a fraction of the cluster size: above the first, dense clusters get less exaggeration; above the
+# second, none.
+_DENSE, _MAX_DENSE = 0.1, 0.3
+
+
+@compiled
+def _step_rows(
+    start: int,
+    stop: int,
+    gradient: Embedding,
+    rate: float,
+    momentum: float,
+    max_step: float,
+    gain_increase: float,
+    gains: Embedding | None,
+    velocity: Embedding,
+    Y: Embedding,
+    moved: Embedding,
+) -> None:
+    """Update the velocity and gains of each point, and set its new position."""
+    n_dims = Y.shape[1]
+    for i in range(start, stop):
+        square = 0.0
+        for d in range(n_dims):
+            slope, speed = gradient[i, d], velocity[i, d]
+            if gains is not None:
+                # The gain grows while the velocity points downhill.
+                gain = gains[i, d] + gain_increase if slope * speed < 0 else max(gains[i, d] * 0.8, 0.01)
+                gains[i, d] = gain
+                slope *= gain
+            speed = momentum * speed - rate * slope
+            velocity[i, d] = speed
+            square += speed * speed
+        cut = max_step / np.sqrt(square) if square > max_step * max_step else 1.0
+        for d in range(n_dims):
+            velocity[i, d] *= cut
+            moved[i, d] = Y[i, d] + velocity[i, d]
+
+
+def late_exaggeration(cluster_size: float, mean_degree: Callable[[], float]) -> float:
+    """Exaggeration while clusters are contracted.
+
+    Parameters
+    ----------
+    cluster_size : float
+        Mean number of points per cluster.
+    mean_degree : callable
+        Returns the mean degree of the points in the embedding's graph; called for large clusters only.
+    """
+    extra = min(1.0, cluster_size / _LARGE_CLUSTER) / 2 + min(1.0, cluster_size / _HUGE_CLUSTER) / 2
+    if cluster_size <= _LARGE_CLUSTER:
+        return 1 + extra
+    density = mean_degree() / cluster_size
+    return 1 + extra * min(1.0, max(0.0, (_MAX_DENSE - density) / (_MAX_DENSE - _DENSE)))
+
+
+class Run:
+    """The state of a descent in which all points move in every iteration.
+
+    Parameters
+    ----------
+    problem : Problem
+    Y : array of shape (n_samples, n_components)
+        Initial embedding.
+    descent : Descent
+    max_iter, early_exaggeration, learning_rate
+        As in :class:`laptsne.LaptSNE`.
+
+    Attributes
+    ----------
+    Y : array of shape (n_samples, n_components)
+        Current embedding.
+    applied : float
+        Contraction strength of the last step; 0 before the first.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        Y: Embedding,
+        descent: Descent,
+        *,
+        max_iter: int,
+        early_exaggeration: float,
+        learning_rate: float | str,
+    ) -> None:
+        self.problem, self.Y, self.descent, self.max_iter = problem, Y.copy(), descent, max_iter
+        self.early_exaggeration, self.learning_rate = early_exaggeration, learning_rate
+        self.n_exaggerated = int(descent.exaggeration_share * max_iter) if early_exaggeration != 1 else 0
+        self.velocity = np.zeros_like(self.Y)
+        self.gains = np.ones_like(self.Y) if descent.gains else None
+        self.last_refresh = -descent.refresh_every
+        self.best, self.unimproved = np.inf, 0
+        self.iteration, self.strength, self.applied = 0, 0.0, 0.0
+
+    def evaluate(self, iteration: int) -> State:
+        """Evaluate the current embedding."""
+        self.iteration = iteration
+        share = self.descent.contraction_share(iteration, self.max_iter)
+        if share:
+            self.problem.decide(self.Y)
+        self.strength = self.problem.strength * share
+        self.fields = self.problem.backend.fields(self.Y)
+        return State(iteration, self.strength, lambda: self.exaggeration, self.fields, self.Y, self.problem)
+
+    def step(self) -> bool:
+        """Move the points; return False, without a move, if the embedding would diverge."""
+        contraction = self._contraction_gradient() if self.strength else 0.0
+        gradient = self.problem.kl.gradient(self.fields, self.exaggeration) + self.strength * contraction
+        moved = self._moved(gradient, self.gains, self.velocity, self.Y)
+        if moved is None:
+            return False
+        self.Y, self.applied = moved, self.strength
+        return True
+
+    def has_converged(self, state: State) -> bool:
+        """Whether the objective has stopped decreasing; False while the schedules still change it."""
+        descent, t = self.descent, self.iteration
+        contracts = self.problem.undecided is not None or self.problem.strength
+        is_full = t == 0 or descent.contraction_share(t - 1, self.max_iter) == 1 or not contracts
+        if t < self.n_exaggerated or not is_full or t % self.check_every or descent.tol == 0:
+            return False
+        if state.objective < self.best - descent.tol * abs(state.kl_divergence):
+            self.best, self.unimproved = state.objective, 0
+        else:
+            self.unimproved += 1
+        return self.unimproved >= descent.patience
+
+    @property
+    def check_every(self) -> int:
+        """Iterations between convergence checks."""
+        return self.descent.check_every
+
+    @property
+    def exaggeration(self) -> float:
+        """Current factor on the attractive forces."""
+        if self.iteration < self.n_exaggerated:
+            return self.early_exaggeration
+        if self.descent.exaggeration is not None:
+            return self.descent.exaggeration
+        n_clusters = self.problem.contraction.n_clusters
+        if not self.strength or n_clusters == 1:
+            return 1.0
+        return late_exaggeration(len(self.Y) / n_clusters, self._mean_degree)
+
+    def _mean_degree(self) -> float:
+        """Mean degree of the points in the embedding's graph."""
+        return float(self.fields.degrees.mean())
+
+    @property
+    def rate(self) -> float:
+        """Current step size."""
+        if not isinstance(self.learning_rate, str):
+            return float(self.learning_rate)
+        return max(len(self.Y) / self.exaggeration / 4, 50.0)
+
+    @property
+    def gain_increase(self) -> float:
+        """Increase of a gain while its direction persists."""
+        return _GAIN_INCREASE
+
+    def _moved(
+        self, gradient: Embedding, gains: Embedding | None, velocity: Embedding, Y: Embedding
+    ) -> Embedding | None:
+        """New positions, with gains and velocities updated in place; None if they are out of bounds."""
+        descent, moved = self.descent, np.empty_like(Y)
+        args = (gradient, self.rate, descent.momentum, descent.max_step, self.gain_increase, gains, velocity, Y, moved)
+        self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
+        in_bounds = np.abs(moved).max() < MAX_COORDINATE  # False for NaN
+        return moved if in_bounds and self.problem.backend.is_feasible(moved) else None
+
+    def _contraction_gradient(self) -> Embedding:
+        contraction = self.problem.contraction
+        if self._refresh_due(self.iteration, self.fields):
+            contraction.refresh(self.fields)
+            self.last_refresh = self.iteration
+        return contraction.gradient(self.fields)
+
+    def _refresh_due(self, iteration: int, fields: Fields) -> bool:
+        if iteration - self.last_refresh >= self.descent.refresh_every:
+            return True
+        return self.problem.contraction.moved(fields) >= self.descent.refresh_distance
+
+    def can_checkpoint(self, iteration: int) -> bool:
+        """Whether the state before an iteration is small: of the eigenvectors only the start is needed."""
+        contracts = self.problem.strength * self.descent.contraction_share(iteration, self.max_iter) > 0
+        return not contracts or self._refresh_due(iteration, self.problem.backend.fields(self.Y))
+
+    def state(self) -> dict[str, Any]:
+        """Numbers and arrays from which the run can be resumed, if it :meth:`can_checkpoint`."""
+        moving = {"Y": self.Y, "velocity": self.velocity, "applied": self.applied, "last_refresh": self.last_refresh}
+        decided = {"n_clusters": self.problem.contraction.n_clusters, "pending": self.problem.undecided is not None}
+        progress = {"best": float(self.best), "unimproved": self.unimproved}
+        gains = {} if self.gains is None else {"gains": self.gains}
+        term = {f"term_{name}": part for name, part in self.problem.contraction.state().items()}
+        return moving | decided | progress | gains | term
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Resume from a state."""
+        if not all(state[name].shape == self.Y.shape and np.isfinite(state[name]).all() for name in ("Y", "velocity")):
+            raise ValueError("it is not the state of an embedding of these points")
+        term = {name.removeprefix("term_"): part for name, part in state.items() if name.startswith("term_")}
+        if not state["pending"]:
+            self.problem.settle(state["n_clusters"], term["start"])
+        self.Y, self.velocity, self.gains = state["Y"], state["velocity"], state.get("gains")
+        self.applied, self.last_refresh = state["applied"], state["last_refresh"]
+        self.best, self.unimproved = state["best"], state["unimproved"]
+        self.problem.contraction.restore(term, self.problem.backend.workers)

@@ -1,0 +1,122 @@
+"""The steps of a fit once affinities are known: spectrum, initial embedding, descent."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.backend import Backend, uses_fourier
+from laptsne.embedding.checkpoint import Checkpoint, digest_of
+from laptsne.embedding.descent import Descent
+from laptsne.embedding.initialization import initial_embedding
+from laptsne.embedding.minibatch import Batches, BatchRun
+from laptsne.embedding.objective import KLDivergence, Penalty
+from laptsne.embedding.optimizer import Result, minimize
+from laptsne.embedding.problem import ContractionRule, Problem
+from laptsne.embedding.progress import progress
+from laptsne.embedding.run import Run
+from laptsne.graph.ordering import ordered_for_locality, reordered
+from laptsne.graph.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
+from laptsne.parameters import callbacks_of, kernel_of
+
+# Parameters that do not change a descent, and those that act through the affinities and the initial embedding.
+_NOT_IN_DIGEST = {
+    *("checkpoint", "callbacks", "verbose", "n_jobs", "out_of_sample"),
+    *("init", "perplexity", "n_neighbors", "metric", "metric_params"),
+}
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The result of a descent, and what is known of the data's graph.
+
+    Attributes
+    ----------
+    result : Result
+    affinities : sparse matrix or array of shape (n_samples, n_samples)
+    data_eigenvalues : array
+        Smallest eigenvalues of the Laplacian of the affinities.
+    """
+
+    result: Result
+    affinities: Any
+    data_eigenvalues: NDArray[np.float64]
+
+
+def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomState, workers: Workers) -> Fit:
+    """Compute the embedding of X from its affinities.
+
+    Parameters
+    ----------
+    model : LaptSNE
+        Source of the parameters; it is not changed.
+    X : array or sparse matrix
+        The data, for the initial embedding.
+    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
+        Affinities.
+    random_state : RandomState
+    workers : Workers
+        Threads.
+    """
+    P, order = ordered_for_locality(P, workers) if model.batch_size is None else (P, None)
+    spectrum = _spectrum(model, P, order, workers)
+    options = {"metric": model.metric, "random_state": random_state}
+    Y = initial_embedding(model.init, X, spectrum.eigenvectors, model.n_components, **options)
+    kl = KLDivergence(P, order)
+    run = _run(model, _problem(model, kl, spectrum, workers), Y, random_state)
+    with contextlib.ExitStack() as stack:
+        callbacks = callbacks_of(model.callbacks)
+        if model.verbose:
+            callbacks.append(stack.enter_context(progress(model.max_iter)))
+        result = minimize(run, callbacks, _checkpoint(model, kl, Y))
+    if order is not None:
+        P = reordered(P, np.argsort(order))
+        P.sort_indices()  # in place: another copy would set a new peak of memory
+    return Fit(result, P, spectrum.eigenvalues)
+
+
+def backend_of(model: Any, n_samples: int, workers: Workers) -> Backend:
+    """How sums over the embedding are computed with the parameters of a model."""
+    kernel = kernel_of(model.kernel)
+    fourier = uses_fourier(model.method, kernel, model.batch_size, n_samples, model.n_components)
+    return Backend(kernel, Penalty(model.penalty), fourier, workers)
+
+
+def _spectrum(model: Any, P: Any, order: NDArray[Any] | None, workers: Workers) -> Spectrum:
+    """Spectrum of the data's graph, the eigenvectors in the order of the points."""
+    wanted = 0 if isinstance(model.n_clusters, str) else model.n_clusters
+    spectrum = laplacian_spectrum(P, max(MAX_CLUSTERS, wanted, model.n_components) + 1, workers)
+    if order is None:
+        return spectrum
+    eigenvectors = np.empty_like(spectrum.eigenvectors)
+    eigenvectors[order] = spectrum.eigenvectors
+    return Spectrum(spectrum.eigenvalues, eigenvectors)
+
+
+def _problem(model: Any, kl: KLDivergence, spectrum: Spectrum, workers: Workers) -> Problem:
+    suggested = eigengap_clusters(spectrum.eigenvalues)
+    n_clusters = {"auto": None, "eigengap": suggested}.get(model.n_clusters, model.n_clusters)
+    strength = None if isinstance(model.contraction, str) else float(model.contraction)
+    rule = ContractionRule(n_clusters, strength, spectrum.eigenvectors[:, 1:])
+    return rule.problem(kl, backend_of(model, kl.P.shape[0], workers), n_observed=suggested)
+
+
+def _run(model: Any, problem: Problem, Y: NDArray[np.float64], random_state: np.random.RandomState) -> Run:
+    descent = model.optimizer or Descent()
+    schedule = {name: getattr(model, name) for name in ("max_iter", "early_exaggeration", "learning_rate")}
+    if model.batch_size is None:
+        return Run(problem, Y, descent, **schedule)
+    batches = Batches(problem.kl.P, model.batch_size, model.n_batch_neighbors, random_state)
+    return BatchRun(batches, problem, Y, descent, **schedule)
+
+
+def _checkpoint(model: Any, kl: KLDivergence, Y: NDArray[np.float64]) -> Checkpoint | None:
+    if model.checkpoint is None:
+        return None
+    settings = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_IN_DIGEST}
+    return Checkpoint(model.checkpoint, digest_of(settings, kl.P, Y))

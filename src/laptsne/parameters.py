@@ -1,0 +1,145 @@
+"""Which values the parameters of the estimators take, and which combinations work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.neighbors import VALID_METRICS
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from laptsne.embedding.descent import Descent
+from laptsne.embedding.kernels import Gaussian, Kernel, Student
+from laptsne.embedding.state import Callback
+
+PAIRWISE_METRICS = ("precomputed", "affinities")
+# Metrics of scikit-learn's trees that its pairwise distances do not have.
+_TREES_ONLY = {"infinity", "p", "pyfunc", "sokalmichener"}
+_METRICS = {*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"], *VALID_METRICS["kd_tree"]} - _TREES_ONLY
+_KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
+
+CONSTRAINTS: dict[str, list[Any]] = {
+    "n_components": [Interval(Integral, 1, 3, closed="both")],
+    "perplexity": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
+    "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "eigengap"})],
+    "contraction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+    "penalty": [Interval(Real, 0, 1, closed="right"), StrOptions({"log", "trace"})],
+    "kernel": [StrOptions(set(_KERNELS)), Student, Gaussian],
+    "init": [StrOptions({"spectral", "pca", "random"}), "array-like"],
+    "early_exaggeration": [Interval(Real, 1, None, closed="left")],
+    "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+    "n_batch_neighbors": [Interval(Integral, 0, None, closed="left")],
+    "metric": [StrOptions(_METRICS | set(PAIRWISE_METRICS)), callable],
+    "metric_params": [dict, None],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
+    "out_of_sample": [StrOptions({"placement", "network"})],
+    "method": [StrOptions({"auto", "exact", "fourier"})],
+    "optimizer": [Descent, None],
+    "checkpoint": [str, os.PathLike, None],
+    "callbacks": [callable, list, tuple, None],
+    "verbose": ["verbose"],
+    "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+    "random_state": ["random_state"],
+}
+
+
+def kernel_of(kernel: str | Kernel) -> Kernel:
+    """The kernel for the parameter ``kernel``."""
+    return _KERNELS[kernel] if isinstance(kernel, str) else kernel
+
+
+def is_pairwise(metric: Any) -> bool:
+    """Whether X has one column per sample with this metric."""
+    return isinstance(metric, str) and metric in PAIRWISE_METRICS
+
+
+def can_transform(model: Any) -> bool:
+    """Whether a model can embed new points; raise an AttributeError that says why if not."""
+    if isinstance(model.metric, str) and model.metric == "affinities":
+        raise AttributeError(
+            "transform is not available with metric='affinities', which new points lack; fit features or distances."
+        )
+    if isinstance(kernel_of(model.kernel), Gaussian) and model.out_of_sample == "placement":
+        raise AttributeError(
+            f"transform is not available with kernel={model.kernel!r} and out_of_sample='placement', which needs "
+            "kernel='student'; use out_of_sample='network'."
+        )
+    return True
+
+
+def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:
+    """The parameter ``callbacks`` as a list."""
+    given = [] if callbacks is None else callbacks
+    found = list(given) if isinstance(given, Sequence) else [given]
+    for callback in found:
+        if not callable(callback):
+            raise ValueError(f"callbacks: {callback!r} is not callable; give functions of one argument, the state.")
+    return found
+
+
+def check_combinations(parameters: dict[str, Any], n_samples: int) -> None:
+    """Raise ValueError for parameters that do not work together, or not for this number of samples."""
+    p = parameters
+    if p["out_of_sample"] == "network" and is_pairwise(p["metric"]):
+        raise ValueError(
+            f"out_of_sample='network' learns from features, but metric={p['metric']!r} has none; "
+            "use out_of_sample='placement'."
+        )
+    if p["batch_size"] is None and p["n_batch_neighbors"]:
+        raise ValueError(
+            f"n_batch_neighbors={p['n_batch_neighbors']} has no effect without mini-batches; set batch_size as well."
+        )
+    if not isinstance(p["n_clusters"], str) and p["n_clusters"] >= n_samples:
+        raise ValueError(
+            f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; "
+            f"give a number from 1 to {n_samples - 1}, or 'auto'."
+        )
+    if p["n_clusters"] == "auto" and p["optimizer"] is not None and p["optimizer"].contraction_start == 0:
+        raise ValueError(
+            "n_clusters='auto' counts clusters in the embedding when contraction starts, but "
+            "optimizer=Descent(contraction_start=0) starts it at the initial embedding; give n_clusters a number or "
+            "'eigengap', or contraction_start a positive fraction."
+        )
+    callbacks_of(p["callbacks"])
+    if p["checkpoint"] is not None:
+        _check_checkpoint(p["checkpoint"], p["random_state"])
+
+
+def _check_checkpoint(path: str | os.PathLike[str], random_state: Any) -> None:
+    if not isinstance(random_state, Integral):
+        raise ValueError(
+            f"checkpoint={str(path)!r} needs a reproducible run, but random_state={random_state!r}; "
+            "set random_state to an integer."
+        )
+    if Path(path).is_dir() or not Path(path).parent.is_dir():
+        raise ValueError(
+            f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; "
+            "give the path of a file in an existing folder."
+        )
+
+
+def auto_perplexity(n_samples: int) -> float:
+    """Default perplexity for a number of samples; docs/evaluation.md has the evidence for it."""
+    return max(1.0, min(float(np.clip(np.sqrt(n_samples) / 6, 20, 30)), (n_samples - 1) / 3))
+
+
+def paper_settings() -> dict[str, Any]:
+    """The parameters with which the authors of the method ran it, apart from ``n_clusters`` and ``contraction``."""
+    return {
+        "perplexity": 25.0,
+        "penalty": "trace",
+        "kernel": "student",
+        "init": "spectral",
+        "early_exaggeration": 1.0,
+        "learning_rate": 100.0,
+        "max_iter": 500,
+        "n_neighbors": "all",
+        "method": "exact",
+        "optimizer": Descent(momentum=0.5, exaggeration=1.0, contraction_start=0, contraction_ramp=0, refresh_every=1),
+    }

@@ -12,11 +12,16 @@ import numpy as np
 from data import reduced
 from numpy.typing import NDArray
 
+from laptsne import Descent
 from laptsne._runtime.threads import Workers, single_threaded_blas
+from laptsne.embedding.backend import Backend
 from laptsne.embedding.fields import ExactFields, Fields
-from laptsne.embedding.initialization import initial_map
+from laptsne.embedding.initialization import initial_embedding
+from laptsne.embedding.kernels import Student
 from laptsne.embedding.objective import KLDivergence, MeshContraction, PairContraction, Penalty
-from laptsne.embedding.optimizer import Descent, Problem, Run, descend
+from laptsne.embedding.optimizer import iterate
+from laptsne.embedding.problem import Problem
+from laptsne.embedding.run import Run
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import laplacian_spectrum
 
@@ -63,7 +68,8 @@ def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
     with Workers() as workers, single_threaded_blas():
         P = joint_affinities(X, perplexity=20, workers=workers)
         spectrum = laplacian_spectrum(P, 31)
-        start = initial_map("pca", X, spectrum, 2, metric="euclidean", random_state=np.random.RandomState(0))
+        options = {"metric": "euclidean", "random_state": np.random.RandomState(0)}
+        start = initial_embedding("pca", X, spectrum.eigenvectors, 2, **options)
         kl = KLDivergence(P)
         for title, kind, every in (
             ("refreshed in every iteration", PairContraction, 1),
@@ -74,10 +80,12 @@ def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
             ("every tenth, potential stays", Still, 10),
         ):
             term = kind(n_clusters, Penalty("log"), spectrum.eigenvectors[:, 1:])
-            problem = Problem(kl, term, strength, lambda Y: ExactFields(Y.astype(np.float32), workers=workers))
+            backend = Backend(Student(), Penalty("log"), fourier=False, workers=workers)
+            problem = Problem(kl, backend, term, strength)
             descent = Descent(refresh_every=every, refresh_distance=np.inf, tol=0)
-            Y, _ = descend(Run(problem, start, descent, max_iter=750, early_exaggeration=12, learning_rate="auto"))
-            fields = ExactFields(Y)
+            run = Run(problem, start, descent, max_iter=750, early_exaggeration=12, learning_rate="auto")
+            iterate(run)
+            fields = ExactFields(run.Y)
             judge = PairContraction(n_clusters, Penalty("log"), spectrum.eigenvectors[:, 1:])
             judge.refresh(fields, tol=1e-4, max_passes=100)
             found[title] = kl.value(fields) + strength * judge.value(fields)

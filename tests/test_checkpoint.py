@@ -4,16 +4,16 @@ import subprocess
 import sys
 import textwrap
 import time
-import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import make_pipeline
 
 from laptsne import Descent, LandmarkLaptSNE, LaptSNE
 from laptsne._runtime import array_file
 from laptsne.embedding import checkpoint
 from laptsne.embedding.kernels import Gaussian
-from laptsne.embedding.optimizer import InterruptWarning
 
 
 class Killed(Exception):
@@ -99,7 +99,10 @@ def test_another_run_is_refused(blobs, tmp_path, change):
     X, _ = blobs
     path = tmp_path / "run"
     stopped(X, path)
-    with pytest.raises(ValueError, match="is of a run with other data or parameters; remove that file"):
+    with pytest.raises(
+        ValueError,
+        match="belongs to a run with other data, other parameters or another version of laptsne; remove that file",
+    ):
         LaptSNE(**{"max_iter": 60, "random_state": 0, **change}, checkpoint=path).fit(X)
     assert path.exists()
 
@@ -112,7 +115,7 @@ def test_another_kernel_is_refused(blobs, tmp_path):
     stopped(many, tmp_path / "run", kernel=Gaussian(widths), n_clusters=3)
     widths = widths.copy()
     widths[600] += 1e-12
-    with pytest.raises(ValueError, match="other data or parameters"):
+    with pytest.raises(ValueError, match="other data, other parameters"):
         LaptSNE(max_iter=60, random_state=0, kernel=Gaussian(widths), n_clusters=3, checkpoint=tmp_path / "run").fit(
             many
         )
@@ -121,7 +124,7 @@ def test_another_kernel_is_refused(blobs, tmp_path):
 @pytest.mark.parametrize("place", [".", "nowhere/run"])
 def test_a_place_that_cannot_be_is_refused_before_the_work(blobs, tmp_path, place, monkeypatch):
     monkeypatch.setattr("laptsne.estimator.joint_affinities", None)
-    with pytest.raises(ValueError, match="give the path of a file in a folder that does"):
+    with pytest.raises(ValueError, match="give the path of a file in an existing folder"):
         LaptSNE(random_state=0, checkpoint=tmp_path / place).fit(blobs[0])
 
 
@@ -140,7 +143,7 @@ def test_threads_and_callbacks_are_no_other_run(blobs, tmp_path):
 
 @pytest.mark.parametrize("random_state", [None, np.random.RandomState(0)])
 def test_a_run_that_cannot_be_made_again_is_refused(blobs, tmp_path, random_state):
-    with pytest.raises(ValueError, match="give random_state an integer"):
+    with pytest.raises(ValueError, match="set random_state to an integer"):
         LaptSNE(random_state=random_state, checkpoint=tmp_path / "run").fit(blobs[0])
 
 
@@ -192,8 +195,9 @@ def test_an_interrupt_leaves_the_map_so_far(blobs, options, iteration):
         if state.iteration == iteration:
             raise KeyboardInterrupt
 
-    with pytest.warns(InterruptWarning, match=f"Interrupted at iteration {iteration} of 100"):
-        model = LaptSNE(max_iter=100, random_state=0, callbacks=interrupt, **options).fit(X)
+    model = LaptSNE(max_iter=100, random_state=0, callbacks=interrupt, **options)
+    with pytest.raises(KeyboardInterrupt, match=f"interrupted at iteration {iteration}; embedding_"):
+        model.fit(X)
     np.testing.assert_array_equal(model.embedding_, maps[-1])
     assert model.n_iter_ == iteration
     assert model.labels_.shape == (120,)
@@ -208,7 +212,7 @@ def test_an_interrupted_run_keeps_its_checkpoint(blobs, tmp_path):
         if state.iteration == 40:
             raise KeyboardInterrupt
 
-    with pytest.warns(InterruptWarning):
+    with pytest.raises(KeyboardInterrupt):
         LaptSNE(**options, checkpoint=tmp_path / "run", callbacks=interrupt).fit(X)
     resumed = LaptSNE(**options, checkpoint=tmp_path / "run").fit_transform(X)
     np.testing.assert_array_equal(resumed, LaptSNE(**options).fit_transform(X))
@@ -318,7 +322,11 @@ def test_control_c_in_a_process(tmp_path):
             if len(seen) == 20:
                 print("running", flush=True)
         X = np.random.default_rng(0).normal(size=(3000, 5))
-        model = LaptSNE(random_state=0, max_iter=100_000, callbacks=look).fit(X)
+        model = LaptSNE(random_state=0, max_iter=100_000, callbacks=look)
+        try:
+            model.fit(X)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
         assert np.isfinite(model.embedding_).all()
         print("iterations", model.n_iter_, len(seen), flush=True)
         """
@@ -330,12 +338,60 @@ def test_control_c_in_a_process(tmp_path):
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=100)
     assert process.returncode == 0, errors
-    assert "InterruptWarning" in errors
-    n_iter, n_seen = map(int, output.split()[1:])
+    interrupted, _, *counts = output.split()
+    assert interrupted == "interrupted"
+    n_iter, n_seen = map(int, counts)
     assert n_iter in (n_seen - 1, n_seen)
 
 
-def test_no_warning_without_interrupt(blobs):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", InterruptWarning)
-        LaptSNE(max_iter=5).fit(blobs[0])
+def test_an_interrupt_ends_a_pipeline(blobs):
+    """The steps that follow must not run on an embedding that is not finished."""
+    ran = []
+
+    class After(BaseEstimator):
+        def fit(self, X, y=None):
+            ran.append(len(X))
+            return self
+
+    def interrupt(state):
+        if state.iteration == 3:
+            raise KeyboardInterrupt
+
+    model = LaptSNE(max_iter=20, callbacks=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        make_pipeline(model, After()).fit(blobs[0])
+    assert not ran
+    assert model.n_iter_ == 3
+
+
+def test_a_checkpoint_of_another_version_is_not_resumed(blobs, tmp_path, monkeypatch):
+    X, _ = blobs
+    options = {"max_iter": 60, "random_state": 0, "checkpoint": tmp_path / "run"}
+
+    def interrupt(state):
+        if state.iteration == 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LaptSNE(**options, callbacks=interrupt).fit(X)
+    monkeypatch.setattr(checkpoint, "__version__", "99.0")
+    with pytest.raises(ValueError, match="another version"):
+        LaptSNE(**options).fit(X)
+
+
+def test_a_state_of_batches_is_restored_by_name(blobs, tmp_path):
+    """What else is in a file is not set on the run: it could replace a method."""
+    X, _ = blobs
+    options = {"max_iter": 60, "random_state": 0, "batch_size": 30, "checkpoint": tmp_path / "run"}
+
+    def interrupt(state):
+        if state.iteration == 50:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        LaptSNE(**options, callbacks=interrupt).fit(X)
+    content, arrays = array_file.read_archive(tmp_path / "run", "checkpoint")
+    content["numbers"] |= {"tracked_move": 7, "carried_move": 7, "tracked_is_due": 7}
+    array_file.write_archive(tmp_path / "run", content, arrays)
+    expected = LaptSNE(**options | {"checkpoint": None}).fit_transform(X)
+    np.testing.assert_array_equal(LaptSNE(**options).fit_transform(X), expected)

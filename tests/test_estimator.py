@@ -309,7 +309,7 @@ class TestOddInput:
             LaptSNE(**{name: value}).fit(blobs[0])
 
     def test_a_callback_that_cannot_be_called(self, blobs):
-        with pytest.raises(ValueError, match="callbacks: 'x' cannot be called"):
+        with pytest.raises(ValueError, match="callbacks: 'x' is not callable"):
             LaptSNE(callbacks=["x"]).fit(blobs[0])
 
     def test_a_refused_fit_keeps_the_last_map(self, blobs):

@@ -160,7 +160,7 @@ def test_data_without_clusters_are_not_contracted(rng):
 
 def test_contraction_without_evidence_is_refused_with_the_remedy(rng):
     X = rng.normal(size=(500, 5))
-    with pytest.warns(UserWarning, match=r"contraction=0.02 has nothing to contract.*n_clusters"):
+    with pytest.warns(UserWarning, match=r"contraction=0.02 has no effect.*n_clusters"):
         assert LaptSNE(contraction=0.02, random_state=0, max_iter=100).fit(X).contraction_ == 0
     assert LaptSNE(contraction=0.02, n_clusters=3, random_state=0, max_iter=100).fit(X).n_clusters_ == 3
     assert LaptSNE(n_clusters="eigengap", random_state=0, max_iter=100).fit(X).n_clusters_ > 1

@@ -2,17 +2,17 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from laptsne.embedding.initialization import initial_map
+from laptsne.embedding.initialization import initial_embedding
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import laplacian_spectrum
 
 
 def start(init, X, n_components=2, seed=0, metric="euclidean"):
     spectrum = laplacian_spectrum(joint_affinities(X, perplexity=10, metric=metric), 5)
-    return initial_map(
+    return initial_embedding(
         init,
         X,
-        spectrum,
+        spectrum.eigenvectors,
         n_components,
         metric=metric,
         random_state=np.random.RandomState(seed),
@@ -85,5 +85,5 @@ def test_a_given_array_must_be_of_numbers(blobs):
 
 
 def test_a_given_array_must_be_finite(blobs):
-    with pytest.raises(ValueError, match="init has values that are not finite"):
+    with pytest.raises(ValueError, match="init contains NaN or infinite values"):
         start(np.full((120, 2), np.nan), blobs[0])

@@ -221,11 +221,15 @@ def test_a_map_that_does_not_belong_is_refused(digits):
 
 def test_what_cannot_be_mapped_says_so(blobs):
     X, _ = blobs
-    with pytest.raises(ValueError, match="out_of_sample='network'"):
-        LaptSNE(kernel=Gaussian(2.0), **FAST).fit(X).transform(X)
     P = LaptSNE(**FAST).fit(X).affinities_
-    with pytest.raises(ValueError, match="affinities"):
-        LaptSNE(metric="affinities", **FAST).fit(P).transform(P)
+    for model, data, remedy in (
+        (LaptSNE(kernel=Gaussian(2.0), **FAST), X, "out_of_sample='network'"),
+        (LaptSNE(metric="affinities", **FAST), P, "fit features or distances"),
+    ):
+        assert not hasattr(model.fit(data), "transform")
+        with pytest.raises(AttributeError) as error:
+            model.transform(data)
+        assert remedy in str(error.value.__cause__)
     with pytest.raises(ValueError, match="out_of_sample='placement'"):
         LaptSNE(metric="precomputed", out_of_sample="network", **FAST).fit(pairwise_distances(X))
     placed = LaptSNE(kernel="gaussian", out_of_sample="network", **FAST).fit(X).transform(X)

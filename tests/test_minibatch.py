@@ -7,7 +7,7 @@ from sklearn.datasets import load_digits
 from laptsne import LaptSNE
 from laptsne.embedding.fields import ExactFields
 from laptsne.embedding.kernels import Gaussian, Student
-from laptsne.embedding.minibatch import Batches, Carried
+from laptsne.embedding.minibatch import Batches, TrackedSums
 from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty
 from laptsne.metrics import knn_accuracy
 
@@ -21,11 +21,11 @@ def Y(rng):
     return (centres[rng.integers(0, 4, N)] + rng.normal(size=(N, 2))).astype(np.float64)
 
 
-def carried(Y, kernel, start):
+def tracked(Y, kernel, start):
     term = PairContraction(4, Penalty("log"), start)
     term.refresh(ExactFields(Y, kernel), tol=1e-6, max_passes=100)
-    found = Carried(term, kernel)
-    found.correct(ExactFields(Y, kernel), with_vectors=True)
+    found = TrackedSums(term, kernel)
+    found.recompute(ExactFields(Y, kernel), with_vectors=True)
     return found
 
 
@@ -42,7 +42,7 @@ def test_rows_of_the_gradient_are_those_of_the_whole(rng, Y, kernel):
         kl = KLDivergence(affinities)
         found = kl.gradient_rows(some, rows, normaliser, 2.0)
         np.testing.assert_allclose(found, kl.gradient(whole, 2.0)[rows], rtol=1e-6, atol=1e-12)
-    state = carried(Y, kernel, rng.normal(size=(N, 6)))
+    state = tracked(Y, kernel, rng.normal(size=(N, 6)))
     found = state.contraction_gradient(ExactFields(Y, kernel, rows=rows), rows)
     expected = state.contraction.gradient(ExactFields(Y, kernel))[rows]
     assert relative_error(found, expected) < 1e-3
@@ -53,7 +53,7 @@ def test_rows_of_the_gradient_are_those_of_the_whole(rng, Y, kernel):
 def test_drift_is_bounded(rng, Y, kernel, dtype):
     """After as many moves as there are between two corrections, and more than a run makes in one place."""
     Y = Y.astype(dtype)
-    state = carried(Y, kernel, rng.normal(size=(N, 6)))
+    state = tracked(Y, kernel, rng.normal(size=(N, 6)))
     for _ in range(5 * N // 40):
         rows = np.sort(rng.choice(N, 40, replace=False))
         fields = ExactFields(Y, kernel, rows=rows)
@@ -65,7 +65,7 @@ def test_drift_is_bounded(rng, Y, kernel, dtype):
     expected = ExactFields(Y.astype(np.float64), kernel).degrees
     np.testing.assert_allclose(state.degrees, expected, rtol=1e-4 if dtype == np.float32 else 1e-10)
     assert abs(state.normaliser / expected.sum() - 1) < 1e-5
-    fresh = carried(Y.astype(np.float64), kernel, rng.normal(size=(N, 6)))
+    fresh = tracked(Y.astype(np.float64), kernel, rng.normal(size=(N, 6)))
     root = np.sqrt(expected)[:, None]
     kept, found = (np.linalg.qr(np.column_stack([root, root * one.vectors]))[0] for one in (state, fresh))
     cosines = np.linalg.svd(kept.T @ found, compute_uv=False)
@@ -123,5 +123,5 @@ def test_batches_sum_over_pairs(blobs):
         LaptSNE(batch_size=10, method="fourier").fit(blobs[0])
     with pytest.raises(ValueError, match="batch_size"):
         LaptSNE(batch_size=0).fit(blobs[0])
-    with pytest.raises(ValueError, match="n_batch_neighbors=10 has no use"):
+    with pytest.raises(ValueError, match="n_batch_neighbors=10 has no effect"):
         LaptSNE(n_batch_neighbors=10).fit(blobs[0])

@@ -2,10 +2,15 @@ import numpy as np
 import pytest
 from reference import central_differences, kl_divergence, laplacian_eigenvalues, relative_error, similarities
 
+from laptsne import Descent
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.backend import Backend
 from laptsne.embedding.fields import ExactFields
 from laptsne.embedding.kernels import Gaussian, Student
 from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty
-from laptsne.embedding.optimizer import Descent, Problem, Run, descend
+from laptsne.embedding.optimizer import iterate
+from laptsne.embedding.problem import Problem
+from laptsne.embedding.run import Run
 from laptsne.graph.affinity import joint_affinities
 
 N = 40
@@ -118,10 +123,15 @@ def test_small_steps_never_raise_the_objective(rng, P, kind):
         kl = kl_divergence(P.toarray(), state.embedding, Student())
         objectives.append(kl + strength * penalty.value(sigma).sum())
 
-    problem = Problem(KLDivergence(P), PairContraction(4, penalty, rng.normal(size=(N, 8))), strength, ExactFields)
+    class InDouble(Backend):
+        def fields(self, Y):
+            return ExactFields(Y)
+
+    backend = InDouble(Student(), penalty, False, Workers(1))
+    problem = Problem(KLDivergence(P), backend, PairContraction(4, penalty, rng.normal(size=(N, 8))), strength)
     descent = Descent(momentum=0, gains=False, contraction_start=0, contraction_ramp=0, refresh_every=1, tol=0)
     schedule = {"max_iter": 201, "early_exaggeration": 1, "learning_rate": 0.5}
-    descend(Run(problem, rng.normal(size=(N, 2)), descent, **schedule), [record])
+    iterate(Run(problem, rng.normal(size=(N, 2)), descent, **schedule), [record])
     assert len(objectives) == 201
     assert max(np.diff(objectives)) <= 0
     assert objectives[-1] < objectives[0] - 0.1

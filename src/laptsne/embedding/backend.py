@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,6 +83,15 @@ class Backend:
             return pairs
         assert isinstance(contraction, PairContraction)
         return contraction
+
+    def eigengap(self, contraction: Contraction, fields: Fields) -> float | None:
+        """Gap between eigenvalue K and the next one, both converged; None for K = 1 or too few points."""
+        if not 1 < contraction.n_clusters < fields.n_samples:
+            return None
+        observer = copy.copy(contraction)
+        observer.n_clusters += 1  # otherwise the next eigenvalue is among the guard vectors, which need not converge
+        sigma = self.finished(observer, fields).eigenvalues
+        return float(sigma[-1] - sigma[-2])
 
     def potential(
         self, contraction: Contraction, start: NDArray[Any], strength: float, exaggeration: float

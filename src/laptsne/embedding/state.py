@@ -39,7 +39,7 @@ class State:
         self.iteration = iteration
         self.contraction = contraction
         self._exaggeration, self._fields, self._Y = exaggeration, fields, Y
-        self._kl, self._term = problem.kl, problem.contraction
+        self._kl, self._term, self._backend = problem.kl, problem.contraction, problem.backend
 
     @property
     def embedding(self) -> NDArray[np.float64]:
@@ -72,7 +72,7 @@ class State:
 
         It takes several applications of the graph, about the cost of as many iterations.
         """
-        return self._term.eigengap_at(self._fields)
+        return self._backend.eigengap(self._term, self._fields)
 
     @cached_property
     def objective(self) -> float:

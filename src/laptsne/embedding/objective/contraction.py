@@ -16,8 +16,6 @@ from laptsne.graph.eigensolver import Eigenpairs
 
 # Vectors in the block beyond the wanted ones, which speed up the convergence of the last of these.
 _GUARD = 2
-# Residual and number of passes for the eigengap, whose next eigenvalue is among the guard vectors otherwise.
-_GAP_TOL, _GAP_PASSES = 1e-3, 50
 
 
 class Contraction(ABC):
@@ -88,15 +86,6 @@ class Contraction(ABC):
         observer = copy.copy(self)
         observer.refresh(fields)
         return observer
-
-    def eigengap_at(self, fields: Fields) -> float | None:
-        """Gap between eigenvalue K and the next one, each to within ``_GAP_TOL``; None for K = 1 or too few points."""
-        if not 1 < self.n_clusters < fields.n_samples:
-            return None
-        observer = copy.copy(self)
-        observer.n_clusters += 1
-        observer.refresh(fields, tol=_GAP_TOL, max_passes=_GAP_PASSES)
-        return float(observer.eigenvalues[-1] - observer.eigenvalues[-2])
 
     def moved(self, fields: Fields) -> float:
         """RMS displacement of the points since the last refresh; infinite before the first."""

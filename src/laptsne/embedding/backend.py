@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields, Fields, FourierFields, grid_fits
+from laptsne.embedding.fields import ExactFields, Fields, FourierFields, grid_fits, is_feasible
 from laptsne.embedding.kernels import Kernel, Student
 from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.objective import Contraction, MeshContraction, PairContraction, Penalty
@@ -65,9 +65,9 @@ class Backend:
         # Only differences of coordinates matter: single precision is enough for any spread.
         return ExactFields(Y.astype(np.float32), self.kernel, self.workers)
 
-    def is_feasible(self, Y: NDArray[np.float64]) -> bool:
-        """Whether the fields of an embedding can be computed."""
-        return True
+    def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
+        """Whether the fields of an embedding, with this largest coordinate, can be computed in reasonable time."""
+        return not self.fourier or is_feasible(Y, largest)
 
     def contraction(self, n_clusters: int, start: NDArray[Any]) -> Contraction:
         """The contraction term, with a first guess of the eigenvectors."""

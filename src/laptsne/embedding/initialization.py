@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def initial_embedding(
     """
     n_samples = X.shape[0]
     if not isinstance(init, str):
-        return _given(init, n_samples, n_components)
+        return _given(init, n_samples, n_components, random_state)
     noise = random_state.standard_normal((n_samples, n_components))
     if init == "random":
         return _SPREAD * noise
@@ -73,7 +74,10 @@ def _principal(X: Any, n_components: int, metric: Any) -> NDArray[np.float64]:
     return np.asarray(pca.fit_transform(X), dtype=np.float64)
 
 
-def _given(init: ArrayLike, n_samples: int, n_components: int) -> NDArray[np.float64]:
+def _given(
+    init: ArrayLike, n_samples: int, n_components: int, random_state: np.random.RandomState
+) -> NDArray[np.float64]:
+    """An array as initial embedding, centred: sums in single precision would lose small differences to an offset."""
     try:
         Y = np.array(init, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -92,4 +96,13 @@ def _given(init: ArrayLike, n_samples: int, n_components: int) -> NDArray[np.flo
         raise ValueError(
             f"init has values up to {largest:.2g}, too large for an embedding; scale it to a spread of about 1."
         )
+    if n_samples > 1 and not np.ptp(Y, axis=0).any():
+        warnings.warn(
+            "init: all rows are equal, so that no forces separate the points; noise is added. Use init='random', 'pca' "
+            "or 'spectral'.",
+            UserWarning,
+            stacklevel=2,
+        )
+        return _SPREAD * random_state.standard_normal(Y.shape)
+    Y -= Y.mean(axis=0)
     return Y

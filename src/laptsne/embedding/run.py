@@ -188,8 +188,9 @@ class Run:
         descent, moved = self.descent, np.empty_like(Y)
         args = (gradient, self.rate, descent.momentum, descent.max_step, self.gain_increase, gains, velocity, Y, moved)
         self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
-        in_bounds = np.abs(moved).max() < MAX_COORDINATE  # False for NaN
-        return moved if in_bounds and self.problem.backend.is_feasible(moved) else None
+        largest = float(np.abs(moved).max())
+        in_bounds = largest < MAX_COORDINATE  # False for NaN
+        return moved if in_bounds and self.problem.backend.is_feasible(moved, largest) else None
 
     def _contraction_gradient(self) -> Embedding:
         contraction = self.problem.contraction

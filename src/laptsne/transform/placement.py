@@ -247,5 +247,7 @@ class Placement:
 def _equal_rows(A: Any, B: Any) -> Array:
     """Whether the rows of two matrices are equal."""
     if scipy.sparse.issparse(A):
-        return np.asarray((A != B).getnnz(axis=1) == 0)
+        different = (A != B).tocsr()
+        different.eliminate_zeros()
+        return np.asarray(np.diff(different.indptr) == 0)
     return np.asarray((A == B).all(axis=1))

@@ -1,4 +1,4 @@
-"""Backend over all pairs of a map of small span, to full precision: the kernel as a polynomial in both points."""
+"""Sums over all pairs of an embedding of small span, in double precision, by Chebyshev interpolation of the kernel."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Beyond it the polynomial would need too many terms, and a grid is accurate enough.
+# Larger spans would need too many terms, and a grid is accurate enough there.
 MAX_SPAN = 2.0
 _TERMS = 14
 
 
 class ChebyshevBox:
-    r"""A box around the map, in which :math:`k(x - y) = \sum_{ab} A_{ab} T_a(x) T_b(y)` with Chebyshev polynomials.
+    r"""A box around the embedding, in which :math:`k(x - y) = \sum_{ab} A_{ab} T_a(x) T_b(y)`.
 
-    In the first iterations of t-SNE the map is tiny, and forces are small differences of large sums: there a grid
-    in single precision would give noise.
+    :math:`T_a` are products of Chebyshev polynomials. In the first iterations of t-SNE the embedding is tiny, and
+    forces are small differences of large sums, which a grid in single precision would lose in rounding.
 
     Parameters
     ----------
     Y : array of shape (n_samples, n_components)
-        The map, of a span of at most ``MAX_SPAN``.
+        Embedding with a span of at most ``MAX_SPAN``.
     """
 
     def __init__(self, Y: NDArray[np.float64]) -> None:
         centre = (Y.max(axis=0) + Y.min(axis=0)) / 2
-        # A power of two, so that the coefficients of a growing map are often those of the iteration before.
+        # A power of two, so that the coefficients of a growing embedding are often those of the previous iteration.
         reach = max(float(np.abs(Y - centre).max()), 1e-6)
         self.half_span = float(2.0 ** np.ceil(np.log2(reach)))
         x = ((Y - centre) / self.half_span).T
@@ -39,13 +39,12 @@ class ChebyshevBox:
     def fields(
         self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Fields of the charges with the points themselves, and the sum of their gradients times the weights."""
+        """Fields of the charges, self-interaction included, and the weighted sum of their gradients."""
         n_dims = len(self.bases)
         coupling = _coupling(self.half_span, n_dims)
         field = np.empty_like(charges)
         gradient = np.zeros((len(charges), n_dims))
         for f in range(charges.shape[1]):
-            # What the charges add up to in the products of the polynomials, and its field in them.
             moments = _moments(charges[:, f], self.bases)
             coefficients = (coupling @ moments.ravel()).reshape(moments.shape)
             field[:, f] = _evaluate(coefficients, self.bases)
@@ -57,7 +56,7 @@ class ChebyshevBox:
 
 
 def _moments(charges: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Backend over the points of charge times product of polynomials, one axis a dimension."""
+    """Sums over the points of charge times product of polynomials, one axis per dimension."""
     if len(bases) < 3:
         weighted = charges[:, None] * bases[0]
         return weighted.T @ bases[1] if len(bases) == 2 else weighted.sum(axis=0)
@@ -65,7 +64,7 @@ def _moments(charges: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> 
 
 
 def _evaluate(coefficients: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Sum of the products of polynomials with these coefficients, at every point."""
+    """Sum of the products of polynomials with these coefficients, at each point."""
     if len(bases) == 1:
         return bases[0] @ coefficients
     if len(bases) == 2:
@@ -76,18 +75,21 @@ def _evaluate(coefficients: NDArray[np.float64], bases: list[NDArray[np.float64]
 
 @lru_cache(maxsize=4)
 def _coupling(half_span: float, n_dims: int) -> NDArray[Any]:
-    """Coefficients of the Student kernel in Chebyshev polynomials of both points."""
+    """Coefficients of the Student kernel in the polynomials of both points, of shape (terms, terms)."""
     node = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
     transform = np.polynomial.chebyshev.chebvander(node, _TERMS - 1).T * (2 / _TERMS)
     transform[0] /= 2
-    grid = np.stack(np.meshgrid(*[half_span * node] * n_dims, indexing="ij"), axis=-1).reshape(-1, n_dims)
-    kernel = 1 / (1 + ((grid[:, None] - grid[None]) ** 2).sum(-1))
-    whole = transform
-    for _ in range(n_dims - 1):
-        whole = np.kron(whole, transform)
-    return np.asarray(whole @ kernel @ whole.T)
+    squared = (half_span * (node[:, None] - node)) ** 2
+    r2: Any = 0.0
+    for d in range(n_dims):  # axis d is that of the first point, axis n_dims + d that of the second
+        others = [e for e in range(2 * n_dims) if e not in (d, n_dims + d)]
+        r2 = r2 + np.expand_dims(squared, tuple(others))
+    coefficients = 1 / (1 + r2)
+    for _ in range(2 * n_dims):  # along the last axis, which becomes the first: each axis once, in the end in order
+        coefficients = np.moveaxis(coefficients @ transform.T, -1, 0)
+    return np.ascontiguousarray(coefficients).reshape(_TERMS**n_dims, _TERMS**n_dims)
 
 
 def coupling_bytes(n_dims: int) -> int:
-    """Memory that the coefficients of the kernel take while they are computed."""
+    """Peak memory of computing the coefficients, for the largest of them."""
     return int(3 * 8 * _TERMS ** (2 * n_dims))

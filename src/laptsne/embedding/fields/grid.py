@@ -62,6 +62,28 @@ def _quadrature() -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(100)
 
 
+def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
+    """Corners of a box around the points without those far away, if these would make the grid too large.
+
+    The box is that of all points if its cells are at most ``max_cells``. Otherwise, on each axis, it ends where the
+    points do, or at a distance from the inner 99 % of them that is as long as these are wide. Beyond it, forces are
+    negligible, and stray points are treated as if they were on its edge.
+
+    Parameters
+    ----------
+    y : array of shape (n_dims, n_samples)
+        Coordinates.
+    """
+    low, high = y.min(axis=1), y.max(axis=1)
+    if np.prod((high - low) / spacing) <= max_cells:
+        return low, high
+    n_outer = -(-y.shape[1] // 200)
+    ordered = np.partition(y, (n_outer, -n_outer - 1), axis=1)
+    inner_low, inner_high = ordered[:, n_outer], ordered[:, -n_outer - 1]
+    width = inner_high - inner_low
+    return np.maximum(low, inner_low - width), np.minimum(high, inner_high + width)
+
+
 def n_cells(extent: float, spacing: float, margin: int) -> int:
     """Cells for the extent and a margin, in steps of a few percent: a growing map keeps its grid for a while."""
     cells = int(np.ceil(extent / spacing)) + margin

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import Fields
-from laptsne.embedding.fields.grid import Window, convolved, n_cells
+from laptsne.embedding.fields.grid import Window, bulk_box, convolved, n_cells
 from laptsne.embedding.fields.stencil import read, spread
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.embedding.potential import Potential
@@ -65,8 +65,8 @@ class _Frame:
     @classmethod
     def around(cls, y: Array, spacing: float, workers: Workers) -> _Frame:
         """A mesh over the points; a coarser one where they lie so far apart that it would be too large."""
-        low, high = y.min(axis=1), y.max(axis=1)
         most = min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
+        low, high = bulk_box(y, spacing, most)
         spacing = max(spacing, float(np.prod(high - low) / most) ** (1 / len(y)))
         # On a lattice that does not depend on the map, so that the next mesh has its nodes in the same places.
         origin = (np.floor(low / spacing) - _MARGIN) * spacing

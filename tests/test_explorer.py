@@ -10,8 +10,8 @@ import pytest
 from browser import Opened, chromium, opened
 
 from laptsne.contraction_path import ContractionPath
-from laptsne.explorer.columns import read_columns
-from laptsne.explorer.thumbnails import thumbnails
+from laptsne.explorer.columns import encode_columns
+from laptsne.explorer.thumbnails import make_thumbnails
 from laptsne.plotting import explorer
 
 N_MAPS, PER_CLUSTER = 4, 40
@@ -428,13 +428,13 @@ def test_an_existing_file_is_replaced_whole(tmp_path, maps):
         ({"Y": np.zeros((5, 3))}, r"Y must have shape \(n_samples, 2\).*\(5, 3\).*n_components=2"),
         ({"Y": np.zeros(5)}, "Y must have shape"),
         ({"Y": np.zeros((0, 2))}, "Y must have shape"),
-        ({"Y": np.full((5, 2), np.nan)}, "Y has positions that are NaN"),
+        ({"Y": np.full((5, 2), np.nan)}, "Y has coordinates that are NaN"),
         ({"columns": {"a": [1, 2]}}, r"'a' has shape \(2,\).*5 points"),
-        ({"columns": {"a": np.zeros((5, 2))}}, "one value a point"),
-        ({"columns": {"a": [1] * 5}, "color": "b"}, "color='b' is not among the columns: 'a'"),
+        ({"columns": {"a": np.zeros((5, 2))}}, "one value per point"),
+        ({"columns": {"a": [1] * 5}, "color": "b"}, "color='b' must be one of the columns: 'a'"),
         ({"color": "b"}, "there are none"),
         ({"columns": {"1": [1] * 5, 1: [2] * 5}}, "'1' occurs twice"),
-        ({"images": np.zeros((5, 4, 4))}, "images must be of type uint8"),
+        ({"images": np.zeros((5, 4, 4))}, "images must have dtype uint8"),
         ({"images": np.zeros((4, 4, 4), np.uint8)}, "images has 4 images"),
         ({"images": np.zeros((5, 16), np.uint8)}, "images must have shape"),
     ],
@@ -447,12 +447,12 @@ def test_wrong_arguments_are_named(tmp_path, arguments, message):
 def test_a_list_of_columns_and_a_missing_folder_are_named(tmp_path):
     with pytest.raises(TypeError, match="columns must be a mapping"):
         explorer(np.zeros((5, 2)), tmp_path / "map.html", columns=[1, 2])
-    with pytest.raises(FileNotFoundError, match="make it first"):
+    with pytest.raises(FileNotFoundError, match="create it first"):
         explorer(np.zeros((5, 2)), tmp_path / "none" / "map.html")
 
 
 def kinds(columns, n):
-    return {column.name: (column.kind, column.names, column.values.tolist()) for column in read_columns(columns, n)}
+    return {column.name: (column.kind, column.names, column.values.tolist()) for column in encode_columns(columns, n)}
 
 
 def test_columns_of_plain_values():
@@ -515,10 +515,10 @@ def test_columns_of_polars():
 def test_large_images_are_averaged():
     images = np.zeros((2, 128, 96, 3), np.uint8)
     images[:, ::2] = 100
-    small = thumbnails(images, 2)
+    small = make_thumbnails(images, 2)
     assert small.shape == (2, 64, 48, 3)
     assert (small == 50).all()
-    assert thumbnails(np.zeros((3, 28, 28), np.uint8), 3).shape == (3, 28, 28, 1)
+    assert make_thumbnails(np.zeros((3, 28, 28), np.uint8), 3).shape == (3, 28, 28, 1)
 
 
 def test_pages_are_the_same_for_the_same_data(tmp_path, maps):

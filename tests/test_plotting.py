@@ -1,7 +1,9 @@
 import pickle
 import re
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,14 +15,14 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Bbox
 
 from laptsne import LaptSNE, plotting
-from laptsne.colours.colouring import Categories, Scale, colouring
-from laptsne.colours.palette import MISSING, PALETTE, colours
+from laptsne.colours.label_encoding import Categories, Scale, encode_labels, is_missing, natural_sort_key
+from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE, colours
 from laptsne.contraction_path import ContractionPath
-from laptsne.plotting.compare import aligned
-from laptsne.plotting.name_labels import placed
+from laptsne.plotting.comparison import aligned
+from laptsne.plotting.text_labels import place_boxes
 
-# Colour-blind eyes, as matrices on linear RGB, of Machado, Oliveira and Fernandes (2009) at full severity.
-EYES = {
+# Colour vision deficiencies as matrices on linear RGB, by Machado, Oliveira and Fernandes (2009) at full severity.
+VISIONS = {
     "normal": np.eye(3),
     "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
     "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
@@ -38,33 +40,78 @@ LAB = [
 ]
 
 
-def seen(palette, eyes):
-    """Colours in OKLab as some eyes see them."""
+def seen(palette, vision):
+    """Colours in OKLab, as perceived with normal or deficient colour vision."""
     rgb = np.array([to_rgba(colour)[:3] for colour in palette])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return np.cbrt(np.clip(linear @ np.transpose(EYES[eyes]), 0, 1) @ np.transpose(LMS)) @ np.transpose(LAB)
+    return np.cbrt(np.clip(linear @ np.transpose(VISIONS[vision]), 0, 1) @ np.transpose(LMS)) @ np.transpose(LAB)
 
 
-def nearest_pair(palette, eyes):
-    lab = seen(palette, eyes)
+def nearest_pair(palette, vision="normal"):
+    lab = seen(palette, vision)
     return np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(lab), 1)].min()
 
 
-@pytest.mark.parametrize("eyes", EYES)
+def shades(n_categories):
+    """The palette of version 0.1.0: its twelve colours, then mixed with white or black."""
+    levels = ((0, 0.0), (255, 0.45), (0, 0.4), (255, 0.7), (0, 0.65))
+    found = []
+    for i in range(n_categories):
+        colour, (level, share) = PALETTE[i % 12], levels[i // 12]
+        channels = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+        found.append("#" + "".join(f"{round(channel + (level - channel) * share):02x}" for channel in channels))
+    return found
+
+
+@pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize(("count", "least"), [(4, 0.16), (6, 0.149), (8, 0.115), (10, 0.095), (12, 0.083)])
-def test_colours_are_apart_for_all_eyes(eyes, count, least):
-    assert nearest_pair(PALETTE[:count], eyes) >= least
-    assert nearest_pair([*PALETTE, MISSING], eyes) >= 0.06
+def test_first_colours_are_distinct_with_any_colour_vision(vision, count, least):
+    assert nearest_pair(PALETTE[:count], vision) >= least
+    assert nearest_pair([*PALETTE[:N_COLOUR_BLIND_SAFE], MISSING], vision) >= 0.06
 
 
-def test_colours_can_be_seen_on_white():
-    assert seen(PALETTE, "normal")[:, 0].max() < 0.87
-    assert seen(["#ffffff"], "normal")[0, 0] == pytest.approx(1, abs=1e-3)  # of the simulation
+@pytest.mark.parametrize(("count", "least"), [(30, 0.115), (40, 0.1), (60, 0.085)])
+def test_many_colours_are_distinct_and_more_so_than_shades(count, least):
+    assert nearest_pair(colours(count)) >= least
+    assert nearest_pair([*colours(count), MISSING, "#ffffff"]) >= 0.085
+    assert nearest_pair(colours(count)) > 2 * nearest_pair(shades(count))
+
+
+def test_colours_are_visible_on_white_and_on_dark():
+    lightness = seen(PALETTE, "normal")[:, 0]
+    assert lightness.max() < 0.87
+    assert lightness[N_COLOUR_BLIND_SAFE:].min() >= 0.38
+    assert seen(["#ffffff"], "normal")[0, 0] == pytest.approx(1, abs=1e-3)  # checks the conversion itself
 
 
 def test_sixty_labels_have_sixty_colours():
-    assert len(set(colours(60))) == 60
-    assert colours(61)[60] == PALETTE[0]
+    assert len(PALETTE) == len(set(colours(60))) == 60
+    assert colours(61) == [*PALETTE, PALETTE[0]]
+
+
+def test_the_palette_is_that_of_the_search():
+    script = runpy.run_path(str(Path(__file__).parent.parent / "benchmarks" / "palette.py"))
+    assert tuple(script["glasbey"](PALETTE[:N_COLOUR_BLIND_SAFE], script["N_COLOURS"])) == PALETTE
+
+
+@pytest.mark.parametrize("value", [None, np.nan, np.float32("nan"), np.datetime64("NaT"), pd.NaT, pd.NA])
+def test_missing_values_are_recognised(value):
+    assert is_missing(value)
+
+
+@pytest.mark.parametrize("value", ["", "nan", 0, False, np.inf, np.array([1, 2])])
+def test_other_values_are_not_missing(value):
+    assert not is_missing(value)
+
+
+def test_names_are_in_natural_sort_order():
+    ordered = ["-1.5", "007", "10", "1e2", "A9", "a10", "a10b", "B", "nan", "z" + "1" * 5000, "z" + "2" * 5000]
+    assert sorted(reversed(ordered), key=natural_sort_key) == ordered
+
+
+def test_labels_may_be_long_runs_of_digits():
+    labels = ["1" * 5000, "x" + "2" * 5000]  # int() refuses more than 4,300 digits
+    assert encode_labels(labels, 2).names == tuple(labels)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +136,7 @@ def test_sixty_labels_have_sixty_colours():
     ],
 )
 def test_labels_are_read_as_categories(labels, names, codes):
-    found = colouring(labels, 3)
+    found = encode_labels(labels, 3)
     assert isinstance(found, Categories)
     assert found.names == names
     assert found.codes.tolist() == codes
@@ -108,19 +155,19 @@ def test_labels_are_read_as_categories(labels, names, codes):
     ],
 )
 def test_many_numbers_are_a_scale(labels, kind):
-    assert isinstance(colouring(labels, len(labels)), kind)
+    assert isinstance(encode_labels(labels, len(labels)), kind)
 
 
 def test_a_scale_can_be_asked_for_or_refused():
-    assert isinstance(colouring([1, 2, 3], 3, continuous=True), Scale)
-    assert isinstance(colouring(np.arange(300), 300, continuous=False), Categories)
-    with pytest.raises(ValueError, match="continuous=True needs numbers"):
-        colouring(["a", "b"], 2, continuous=True)
+    assert isinstance(encode_labels([1, 2, 3], 3, continuous=True), Scale)
+    assert isinstance(encode_labels(np.arange(300), 300, continuous=False), Categories)
+    with pytest.raises(ValueError, match="continuous=True requires numeric"):
+        encode_labels(["a", "b"], 2, continuous=True)
 
 
 def test_extremes_do_not_take_up_the_scale():
     values = np.append(np.linspace(0, 1, 999), 1e6)
-    scale = colouring(values, 1000)
+    scale = encode_labels(values, 1000)
     assert scale.high < 1.01
     bar = plotting.scatter(np.zeros((1000, 2)), values).figure.axes[1]
     assert bar.get_ylim()[1] < 1.01
@@ -163,7 +210,7 @@ def test_scatter_on_given_axes(rng):
 
 @pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 3)])
 def test_scatter_refuses_other_dimensions(rng, shape):
-    with pytest.raises(ValueError, match=r"shape \(n_samples, 2\).*it has " + re.escape(str(shape))):
+    with pytest.raises(ValueError, match=r"shape \(n_samples, 2\).*got " + re.escape(str(shape))):
         plotting.scatter(rng.normal(size=shape))
 
 
@@ -267,7 +314,7 @@ def test_names_are_text_not_formulas(rng, tmp_path):
 def test_boxes_get_the_nearest_free_place(rng):
     room = np.array([[0, 0], [30, 30]])
     anchors, sizes = rng.uniform(5, 15, (12, 2)), rng.uniform(2, 6, (12, 2))
-    centres = placed(anchors, sizes, room)
+    centres = place_boxes(anchors, sizes, room)
     grid = np.stack(np.meshgrid(*[np.arange(0, 30, 0.1)] * 2), axis=-1).reshape(-1, 2)
     for i in range(12):
         reach = (sizes[:i] + sizes[i]) / 2
@@ -279,10 +326,10 @@ def test_boxes_get_the_nearest_free_place(rng):
 
 
 def test_boxes_without_room_have_no_place():
-    assert np.isnan(placed(np.zeros((3, 2)), np.full((3, 2), 6.0), np.array([[0, 0], [14, 7]]))[2]).all()
+    assert np.isnan(place_boxes(np.zeros((3, 2)), np.full((3, 2), 6.0), np.array([[0, 0], [14, 7]]))[2]).all()
     room, size = np.array([[0, 0], [10, 10]]), np.full((1, 2), 2.0)
     everything = np.array([[[5.0, 5.0]], [[10.0, 10.0]]])  # is covered where there is nothing else
-    np.testing.assert_array_equal(placed(np.full((1, 2), 5.0), size, room, everything), [[5, 5]])
+    np.testing.assert_array_equal(place_boxes(np.full((1, 2), 5.0), size, room, everything), [[5, 5]])
 
 
 def test_strewn_labels_are_named_in_a_legend(rng):
@@ -421,7 +468,7 @@ def test_compare_refuses_what_does_not_fit(rng):
     with pytest.raises(ValueError, match=r"maps\['b'\] must have shape"):
         plotting.compare({"a": np.zeros((5, 2)), "b": np.zeros((5, 3))})
     for maps in ({}, [np.zeros((5, 2))]):
-        with pytest.raises(ValueError, match="mapping from names to maps"):
+        with pytest.raises(ValueError, match="mapping from titles to"):
             plotting.compare(maps)
 
 
@@ -445,13 +492,35 @@ def test_pictures_can_be_pickled(rng):
     assert len(word_boxes(ax)) == 3
 
 
-def test_matplotlib_is_loaded_only_to_draw():
-    code = "import sys, laptsne.plotting; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def run_python(code):
+    """Run code in a new process; return its output."""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
-@pytest.mark.parametrize("draw", [plotting.scatter, plotting.eigenvalues, plotting.trajectory, plotting.compare])
-def test_without_matplotlib_the_extra_is_named(monkeypatch, draw):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "laptsne\[plot\]"'):
+def test_submodules_are_imported_on_first_use():
+    assert run_python("import laptsne; print(laptsne.plotting.scatter.__name__)") == "scatter"
+    listed = set(run_python("import laptsne; print(*dir(laptsne))").split())
+    assert {"contraction_path", "explorer", "metrics", "plotting", "scanpy", "LaptSNE"} <= listed
+    code = "import sys, laptsne; print([m for m in sys.modules if m.startswith(('laptsne.plot', 'laptsne.scanpy'))])"
+    assert run_python(code) == "[]"
+
+
+@pytest.mark.parametrize("module", ["laptsne", "laptsne.plotting"])
+def test_matplotlib_is_imported_only_to_draw(module):
+    assert run_python(f"import sys, {module}; print('matplotlib' in sys.modules)") == "False"
+
+
+def test_without_matplotlib_the_error_names_the_extra():
+    messages = run_python("""
+import sys
+sys.modules["matplotlib"] = None
+from laptsne import plotting
+for draw in (plotting.scatter, plotting.eigenvalues, plotting.trajectory, plotting.compare):
+    try:
         draw([[0, 0], [1, 1]])
+    except ImportError as error:
+        print(error)
+""")
+    assert messages.splitlines() == ['plotting requires matplotlib; install it with pip install "laptsne[plot]".'] * 4

@@ -136,11 +136,11 @@ def test_all_variables_where_they_are_asked_for(adata, chosen):
     ("settings", "message"),
     [
         ({"use_rep": "X_scvi"}, "use_rep='X_scvi'"),
-        ({"n_pcs": 51}, "n_pcs=51 is more than the 50 columns"),
+        ({"n_pcs": 51}, "n_pcs=51 exceeds the 50 columns"),
         ({"neighbors_key": "nowhere"}, r"neighbors_key='nowhere'.*scanpy\.pp\.neighbors"),
-        ({"neighbors_key": "neighbors", "n_pcs": 10}, "n_pcs=10 has no use with neighbors_key"),
-        ({"neighbors_key": "neighbors", "perplexity": 30}, "perplexity=30 has no use with neighbors_key"),
-        ({"neighbors_key": "neighbors", "metric": "cosine"}, "metric='cosine' has no use with neighbors_key"),
+        ({"neighbors_key": "neighbors", "n_pcs": 10}, "n_pcs=10 cannot be combined with neighbors_key"),
+        ({"neighbors_key": "neighbors", "perplexity": 30}, "perplexity=30 cannot be combined with neighbors_key"),
+        ({"neighbors_key": "neighbors", "metric": "cosine"}, "metric='cosine' cannot be combined with neighbors_key"),
     ],
 )
 def test_what_cannot_be_is_said(adata, settings, message):

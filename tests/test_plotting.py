@@ -106,7 +106,8 @@ def test_other_values_are_not_missing(value):
 
 def test_names_are_in_natural_sort_order():
     ordered = ["-1.5", "007", "10", "1e2", "A9", "a10", "a10b", "B", "nan", "z" + "1" * 5000, "z" + "2" * 5000]
-    assert sorted(ordered[::-1], key=natural_sort_key) == ordered
+    rotated = ordered[5:] + ordered[:5]
+    assert sorted(rotated, key=natural_sort_key) == ordered
 
 
 def test_labels_may_be_long_runs_of_digits():

@@ -159,7 +159,7 @@ def test_many_numbers_are_a_scale(labels, kind):
     assert isinstance(encode_labels(labels, len(labels)), kind)
 
 
-def test_a_scale_can_be_asked_for_or_refused():
+def test_a_scale_can_be_requested_or_declined():
     assert isinstance(encode_labels([1, 2, 3], 3, continuous=True), Scale)
     assert isinstance(encode_labels(np.arange(300), 300, continuous=False), Categories)
     with pytest.raises(ValueError, match="continuous=True requires numeric"):
@@ -189,7 +189,7 @@ def test_no_label_lies_above_the_others(rng):
 
 
 @pytest.mark.parametrize("labels", [["a", "b", None] * 20, [*np.linspace(0, 1, 40), *[np.nan] * 20]])
-def test_points_without_label_are_grey_and_beneath(rng, labels):
+def test_points_without_label_are_grey_and_below_the_others(rng, labels):
     points = plotting.scatter(rng.normal(size=(60, 2)), labels).collections[0]
     grey = [to_hex(colour) == MISSING for colour in points.get_facecolors()]
     assert grey == [True] * 20 + [False] * 40
@@ -225,7 +225,7 @@ def test_scatter_refuses_what_does_not_fit(rng):
 
 
 @pytest.mark.parametrize("Y", [np.empty((0, 2)), np.zeros((1, 2)), np.zeros((5, 2)), [[0, 0], [1, 0], [2, 0]]])
-def test_odd_maps_are_drawn(Y, tmp_path):
+def test_degenerate_maps_are_drawn(Y, tmp_path):
     ax = plotting.scatter(Y, ["a"] * len(Y))
     ax.figure.savefig(tmp_path / "map.png")
     assert [text.get_text() for text in ax.texts] == ["a"] * bool(len(Y))
@@ -264,7 +264,7 @@ def test_names_do_not_overlap_and_stay_within(rng, dpi):
     assert all(ax.bbox.padded(1).contains(*corner) for box in boxes for corner in box.corners()[[0, 3]])
 
 
-def test_names_are_placed_anew_when_the_figure_changes(rng):
+def test_names_are_placed_again_when_the_figure_changes(rng):
     Y, labels = clusters(rng, rng.normal(size=(12, 2)), scale=0.01)
     ax = plotting.scatter(Y, [f"cells of kind {label}" for label in labels], legend=False)
     word_boxes(ax)
@@ -272,7 +272,7 @@ def test_names_are_placed_anew_when_the_figure_changes(rng):
     assert not overlaps(word_boxes(ax))
 
 
-def test_too_many_names_for_the_paper_are_left_out(rng):
+def test_names_are_omitted_if_they_would_cover_the_map(rng):
     Y, labels = clusters(rng, rng.normal(size=(100, 2)), members=5)
     ax = plotting.scatter(Y, [f"a very long name of cells of kind {label}" for label in labels], legend=False)
     assert not word_boxes(ax)
@@ -298,7 +298,7 @@ def test_a_line_leads_from_a_name_that_was_moved_far():
     assert ax.texts[2].get_text() == "three"
 
 
-def test_long_names_are_cut_and_those_without_room_left_out(rng):
+def test_long_names_are_truncated_and_omitted_without_space(rng):
     Y, labels = rng.normal(size=(40, 2)), ["one\nline " + "x" * 100] * 40
     ax = plotting.scatter(Y, labels)
     assert ax.texts[0].get_text() == "one line " + "x" * 30 + "…"
@@ -312,7 +312,7 @@ def test_names_are_text_not_formulas(rng, tmp_path):
     assert ax.texts[0].get_text() == r"$\alpha$ & $"
 
 
-def test_boxes_get_the_nearest_free_place(rng):
+def test_boxes_get_the_nearest_free_position(rng):
     room = np.array([[0, 0], [30, 30]])
     anchors, sizes = rng.uniform(5, 15, (12, 2)), rng.uniform(2, 6, (12, 2))
     centres = place_boxes(anchors, sizes, room)
@@ -326,19 +326,19 @@ def test_boxes_get_the_nearest_free_place(rng):
         assert np.linalg.norm(centres[i] - anchors[i]) <= best + 1e-6
 
 
-def test_boxes_without_room_have_no_place():
+def test_boxes_that_do_not_fit_are_not_placed():
     assert np.isnan(place_boxes(np.zeros((3, 2)), np.full((3, 2), 6.0), np.array([[0, 0], [14, 7]]))[2]).all()
     room, size = np.array([[0, 0], [10, 10]]), np.full((1, 2), 2.0)
     everything = np.array([[[5.0, 5.0]], [[10.0, 10.0]]])  # is covered where there is nothing else
     np.testing.assert_array_equal(place_boxes(np.full((1, 2), 5.0), size, room, everything), [[5, 5]])
 
 
-def test_strewn_labels_are_named_in_a_legend(rng):
+def test_scattered_labels_are_named_in_a_legend(rng):
     Y, labels = clusters(rng, [[0, 0], [9, 0], [0, 9]])
-    together, strewn = plotting.scatter(Y, labels), plotting.scatter(Y, rng.permutation(labels))
+    together, scattered = plotting.scatter(Y, labels), plotting.scatter(Y, rng.permutation(labels))
     assert together.get_legend() is None
-    assert [len(together.texts), len(strewn.texts)] == [3, 0]
-    assert [text.get_text() for text in strewn.get_legend().texts] == ["0", "1", "2"]
+    assert [len(together.texts), len(scattered.texts)] == [3, 0]
+    assert [text.get_text() for text in scattered.get_legend().texts] == ["0", "1", "2"]
     asked = plotting.scatter(Y, [None, *labels[1:]], legend=True)
     assert [text.get_text() for text in asked.get_legend().texts] == ["0", "1", "2", "no label"]
 
@@ -375,7 +375,7 @@ def test_eigenvalues_refuses(values, count, words):
         plotting.eigenvalues(values, count)
 
 
-def test_a_recorder_keeps_maps_and_begins_anew(blobs):
+def test_a_recorder_keeps_maps_and_restarts_with_each_fit(blobs):
     recorder = plotting.Recorder(every=20)
     for _ in range(2):
         model = LaptSNE(max_iter=50, callbacks=recorder, random_state=0).fit(blobs[0])
@@ -400,7 +400,7 @@ def test_trajectory_draws_up_to_twelve_maps(rng, count, drawn):
     assert drawn is None or found == [str(i) for i in drawn]
 
 
-def test_trajectory_of_a_path_has_lines_beneath(rng, tmp_path):
+def test_trajectory_of_a_path_has_curves_below(rng, tmp_path):
     strengths, rising = np.array([0, 0.01, 0.1]), np.array([1.0, 1.2, 2.0])
     maps = rng.normal(size=(3, 30, 2)).astype(np.float32)
     path = ContractionPath(strengths, maps, rising, 1 - rising / 10, rising, np.zeros((3, 2)), chosen=1)
@@ -477,18 +477,18 @@ def test_notebooks_show_new_figures_and_not_given_axes(rng):
     formatter = pytest.importorskip("IPython.core.formatters", reason="IPython is not installed").DisplayFormatter()
     Y = rng.normal(size=(30, 2))
     given = Figure().add_subplot()
-    pictures = [
+    figures = [
         plotting.scatter(Y),
         plotting.scatter(Y).figure,
         plotting.eigenvalues([0, 1]),
         plotting.compare({"a": Y}),
     ]
-    for picture in [*pictures, plotting.trajectory([Y])]:
-        assert formatter.format(picture)[0]["image/png"].startswith(b"\x89PNG")
+    for figure in [*figures, plotting.trajectory([Y])]:
+        assert formatter.format(figure)[0]["image/png"].startswith(b"\x89PNG")
     assert "image/png" not in formatter.format(plotting.scatter(Y, ax=given))[0]
 
 
-def test_pictures_can_be_pickled(rng):
+def test_figures_can_be_pickled(rng):
     ax = pickle.loads(pickle.dumps(plotting.scatter(rng.normal(size=(30, 2)), ["a", "b", "c"] * 10, legend=False)))
     assert len(word_boxes(ax)) == 3
 

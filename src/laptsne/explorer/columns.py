@@ -94,7 +94,7 @@ def _encode_numbers(name: str, array: Array) -> EncodedColumn:
             codes = np.where(np.isnan(array), -1, np.searchsorted(distinct, array))
             return _encode_categories(name, Categories(tuple(str(int(x)) for x in distinct), codes), numeric=True)
     if are_floats:
-        needs_double = largest > np.finfo(np.float32).max or (are_integers and largest > _EXACT_IN_SINGLE)
+        needs_double = largest > float(np.finfo(np.float32).max) or (are_integers and largest > _EXACT_IN_SINGLE)
         return EncodedColumn(name, "number", array if needs_double else array.astype(np.float32))
     if largest > _EXACT_IN_DOUBLE:  # identifiers, which would lose their last digits
         return _encode_categories(name, categorize(array))

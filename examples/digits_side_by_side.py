@@ -1,4 +1,4 @@
-"""The picture at the top of the README: the digits without and with contraction.
+"""The figure at the top of the README: the digits without and with contraction.
 
 python examples/digits_side_by_side.py [file]
 """

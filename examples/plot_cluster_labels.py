@@ -1,14 +1,14 @@
 """
-Clusters read off the map
-=========================
+Clusters of the map
+===================
 
-The eigenvectors of the map's graph say which points belong together: ``labels_`` holds the clusters, without any
-further method. Here they are compared with what the digits are.
+The eigenvectors of the map's graph Laplacian assign points to clusters, as in spectral clustering: ``labels_`` needs no
+further clustering method. This example compares these clusters with the true digits.
 """
 
 # %%
-# Rows are the digits, columns the clusters. A row with two entries is a digit in two clusters; a column with two, a
-# cluster of two digits.
+# Rows are digits and columns are clusters. A row with two large counts is a digit split into two clusters; a column
+# with two large counts is a cluster of two digits.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -31,12 +31,12 @@ for (row, column), count in np.ndenumerate(table):
 ax.set(xlabel="cluster", ylabel="digit", xticks=range(table.shape[1]), yticks=range(10))
 
 # %%
-# How well the clusters agree with the digits, beyond chance, by the adjusted Rand index (1 is perfect).
+# The adjusted Rand index measures the agreement between clusters and digits beyond chance; 1 is perfect.
 
 print(f"{model.n_clusters_} clusters, adjusted Rand index {adjusted_rand_score(digits.target, model.labels_):.2f}")
 
 # %%
-# The digits that sit in a cluster of others: mostly people would hesitate as well.
+# Some of the digits in a cluster dominated by another digit. People would hesitate at most of them, too.
 
 majority = np.array([np.bincount(digits.target[model.labels_ == c]).argmax() for c in range(model.n_clusters_)])
 odd = np.flatnonzero(majority[model.labels_] != digits.target)
@@ -47,7 +47,7 @@ for ax, row in zip(axes.flat, np.random.default_rng(0).permutation(odd), strict=
     ax.axis("off")
 
 # %%
-# And where they are.
+# Their positions in the map.
 
-ax = plotting.scatter(model.embedding_, model.labels_, title="Clusters, and in black the digits that are among others")
+ax = plotting.scatter(model.embedding_, model.labels_, title="Clusters; in black, digits in a cluster of another digit")
 ax.scatter(*model.embedding_[odd].T, s=8, c="black", linewidths=0)

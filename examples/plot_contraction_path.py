@@ -2,12 +2,12 @@
 From t-SNE to strong contraction
 ================================
 
-A path of maps of the same points, each begun where the one before it ended. It shows what is in the data, and what
-contraction adds.
+A contraction path is a series of maps of the same points at increasing contraction. It shows which structure is in the
+data and what contraction adds.
 """
 
 # %%
-# The model's own map is one of them, in bold.
+# The title of the model's own map is in bold.
 
 from sklearn.datasets import load_digits
 
@@ -20,9 +20,9 @@ path = contraction_path(model, X)
 figure = plotting.trajectory(path, y)
 
 # %%
-# The divergence rises from the first step on: it is what plain t-SNE minimises. Neighbours are another matter: hardly
-# any are lost on the way to the model's own map. At three times its strength the map tears, clusters that were one
-# are two, and the scores say so.
+# The KL divergence rises from the first step on, since plain t-SNE minimises it. Neighbourhoods do not suffer at first:
+# hardly any neighbours are lost up to the model's own map. At three times its strength the map tears, single clusters
+# are split in two, and the scores drop.
 
 print("contraction      KL  neighbours kept  trustworthiness")
 for i, strength in enumerate(path.contractions):

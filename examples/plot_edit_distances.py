@@ -2,8 +2,8 @@
 Words by edit distance
 ======================
 
-There need not be any features. ``metric="precomputed"`` takes distances, here the number of letters that must change
-to turn one word into another: the words from one to ten in sixteen languages of Europe.
+Data without features can be mapped as well: ``metric="precomputed"`` takes distances, here the edit distance
+(Levenshtein distance) between the words for one to ten in sixteen European languages.
 """
 
 # %%
@@ -34,12 +34,12 @@ Croatian jedan dva tri cetiri pet sest sedam osam devet deset
 """
 rows = [line.split() for line in WORDS.strip().splitlines()]
 meaning = {word: number for _, *numerals in rows for number, word in enumerate(numerals, start=1)}
-words = list(meaning)  # those that languages share, once
+words = list(meaning)  # words shared by several languages occur once
 numbers = np.array(list(meaning.values()))
 
 
 def edit_distance(a, b):
-    """Fewest letters to insert, drop or change, as a share of the longer word."""
+    """Minimum number of insertions, deletions and substitutions, divided by the length of the longer word."""
     last = list(range(len(b) + 1))
     for i, letter in enumerate(a, start=1):
         row = [i]
@@ -52,8 +52,8 @@ def edit_distance(a, b):
 distances = np.array([[edit_distance(a, b) for b in words] for a in words])
 
 # %%
-# They are few, and so are those of one origin: a small perplexity shows small groups. Colours are the numbers, which
-# the map does not know. Words of one origin come together: *quattro, quatro, quatre, cuatro, patru*.
+# There are few words, and the groups of related ones are small, so the perplexity is small as well. Colours show the
+# numbers, which the map does not use. Related words are close to each other: *quattro, quatro, quatre, cuatro, patru*.
 
 model = LaptSNE(metric="precomputed", perplexity=4, random_state=0).fit(distances)
 print(f"words: {len(words)}, clusters with evidence: {model.n_clusters_}")

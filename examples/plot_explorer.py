@@ -1,13 +1,13 @@
 """
-A page to explore
-=================
+The explorer
+============
 
-``explorer`` writes a map, its table and thumbnails into one HTML file that opens without a server. Try it below: move
-the slider from plain t-SNE to strong contraction, point at a digit, draw a lasso.
+``explorer`` writes a map, its table and thumbnails to a single HTML file that opens without a server. Try it below:
+move the slider from plain t-SNE to strong contraction, hover over a digit, draw a lasso.
 """
 
 # %%
-# Columns are what is known of each row; images are shown under the pointer.
+# ``columns`` holds data on each row, and ``images`` are shown on hover.
 
 from sklearn.datasets import load_digits
 
@@ -28,6 +28,6 @@ page = plotting.explorer(
 print(f"{page.name}: {page.stat().st_size / 1e6:.1f} MB")
 
 # %%
-# The same map as a picture.
+# The same map as a static figure.
 
 ax = plotting.scatter(model.embedding_, digits.target)

@@ -2,12 +2,12 @@
 Mini-batches
 ============
 
-The paper's LaptSNE-Mini: every iteration moves some of the points only, and is cheaper in proportion. Here its maps
-of the digits, beside that of all points.
+LaptSNE-Mini, from the paper, moves only a batch of points in each iteration, which is proportionally cheaper. This
+example compares its maps of the digits with that of the full method.
 """
 
 # %%
-# Times are those of the machine that made this page.
+# Times are those of the machine on which this site was built.
 
 import time
 
@@ -18,7 +18,7 @@ from laptsne import LaptSNE, plotting
 from laptsne.metrics import knn_accuracy
 
 X, y = load_digits(return_X_y=True)
-for batch_size in (None, 100):  # compiles what is not compiled yet
+for batch_size in (None, 100):  # so that compilation is not timed
     LaptSNE(batch_size=batch_size, max_iter=100, random_state=0).fit(X[:300])
 
 figure, axes = plt.subplots(1, 3, figsize=(13, 4.8), layout="constrained")
@@ -31,5 +31,5 @@ for ax, batch_size in zip(axes, (None, 400, 100), strict=True):
     ax.set_xlabel(f"{seconds:.1f} s, KL {model.kl_divergence_:.2f}, 10-NN accuracy {accuracy:.3f}")
 
 # %%
-# Batches reach a slightly worse map. At this size the full method is fast enough; batches are for trying what the
-# paper did, or for very slow machines.
+# The maps of mini-batches are slightly worse. At this size the full method is fast enough; use batches to reproduce the
+# paper, or on very slow machines.

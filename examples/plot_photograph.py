@@ -2,12 +2,12 @@
 The patches of a photograph
 ===========================
 
-A photograph cut into patches of 8 x 8 pixels, each of which is a point with 192 features. What is alike comes
-together: the petals on one side, leaves and the dark between them on the other.
+A photograph is cut into patches of 8 x 8 pixels, each of which is a point with 192 features. Similar patches are close
+to each other: petals on one side, leaves and the dark background on the other.
 """
 
 # %%
-# The photograph comes with scikit-learn.
+# The photograph is included in scikit-learn.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,7 +27,7 @@ ax.imshow(photo[:height, :width])
 ax.axis("off")
 
 # %%
-# Each point of the map has the mean colour of its patch.
+# Each point is drawn in the mean colour of its patch.
 
 model = LaptSNE(random_state=0).fit(patches.reshape(len(patches), -1) / 255)
 Y = model.embedding_
@@ -35,11 +35,11 @@ colours = patches.mean(axis=(1, 2)) / 255
 
 figure, ax = plt.subplots(figsize=(8, 7), layout="constrained")
 ax.scatter(*Y.T, c=colours, s=10, linewidths=0)
-ax.set(aspect="equal", title=f"Patches by their mean colour; {model.n_clusters_} clusters")
+ax.set(aspect="equal", title=f"Patches in their mean colour; {model.n_clusters_} clusters")
 ax.axis("off")
 
 # %%
-# The same map made of the patches themselves: in every cell of a grid the patch nearest to its centre.
+# The same map drawn with the patches themselves: each cell of a grid shows the patch nearest to its centre.
 
 figure, ax = plt.subplots(figsize=(8, 7), layout="constrained")
 size = np.ptp(Y, axis=0).max() / 45

@@ -2,13 +2,13 @@
 Scale the columns first
 =======================
 
-178 wines of three growers, with 13 measurements each: alcohol in percent, magnesium in milligrams, proline in
-milligrams, and so on. Proline is in the hundreds, and the others are not. By plain distances, a map of the wines is a
-map of their proline.
+178 wines from three growers with 13 measurements each: alcohol in percent, magnesium in milligrams, proline in
+milligrams, and so on. The values of proline are far larger than the others, so they dominate the distances: a map of
+the unscaled data is a map of proline.
 """
 
 # %%
-# Two maps of the same wines, as they are and after ``StandardScaler`` gave every column the same spread.
+# Maps of the same wines without and with ``StandardScaler``, which gives all columns the same variance.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
@@ -25,11 +25,11 @@ figure, axes = plt.subplots(1, 2, figsize=(10, 5), layout="constrained", subplot
 for ax, X, name in zip(axes, (wine.data, scaled), ("as measured", "scaled"), strict=True):
     model = LaptSNE(random_state=0).fit(X)
     accuracy = knn_accuracy(model.embedding_, wine.target, 5)
-    title = f"{name}: 5 neighbours name {accuracy:.0%} of the growers"
+    title = f"{name}: 5-NN accuracy {accuracy:.0%}"
     plotting.scatter(model.embedding_, growers, ax=ax, title=title)
 
 # %%
-# The first map again, coloured by proline: it is an order of the wines by this one column.
+# The first map again, coloured by proline: it orders the wines by this one column.
 
 unscaled = LaptSNE(random_state=0).fit_transform(wine.data)
 proline = wine.data[:, wine.feature_names.index("proline")]

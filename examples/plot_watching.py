@@ -1,13 +1,13 @@
 """
-Watching a run
-==============
+Monitoring a run
+================
 
-A callback sees the run before every step: the iteration, the map, the divergence, the eigenvalues. It may keep what
-it sees, and it may end the run.
+A callback is called before each step with the state of the run: iteration, map, KL divergence, eigenvalues. It can
+record the state, and it can stop the run.
 """
 
 # %%
-# ``Recorder`` is a callback that keeps the map every so often, and ``trajectory`` draws what it kept.
+# ``Recorder`` is a callback that records the map at regular intervals, and ``trajectory`` draws the recorded maps.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
@@ -20,7 +20,7 @@ history = []
 
 
 def watch(state):
-    """Note every tenth iteration."""
+    """Record every tenth iteration."""
     if state.iteration % 10 == 0:
         history.append((state.iteration, state.kl_divergence, state.contraction))
 
@@ -29,9 +29,9 @@ model = LaptSNE(callbacks=[recorder, watch], random_state=0).fit(X)
 figure = plotting.trajectory(recorder, y)
 
 # %%
-# A third of the iterations exaggerate the attraction, so that groups find each other. At half time LaptSNE looks for
-# clusters, and from then on contracts those that it found, to full strength over a quarter of the run. The divergence
-# rises with it.
+# Attraction is exaggerated in the first third of the iterations, so that groups form. After half of them, LaptSNE looks
+# for clusters and starts to contract those that it found, reaching full strength after another quarter of the run. The
+# KL divergence rises with it.
 
 iterations, divergences, strengths = zip(*history, strict=True)
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")
@@ -43,7 +43,7 @@ right.plot(iterations, strengths, color="#d55e00")
 right.set_ylabel("contraction", color="#d55e00")
 
 # %%
-# A callback that returns True ends the run: here as soon as the divergence is below 1.
+# A callback that returns True stops the run: here once the KL divergence is below 1.
 
 quick = LaptSNE(callbacks=lambda state: state.iteration % 10 == 0 and state.kl_divergence < 1, random_state=0).fit(X)
-print(f"ended after {quick.n_iter_} iterations at a divergence of {quick.kl_divergence_:.2f}")
+print(f"stopped after {quick.n_iter_} iterations at a KL divergence of {quick.kl_divergence_:.2f}")

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from laptsne import plotting
-from laptsne.colours.colouring import colouring
+from laptsne.colours.label_encoding import encode_labels
 from laptsne.colours.palette import PALETTE
 from laptsne.graph.spectrum import eigengap_clusters
 from laptsne.plotting import canvas
@@ -206,7 +206,7 @@ def _draw(ax: Axes, record: Record | None, labels: NDArray[Any]) -> None:
 
 def _scatter(ax: Axes, Y: NDArray[Any], labels: NDArray[Any]) -> None:
     """A map coloured by label, in a frame."""
-    canvas.draw_points(ax, Y, colouring(labels, len(Y), continuous=False))
+    canvas.draw_points(ax, Y, encode_labels(labels, len(Y), continuous=False))
     for spine in ax.spines.values():
         spine.set(visible=True, color="0.85")
     if len(Y) == 0:

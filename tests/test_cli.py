@@ -65,7 +65,7 @@ def pages(monkeypatch):
         Path(out).write_text("<!doctype html>")
         return Path(out)
 
-    monkeypatch.setattr("laptsne.explorer.explorer", explorer, raising=False)
+    monkeypatch.setattr("laptsne.plotting.explorer", explorer)
     return asked
 
 

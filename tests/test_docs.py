@@ -8,6 +8,7 @@ import pkgutil
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def test_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
         if remark == "not run":
             continue
         if language == "python":
+            assert remark is None, "only commands can be marked to fail"
             exec(compile(text, page.name, "exec"), names)
         else:
             for line in _commands(text):
@@ -72,19 +74,52 @@ def _commands(text):
 
 
 def _run(line, *, must_fail=False):
-    """Run a command; one without a pipe in this process, which has loaded everything already."""
-    words, code, said = shlex.split(line), 2 if must_fail else 0, ""
-    if words[0] == "laptsne" and "|" not in words and ">" not in words:
+    """Run a command; without a pipe or redirection in this process, which has imported everything already."""
+    words, expected = shlex.split(line), 2 if must_fail else 0
+    if words[0] == "laptsne" and not {"|", ">"} & set(words):
         result = CliRunner().invoke(app, words[1:])
-        code, said = result.exit_code, result.output
         assert result.exception is None or isinstance(result.exception, SystemExit), f"{line}\n{result.exception!r}"
-    elif os.name != "nt":  # pipes are written for a POSIX shell
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        # Without pipefail: a reader that has seen enough may end the writer. No output is a failure all the same.
-        shell = ["bash", "-euc", f"{line} | grep ." if "|" in words else line]
-        done = subprocess.run(shell, env=os.environ | {"PATH": path}, check=False, capture_output=True, text=True)
-        code, said = done.returncode, done.stderr
-    assert code == (2 if must_fail else 0), f"{line}\n{said}"
+        assert result.exit_code == expected, f"{line}\n{result.output}"
+        return
+    if os.name == "nt":
+        pytest.skip("pipes and redirections are written for a POSIX shell")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    # The exit code of a pipeline is that of its last command; those of all its commands are the last line on stderr.
+    shell = ["bash", "-uc", f'{line}\necho "${{PIPESTATUS[*]}}" >&2']
+    done = subprocess.run(shell, env=os.environ | {"PATH": path}, check=False, capture_output=True, text=True)
+    *writers, last = (int(code) for code in done.stderr.splitlines()[-1].split())
+    assert last == expected, f"{line}\n{done.stderr}"
+    # A reader that has seen enough, such as head, may end its writers by SIGPIPE.
+    assert set(writers) <= {0, 128 + signal.SIGPIPE}, f"{line}\n{done.stderr}"
+    assert done.stdout or must_fail or "|" not in words, f"{line} writes nothing\n{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    ("line", "must_fail"),
+    [
+        ("laptsne embed nowhere.csv", False),
+        ("laptsne --version", True),
+        ("laptsne embed nowhere.csv | cat", False),
+        ("laptsne embed nowhere.csv 2>&1 | cat", False),
+        ("cat cells.csv | laptsne embed nowhere.csv", False),
+        ("cat cells.csv | grep -c nothing", False),
+        ("cat /dev/null | cat", False),
+        ("false > nothing.txt", False),
+    ],
+)
+def test_a_block_that_does_not_do_what_the_page_says_is_noticed(line, must_fail, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _write_cells()
+    with pytest.raises(AssertionError):
+        _run(line, must_fail=must_fail)
+
+
+def test_pipes_that_work_pass(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _write_cells()
+    _run("cat cells.csv | head -n 1")
+    _run("yes | head -n 1")  # yes ends by SIGPIPE
+    _run("cat cells.csv | laptsne embed nowhere.csv", must_fail=True)
 
 
 def test_blocks_are_found():

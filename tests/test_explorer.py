@@ -10,8 +10,8 @@ import pytest
 from browser import Opened, chromium, opened
 
 from laptsne.contraction_path import ContractionPath
-from laptsne.explorer.columns import read_columns
-from laptsne.explorer.thumbnails import thumbnails
+from laptsne.explorer.columns import encode_columns
+from laptsne.explorer.thumbnails import make_thumbnails
 from laptsne.plotting import explorer
 
 N_MAPS, PER_CLUSTER = 4, 40
@@ -130,7 +130,7 @@ class TestPage:
         ends = [page.read(f"explorer.slider = {at}; explorer.screen(3)") for at in (1, 2)]
         np.testing.assert_allclose(page.read("explorer.slider = 1.5; explorer.screen(3)"), np.mean(ends, 0), atol=0.01)
 
-    def test_in_motion_and_at_rest_the_same_is_drawn(self, page):
+    def test_moving_and_resting_points_are_drawn_alike(self, page):
         # A software renderer draws moving points on another canvas; both must agree on where and what.
         page.read("explorer.slider = 0.5")
         page.settle()
@@ -140,7 +140,7 @@ class TestPage:
         moving = page.pixels()
         assert not page.read("document.getElementById('painting').hidden")
         page.read("clearInterval(moving)")
-        inked = [(np.abs(picture - 255).sum(2) > 150) for picture in (rest, moving)]
+        inked = [(np.abs(frame - 255).sum(2) > 150) for frame in (rest, moving)]
         assert (inked[0] & inked[1]).sum() > 0.75 * (inked[0] | inked[1]).sum()
         assert abs(inked[0].sum() / inked[1].sum() - 1) < 0.2
 
@@ -171,7 +171,7 @@ class TestPage:
         assert rows[2][5] == "fruit 2, ripe"
         assert [rows[i][6] for i in (0, 1, 2)] == ["", "False", "True"]
 
-    def test_saved_places_are_those_of_the_slider_and_text_is_unchanged(self, page, maps):
+    def test_saved_positions_are_those_of_the_slider_and_text_is_unchanged(self, page, maps):
         page.page.get_by_role("searchbox").fill("=1+1")
         page.page.get_by_role("button", name="Select these 40 points").click()
         page.read("explorer.slider = 2")
@@ -180,8 +180,8 @@ class TestPage:
         text = download.value.path().read_bytes().decode()
         _, *rows = csv.reader(io.StringIO(text, newline=""))
         assert {row[3] for row in rows} == {NASTY}
-        places = np.array([row[1:3] for row in rows], float)
-        np.testing.assert_allclose(places, maps[2][2 * PER_CLUSTER :], atol=26 / 65535)
+        positions = np.array([row[1:3] for row in rows], float)
+        np.testing.assert_allclose(positions, maps[2][2 * PER_CLUSTER :], atol=26 / 65535)
 
     def test_lasso_button_and_escape(self, page):
         page.page.get_by_role("button", name="Lasso").click()
@@ -193,7 +193,7 @@ class TestPage:
         assert page.read("explorer.lit") is None
         assert page.page.locator("#selection").is_hidden()
 
-    def test_search_lights_up_counts_and_visits(self, page):
+    def test_search_highlights_counts_and_visits(self, page):
         page.page.keyboard.press("/")
         page.page.keyboard.type("fruit 11")
         page.wait("explorer.lit && explorer.lit.length == 11")
@@ -237,7 +237,7 @@ class TestPage:
         assert (page.pixels() != drawn).any(2).mean() > 0.005
         assert page.page.locator("#legend .ends").inner_text().split() == ["≤", "0.15", "≥", "11.85"]
 
-    def test_legend_lights_a_category_up_and_selects_it(self, page):
+    def test_legend_highlights_a_category_and_selects_it(self, page):
         entry = page.page.get_by_role("button", name=re.compile("^pear"))
         entry.focus()
         page.page.keyboard.press("Enter")
@@ -342,8 +342,8 @@ def test_pinch_zooms(browser, file):
     with opened(browser, file, has_touch=True) as page:
         session = page.page.context.new_cdp_session(page.page)
 
-        def touch(kind, *places):
-            points = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(places)]
+        def touch(kind, *positions):
+            points = [{"x": x, "y": y, "id": i} for i, (x, y) in enumerate(positions)]
             session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
         touch("touchStart", (300, 300), (400, 300))
@@ -370,7 +370,7 @@ def test_one_map_without_columns_has_no_slider(browser, tmp_path, maps):
         assert (np.abs(page.pixels() - 255).sum(2) > 150).mean() > 0.005
 
 
-def test_without_webgl_the_processor_draws(browser, file):
+def test_points_are_drawn_without_webgl(browser, file):
     context = browser.new_context(viewport={"width": 1100, "height": 760})
     page = context.new_page()
     page.add_init_script(
@@ -384,7 +384,7 @@ def test_without_webgl_the_processor_draws(browser, file):
     context.close()
 
 
-def test_many_points_fit_the_size(tmp_path):
+def test_files_of_many_points_are_small(tmp_path):
     n, n_maps = 20_000, 3
     maps = np.random.default_rng(0).normal(size=(n_maps, n, 2)).astype(np.float32)
     zeros = np.zeros(n_maps)
@@ -428,13 +428,13 @@ def test_an_existing_file_is_replaced_whole(tmp_path, maps):
         ({"Y": np.zeros((5, 3))}, r"Y must have shape \(n_samples, 2\).*\(5, 3\).*n_components=2"),
         ({"Y": np.zeros(5)}, "Y must have shape"),
         ({"Y": np.zeros((0, 2))}, "Y must have shape"),
-        ({"Y": np.full((5, 2), np.nan)}, "Y has positions that are NaN"),
+        ({"Y": np.full((5, 2), np.nan)}, "Y has coordinates that are NaN"),
         ({"columns": {"a": [1, 2]}}, r"'a' has shape \(2,\).*5 points"),
-        ({"columns": {"a": np.zeros((5, 2))}}, "one value a point"),
-        ({"columns": {"a": [1] * 5}, "color": "b"}, "color='b' is not among the columns: 'a'"),
+        ({"columns": {"a": np.zeros((5, 2))}}, "one value per point"),
+        ({"columns": {"a": [1] * 5}, "color": "b"}, "color='b' must be one of the columns: 'a'"),
         ({"color": "b"}, "there are none"),
         ({"columns": {"1": [1] * 5, 1: [2] * 5}}, "'1' occurs twice"),
-        ({"images": np.zeros((5, 4, 4))}, "images must be of type uint8"),
+        ({"images": np.zeros((5, 4, 4))}, "images must have dtype uint8"),
         ({"images": np.zeros((4, 4, 4), np.uint8)}, "images has 4 images"),
         ({"images": np.zeros((5, 16), np.uint8)}, "images must have shape"),
     ],
@@ -447,12 +447,12 @@ def test_wrong_arguments_are_named(tmp_path, arguments, message):
 def test_a_list_of_columns_and_a_missing_folder_are_named(tmp_path):
     with pytest.raises(TypeError, match="columns must be a mapping"):
         explorer(np.zeros((5, 2)), tmp_path / "map.html", columns=[1, 2])
-    with pytest.raises(FileNotFoundError, match="make it first"):
+    with pytest.raises(FileNotFoundError, match="create it first"):
         explorer(np.zeros((5, 2)), tmp_path / "none" / "map.html")
 
 
 def kinds(columns, n):
-    return {column.name: (column.kind, column.names, column.values.tolist()) for column in read_columns(columns, n)}
+    return {column.name: (column.kind, column.names, column.values.tolist()) for column in encode_columns(columns, n)}
 
 
 def test_columns_of_plain_values():
@@ -463,8 +463,9 @@ def test_columns_of_plain_values():
             "large": [2**40, 1, 2, 3],
             "identifier": [2**60 + 1, 1, 2, 3],
             "text": ["item 10", "item 9", None, "item 10"],
-            "truth": [True, False, None, True],
+            "flag": [True, False, None, True],
             "real": [0.5, None, float("nan"), 2.0],
+            "huge": [1e200, 0.5, -1e200, 2.0],
             "nothing": [None, None, None, None],
             "day": np.array(["2024-01-02", "NaT", "2024-01-01", "2024-01-01"], "datetime64[D]"),
         },
@@ -475,8 +476,9 @@ def test_columns_of_plain_values():
     assert found["large"] == ("number", (), [2**40, 1, 2, 3])
     assert found["identifier"][:2] == ("category", ("1", "2", "3", str(2**60 + 1)))
     assert found["text"] == ("category", ("item 9", "item 10"), [1, 0, 2, 1])
-    assert found["truth"] == ("category", ("False", "True"), [1, 0, 2, 1])
+    assert found["flag"] == ("category", ("False", "True"), [1, 0, 2, 1])
     np.testing.assert_array_equal(found["real"][2], [0.5, np.nan, np.nan, 2.0])
+    assert found["huge"] == ("number", (), [1e200, 0.5, -1e200, 2.0])
     assert found["nothing"][0] == "number"
     np.testing.assert_array_equal(found["day"][2], [19724 * 864e5, np.nan, 19723 * 864e5, 19723 * 864e5])
 
@@ -503,24 +505,24 @@ def test_columns_of_pandas():
 
 def test_columns_of_polars():
     pl = pytest.importorskip("polars")
-    frame = pl.DataFrame({"text": ["a", None, "b"], "number": [1.5, None, 2.5], "truth": [True, None, False]})
+    frame = pl.DataFrame({"text": ["a", None, "b"], "number": [1.5, None, 2.5], "flag": [True, None, False]})
     frame = frame.with_columns(pl.Series("kind", ["x", "y", None], dtype=pl.Categorical))
     found = kinds(frame, 3)
     assert found["text"] == ("category", ("a", "b"), [0, 2, 1])
     np.testing.assert_array_equal(found["number"][2], [1.5, np.nan, 2.5])
-    assert found["truth"] == ("category", ("False", "True"), [1, 2, 0])
+    assert found["flag"] == ("category", ("False", "True"), [1, 2, 0])
     assert found["kind"] == ("category", ("x", "y"), [0, 1, 2])
 
 
 def test_large_images_are_averaged():
     images = np.zeros((2, 128, 96, 3), np.uint8)
     images[:, ::2] = 100
-    small = thumbnails(images, 2)
+    small = make_thumbnails(images, 2)
     assert small.shape == (2, 64, 48, 3)
     assert (small == 50).all()
-    assert thumbnails(np.zeros((3, 28, 28), np.uint8), 3).shape == (3, 28, 28, 1)
+    assert make_thumbnails(np.zeros((3, 28, 28), np.uint8), 3).shape == (3, 28, 28, 1)
 
 
-def test_pages_are_the_same_for_the_same_data(tmp_path, maps):
+def test_files_are_the_same_for_the_same_data(tmp_path, maps):
     one, other = (explorer(maps[0], tmp_path / f"{i}.html", columns={"a": np.arange(120)}) for i in range(2))
     assert one.read_bytes() == other.read_bytes()

@@ -1,7 +1,9 @@
 import pickle
 import re
+import runpy
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,14 +15,14 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Bbox
 
 from laptsne import LaptSNE, plotting
-from laptsne.colours.colouring import Categories, Scale, colouring
-from laptsne.colours.palette import MISSING, PALETTE, colours
+from laptsne.colours.label_encoding import Categories, Scale, encode_labels, is_missing, natural_sort_key
+from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE, colours
 from laptsne.contraction_path import ContractionPath
-from laptsne.plotting.compare import aligned
-from laptsne.plotting.name_labels import placed
+from laptsne.plotting.comparison import aligned
+from laptsne.plotting.text_labels import place_boxes
 
-# Colour-blind eyes, as matrices on linear RGB, of Machado, Oliveira and Fernandes (2009) at full severity.
-EYES = {
+# Colour vision deficiencies as matrices on linear RGB, by Machado, Oliveira and Fernandes (2009) at full severity.
+VISIONS = {
     "normal": np.eye(3),
     "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
     "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
@@ -38,33 +40,79 @@ LAB = [
 ]
 
 
-def seen(palette, eyes):
-    """Colours in OKLab as some eyes see them."""
+def seen(palette, vision):
+    """Colours in OKLab, as perceived with normal or deficient colour vision."""
     rgb = np.array([to_rgba(colour)[:3] for colour in palette])
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    return np.cbrt(np.clip(linear @ np.transpose(EYES[eyes]), 0, 1) @ np.transpose(LMS)) @ np.transpose(LAB)
+    return np.cbrt(np.clip(linear @ np.transpose(VISIONS[vision]), 0, 1) @ np.transpose(LMS)) @ np.transpose(LAB)
 
 
-def nearest_pair(palette, eyes):
-    lab = seen(palette, eyes)
+def nearest_pair(palette, vision="normal"):
+    lab = seen(palette, vision)
     return np.linalg.norm(lab[:, None] - lab, axis=2)[np.triu_indices(len(lab), 1)].min()
 
 
-@pytest.mark.parametrize("eyes", EYES)
+def shades(n_categories):
+    """The palette of version 0.1.0: its twelve colours, then mixed with white or black."""
+    levels = ((0, 0.0), (255, 0.45), (0, 0.4), (255, 0.7), (0, 0.65))
+    found = []
+    for i in range(n_categories):
+        colour, (level, share) = PALETTE[i % 12], levels[i // 12]
+        channels = [int(colour[k : k + 2], 16) for k in (1, 3, 5)]
+        found.append("#" + "".join(f"{round(channel + (level - channel) * share):02x}" for channel in channels))
+    return found
+
+
+@pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize(("count", "least"), [(4, 0.16), (6, 0.149), (8, 0.115), (10, 0.095), (12, 0.083)])
-def test_colours_are_apart_for_all_eyes(eyes, count, least):
-    assert nearest_pair(PALETTE[:count], eyes) >= least
-    assert nearest_pair([*PALETTE, MISSING], eyes) >= 0.06
+def test_first_colours_are_distinct_with_any_colour_vision(vision, count, least):
+    assert nearest_pair(PALETTE[:count], vision) >= least
+    assert nearest_pair([*PALETTE[:N_COLOUR_BLIND_SAFE], MISSING], vision) >= 0.06
 
 
-def test_colours_can_be_seen_on_white():
-    assert seen(PALETTE, "normal")[:, 0].max() < 0.87
-    assert seen(["#ffffff"], "normal")[0, 0] == pytest.approx(1, abs=1e-3)  # of the simulation
+@pytest.mark.parametrize(("count", "least"), [(30, 0.115), (40, 0.1), (60, 0.085)])
+def test_many_colours_are_distinct_and_more_so_than_shades(count, least):
+    assert nearest_pair(colours(count)) >= least
+    assert nearest_pair([*colours(count), MISSING, "#ffffff"]) >= 0.085
+    assert nearest_pair(colours(count)) > 2 * nearest_pair(shades(count))
+
+
+def test_colours_are_visible_on_white_and_on_dark():
+    lightness = seen(PALETTE, "normal")[:, 0]
+    assert lightness.max() < 0.87
+    assert lightness[N_COLOUR_BLIND_SAFE:].min() >= 0.38
+    assert seen(["#ffffff"], "normal")[0, 0] == pytest.approx(1, abs=1e-3)  # checks the conversion itself
 
 
 def test_sixty_labels_have_sixty_colours():
-    assert len(set(colours(60))) == 60
-    assert colours(61)[60] == PALETTE[0]
+    assert len(PALETTE) == len(set(colours(60))) == 60
+    assert colours(61) == [*PALETTE, PALETTE[0]]
+
+
+def test_the_palette_is_that_of_the_search():
+    script = runpy.run_path(str(Path(__file__).parent.parent / "benchmarks" / "palette.py"))
+    assert tuple(script["glasbey"](PALETTE[:N_COLOUR_BLIND_SAFE], script["N_COLOURS"])) == PALETTE
+
+
+@pytest.mark.parametrize("value", [None, np.nan, np.float32("nan"), np.datetime64("NaT"), pd.NaT, pd.NA])
+def test_missing_values_are_recognised(value):
+    assert is_missing(value)
+
+
+@pytest.mark.parametrize("value", ["", "nan", 0, False, np.inf, np.array([1, 2])])
+def test_other_values_are_not_missing(value):
+    assert not is_missing(value)
+
+
+def test_names_are_in_natural_sort_order():
+    ordered = ["-1.5", "007", "10", "1e2", "A9", "a10", "a10b", "B", "nan", "z" + "1" * 5000, "z" + "2" * 5000]
+    rotated = ordered[5:] + ordered[:5]
+    assert sorted(rotated, key=natural_sort_key) == ordered
+
+
+def test_labels_may_be_long_runs_of_digits():
+    labels = ["1" * 5000, "x" + "2" * 5000]  # int() refuses more than 4,300 digits
+    assert encode_labels(labels, 2).names == tuple(labels)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +137,7 @@ def test_sixty_labels_have_sixty_colours():
     ],
 )
 def test_labels_are_read_as_categories(labels, names, codes):
-    found = colouring(labels, 3)
+    found = encode_labels(labels, 3)
     assert isinstance(found, Categories)
     assert found.names == names
     assert found.codes.tolist() == codes
@@ -108,19 +156,19 @@ def test_labels_are_read_as_categories(labels, names, codes):
     ],
 )
 def test_many_numbers_are_a_scale(labels, kind):
-    assert isinstance(colouring(labels, len(labels)), kind)
+    assert isinstance(encode_labels(labels, len(labels)), kind)
 
 
-def test_a_scale_can_be_asked_for_or_refused():
-    assert isinstance(colouring([1, 2, 3], 3, continuous=True), Scale)
-    assert isinstance(colouring(np.arange(300), 300, continuous=False), Categories)
-    with pytest.raises(ValueError, match="continuous=True needs numbers"):
-        colouring(["a", "b"], 2, continuous=True)
+def test_a_scale_can_be_requested_or_declined():
+    assert isinstance(encode_labels([1, 2, 3], 3, continuous=True), Scale)
+    assert isinstance(encode_labels(np.arange(300), 300, continuous=False), Categories)
+    with pytest.raises(ValueError, match="continuous=True requires numeric"):
+        encode_labels(["a", "b"], 2, continuous=True)
 
 
 def test_extremes_do_not_take_up_the_scale():
     values = np.append(np.linspace(0, 1, 999), 1e6)
-    scale = colouring(values, 1000)
+    scale = encode_labels(values, 1000)
     assert scale.high < 1.01
     bar = plotting.scatter(np.zeros((1000, 2)), values).figure.axes[1]
     assert bar.get_ylim()[1] < 1.01
@@ -141,7 +189,7 @@ def test_no_label_lies_above_the_others(rng):
 
 
 @pytest.mark.parametrize("labels", [["a", "b", None] * 20, [*np.linspace(0, 1, 40), *[np.nan] * 20]])
-def test_points_without_label_are_grey_and_beneath(rng, labels):
+def test_points_without_label_are_grey_and_below_the_others(rng, labels):
     points = plotting.scatter(rng.normal(size=(60, 2)), labels).collections[0]
     grey = [to_hex(colour) == MISSING for colour in points.get_facecolors()]
     assert grey == [True] * 20 + [False] * 40
@@ -163,7 +211,7 @@ def test_scatter_on_given_axes(rng):
 
 @pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 3)])
 def test_scatter_refuses_other_dimensions(rng, shape):
-    with pytest.raises(ValueError, match=r"shape \(n_samples, 2\).*it has " + re.escape(str(shape))):
+    with pytest.raises(ValueError, match=r"shape \(n_samples, 2\).*got " + re.escape(str(shape))):
         plotting.scatter(rng.normal(size=shape))
 
 
@@ -177,7 +225,7 @@ def test_scatter_refuses_what_does_not_fit(rng):
 
 
 @pytest.mark.parametrize("Y", [np.empty((0, 2)), np.zeros((1, 2)), np.zeros((5, 2)), [[0, 0], [1, 0], [2, 0]]])
-def test_odd_maps_are_drawn(Y, tmp_path):
+def test_degenerate_maps_are_drawn(Y, tmp_path):
     ax = plotting.scatter(Y, ["a"] * len(Y))
     ax.figure.savefig(tmp_path / "map.png")
     assert [text.get_text() for text in ax.texts] == ["a"] * bool(len(Y))
@@ -216,7 +264,7 @@ def test_names_do_not_overlap_and_stay_within(rng, dpi):
     assert all(ax.bbox.padded(1).contains(*corner) for box in boxes for corner in box.corners()[[0, 3]])
 
 
-def test_names_are_placed_anew_when_the_figure_changes(rng):
+def test_names_are_placed_again_when_the_figure_changes(rng):
     Y, labels = clusters(rng, rng.normal(size=(12, 2)), scale=0.01)
     ax = plotting.scatter(Y, [f"cells of kind {label}" for label in labels], legend=False)
     word_boxes(ax)
@@ -224,7 +272,7 @@ def test_names_are_placed_anew_when_the_figure_changes(rng):
     assert not overlaps(word_boxes(ax))
 
 
-def test_too_many_names_for_the_paper_are_left_out(rng):
+def test_names_are_omitted_if_they_would_cover_the_map(rng):
     Y, labels = clusters(rng, rng.normal(size=(100, 2)), members=5)
     ax = plotting.scatter(Y, [f"a very long name of cells of kind {label}" for label in labels], legend=False)
     assert not word_boxes(ax)
@@ -250,7 +298,7 @@ def test_a_line_leads_from_a_name_that_was_moved_far():
     assert ax.texts[2].get_text() == "three"
 
 
-def test_long_names_are_cut_and_those_without_room_left_out(rng):
+def test_long_names_are_truncated_and_omitted_without_space(rng):
     Y, labels = rng.normal(size=(40, 2)), ["one\nline " + "x" * 100] * 40
     ax = plotting.scatter(Y, labels)
     assert ax.texts[0].get_text() == "one line " + "x" * 30 + "…"
@@ -264,10 +312,10 @@ def test_names_are_text_not_formulas(rng, tmp_path):
     assert ax.texts[0].get_text() == r"$\alpha$ & $"
 
 
-def test_boxes_get_the_nearest_free_place(rng):
+def test_boxes_get_the_nearest_free_position(rng):
     room = np.array([[0, 0], [30, 30]])
     anchors, sizes = rng.uniform(5, 15, (12, 2)), rng.uniform(2, 6, (12, 2))
-    centres = placed(anchors, sizes, room)
+    centres = place_boxes(anchors, sizes, room)
     grid = np.stack(np.meshgrid(*[np.arange(0, 30, 0.1)] * 2), axis=-1).reshape(-1, 2)
     for i in range(12):
         reach = (sizes[:i] + sizes[i]) / 2
@@ -278,19 +326,19 @@ def test_boxes_get_the_nearest_free_place(rng):
         assert np.linalg.norm(centres[i] - anchors[i]) <= best + 1e-6
 
 
-def test_boxes_without_room_have_no_place():
-    assert np.isnan(placed(np.zeros((3, 2)), np.full((3, 2), 6.0), np.array([[0, 0], [14, 7]]))[2]).all()
+def test_boxes_that_do_not_fit_are_not_placed():
+    assert np.isnan(place_boxes(np.zeros((3, 2)), np.full((3, 2), 6.0), np.array([[0, 0], [14, 7]]))[2]).all()
     room, size = np.array([[0, 0], [10, 10]]), np.full((1, 2), 2.0)
     everything = np.array([[[5.0, 5.0]], [[10.0, 10.0]]])  # is covered where there is nothing else
-    np.testing.assert_array_equal(placed(np.full((1, 2), 5.0), size, room, everything), [[5, 5]])
+    np.testing.assert_array_equal(place_boxes(np.full((1, 2), 5.0), size, room, everything), [[5, 5]])
 
 
-def test_strewn_labels_are_named_in_a_legend(rng):
+def test_scattered_labels_are_named_in_a_legend(rng):
     Y, labels = clusters(rng, [[0, 0], [9, 0], [0, 9]])
-    together, strewn = plotting.scatter(Y, labels), plotting.scatter(Y, rng.permutation(labels))
+    together, scattered = plotting.scatter(Y, labels), plotting.scatter(Y, rng.permutation(labels))
     assert together.get_legend() is None
-    assert [len(together.texts), len(strewn.texts)] == [3, 0]
-    assert [text.get_text() for text in strewn.get_legend().texts] == ["0", "1", "2"]
+    assert [len(together.texts), len(scattered.texts)] == [3, 0]
+    assert [text.get_text() for text in scattered.get_legend().texts] == ["0", "1", "2"]
     asked = plotting.scatter(Y, [None, *labels[1:]], legend=True)
     assert [text.get_text() for text in asked.get_legend().texts] == ["0", "1", "2", "no label"]
 
@@ -327,7 +375,7 @@ def test_eigenvalues_refuses(values, count, words):
         plotting.eigenvalues(values, count)
 
 
-def test_a_recorder_keeps_maps_and_begins_anew(blobs):
+def test_a_recorder_keeps_maps_and_restarts_with_each_fit(blobs):
     recorder = plotting.Recorder(every=20)
     for _ in range(2):
         model = LaptSNE(max_iter=50, callbacks=recorder, random_state=0).fit(blobs[0])
@@ -352,7 +400,7 @@ def test_trajectory_draws_up_to_twelve_maps(rng, count, drawn):
     assert drawn is None or found == [str(i) for i in drawn]
 
 
-def test_trajectory_of_a_path_has_lines_beneath(rng, tmp_path):
+def test_trajectory_of_a_path_has_curves_below(rng, tmp_path):
     strengths, rising = np.array([0, 0.01, 0.1]), np.array([1.0, 1.2, 2.0])
     maps = rng.normal(size=(3, 30, 2)).astype(np.float32)
     path = ContractionPath(strengths, maps, rising, 1 - rising / 10, rising, np.zeros((3, 2)), chosen=1)
@@ -421,7 +469,7 @@ def test_compare_refuses_what_does_not_fit(rng):
     with pytest.raises(ValueError, match=r"maps\['b'\] must have shape"):
         plotting.compare({"a": np.zeros((5, 2)), "b": np.zeros((5, 3))})
     for maps in ({}, [np.zeros((5, 2))]):
-        with pytest.raises(ValueError, match="mapping from names to maps"):
+        with pytest.raises(ValueError, match="mapping from titles to"):
             plotting.compare(maps)
 
 
@@ -429,29 +477,51 @@ def test_notebooks_show_new_figures_and_not_given_axes(rng):
     formatter = pytest.importorskip("IPython.core.formatters", reason="IPython is not installed").DisplayFormatter()
     Y = rng.normal(size=(30, 2))
     given = Figure().add_subplot()
-    pictures = [
+    figures = [
         plotting.scatter(Y),
         plotting.scatter(Y).figure,
         plotting.eigenvalues([0, 1]),
         plotting.compare({"a": Y}),
     ]
-    for picture in [*pictures, plotting.trajectory([Y])]:
-        assert formatter.format(picture)[0]["image/png"].startswith(b"\x89PNG")
+    for figure in [*figures, plotting.trajectory([Y])]:
+        assert formatter.format(figure)[0]["image/png"].startswith(b"\x89PNG")
     assert "image/png" not in formatter.format(plotting.scatter(Y, ax=given))[0]
 
 
-def test_pictures_can_be_pickled(rng):
+def test_figures_can_be_pickled(rng):
     ax = pickle.loads(pickle.dumps(plotting.scatter(rng.normal(size=(30, 2)), ["a", "b", "c"] * 10, legend=False)))
     assert len(word_boxes(ax)) == 3
 
 
-def test_matplotlib_is_loaded_only_to_draw():
-    code = "import sys, laptsne.plotting; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def run_python(code):
+    """Run code in a new process; return its output."""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
-@pytest.mark.parametrize("draw", [plotting.scatter, plotting.eigenvalues, plotting.trajectory, plotting.compare])
-def test_without_matplotlib_the_extra_is_named(monkeypatch, draw):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "laptsne\[plot\]"'):
+def test_submodules_are_imported_on_first_use():
+    assert run_python("import laptsne; print(laptsne.plotting.scatter.__name__)") == "scatter"
+    listed = set(run_python("import laptsne; print(*dir(laptsne))").split())
+    assert {"contraction_path", "explorer", "metrics", "plotting", "scanpy", "LaptSNE"} <= listed
+    code = "import sys, laptsne; print([m for m in sys.modules if m.startswith(('laptsne.plot', 'laptsne.scanpy'))])"
+    assert run_python(code) == "[]"
+
+
+@pytest.mark.parametrize("module", ["laptsne", "laptsne.plotting"])
+def test_matplotlib_is_imported_only_to_draw(module):
+    assert run_python(f"import sys, {module}; print('matplotlib' in sys.modules)") == "False"
+
+
+def test_without_matplotlib_the_error_names_the_extra():
+    messages = run_python("""
+import sys
+sys.modules["matplotlib"] = None
+from laptsne import plotting
+for draw in (plotting.scatter, plotting.eigenvalues, plotting.trajectory, plotting.compare):
+    try:
         draw([[0, 0], [1, 1]])
+    except ImportError as error:
+        print(error)
+""")
+    assert messages.splitlines() == ['plotting requires matplotlib; install it with pip install "laptsne[plot]".'] * 4

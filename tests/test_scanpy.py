@@ -1,4 +1,4 @@
-"""Annotated data: maps of principal components and of scanpy's graph."""
+"""Maps of AnnData objects: from principal components and from the graph of scanpy."""
 
 import sys
 import warnings
@@ -18,7 +18,7 @@ FAST = {"max_iter": 60, "n_clusters": 3}
 
 @pytest.fixture(scope="module")
 def cells():
-    """700 cells of blood, with principal components and a graph of 10 neighbours; comes with scanpy."""
+    """700 blood cells with principal components and a graph of 10 neighbours, included in scanpy."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return sc.datasets.pbmc68k_reduced()
@@ -55,7 +55,7 @@ def test_the_map_is_that_of_the_principal_components(adata):
         np.testing.assert_array_equal(adata.obsm[kept], before.obsm[kept])
 
 
-def test_the_graph_of_scanpy_is_taken_as_it_is(adata, monkeypatch):
+def test_the_graph_of_scanpy_is_used_as_affinities(adata, monkeypatch):
     def search(*args, **settings):
         raise AssertionError("neighbours are there already")
 
@@ -68,7 +68,7 @@ def test_the_graph_of_scanpy_is_taken_as_it_is(adata, monkeypatch):
     assert adata.uns["laptsne"]["params"]["neighbors_key"] == "neighbors"
 
 
-def test_a_graph_of_another_name(adata):
+def test_a_graph_may_have_another_name(adata):
     # As scanpy.pp.neighbors(adata, key_added="twenty") leaves it.
     adata.uns["twenty"] = {"connectivities_key": "twenty_connectivities", "distances_key": "twenty_distances"}
     adata.obsp["twenty_connectivities"] = adata.obsp["connectivities"].power(2)
@@ -102,14 +102,14 @@ def test_a_round_trip_through_a_file(adata, tmp_path):
     assert read.uns["laptsne"]["n_clusters"] == 3
 
 
-def test_clusters_are_in_the_order_of_numbers(adata):
+def test_clusters_are_sorted_by_number(adata):
     lsc.tl.laptsne(adata, max_iter=60, n_clusters=12)
     numbers = [int(category) for category in adata.obs["laptsne"].cat.categories]
     assert numbers == sorted(numbers)
     assert max(numbers) >= 10
 
 
-def test_few_variables_are_mapped_themselves(small):
+def test_few_variables_are_used_without_pca(small):
     lsc.tl.laptsne(small, perplexity=10, **FAST)
     np.testing.assert_array_equal(small.obsm["X_laptsne"], directly(small.X, perplexity=10).embedding_)
     sparse = anndata.AnnData(scipy.sparse.csr_matrix(small.X))
@@ -126,7 +126,7 @@ def test_missing_components_are_computed_with_a_warning(adata):
 
 
 @pytest.mark.parametrize("chosen", [{"use_rep": "X"}, {"n_pcs": 0}])
-def test_all_variables_where_they_are_asked_for(adata, chosen):
+def test_all_variables_are_used_on_request(adata, chosen):
     adata = adata[:200].copy()
     lsc.tl.laptsne(adata, **chosen, **FAST)
     np.testing.assert_array_equal(adata.obsm["X_laptsne"], directly(adata.X).embedding_)
@@ -136,26 +136,26 @@ def test_all_variables_where_they_are_asked_for(adata, chosen):
     ("settings", "message"),
     [
         ({"use_rep": "X_scvi"}, "use_rep='X_scvi'"),
-        ({"n_pcs": 51}, "n_pcs=51 is more than the 50 columns"),
+        ({"n_pcs": 51}, "n_pcs=51 exceeds the 50 columns"),
         ({"neighbors_key": "nowhere"}, r"neighbors_key='nowhere'.*scanpy\.pp\.neighbors"),
-        ({"neighbors_key": "neighbors", "n_pcs": 10}, "n_pcs=10 has no use with neighbors_key"),
-        ({"neighbors_key": "neighbors", "perplexity": 30}, "perplexity=30 has no use with neighbors_key"),
-        ({"neighbors_key": "neighbors", "metric": "cosine"}, "metric='cosine' has no use with neighbors_key"),
+        ({"neighbors_key": "neighbors", "n_pcs": 10}, "n_pcs=10 cannot be combined with neighbors_key"),
+        ({"neighbors_key": "neighbors", "perplexity": 30}, "perplexity=30 cannot be combined with neighbors_key"),
+        ({"neighbors_key": "neighbors", "metric": "cosine"}, "metric='cosine' cannot be combined with neighbors_key"),
     ],
 )
-def test_what_cannot_be_is_said(adata, settings, message):
+def test_invalid_arguments_are_named(adata, settings, message):
     with pytest.raises(ValueError, match=message):
         lsc.tl.laptsne(adata, **settings)
     assert "X_laptsne" not in adata.obsm
 
 
-def test_a_graph_that_was_lost(adata):
+def test_a_missing_graph_is_named(adata):
     del adata.obsp["connectivities"]
     with pytest.raises(ValueError, match=r"obsp\['connectivities'\], which is missing"):
         lsc.tl.laptsne(adata, neighbors_key="neighbors")
 
 
-def test_a_matrix_on_disk(small, tmp_path):
+def test_a_backed_matrix_is_refused(small, tmp_path):
     small.write_h5ad(tmp_path / "small.h5ad")
     backed = sc.read_h5ad(tmp_path / "small.h5ad", backed="r")
     with pytest.raises(ValueError, match=r"to_memory\(\)"):

@@ -1,4 +1,4 @@
-"""Fitted names such as ``n_clusters_`` in the types of docstrings: to reStructuredText their end is a link."""
+"""Escape fitted attributes such as ``n_clusters_`` in docstring types: reStructuredText reads them as links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _FITTED = re.compile(r"\b(\w+)_(?=[,)])")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register with Sphinx, before numpydoc reads the docstrings."""
+    """Register with Sphinx, to run before numpydoc."""
     app.connect("autodoc-process-docstring", _escape, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 

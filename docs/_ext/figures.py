@@ -1,7 +1,4 @@
-"""What examples made, for their pages in the gallery.
-
-Figures, also those that no window system knows, as laptsne.plotting makes them; and pages of the explorer.
-"""
+"""Image scraper of the gallery: figures, including those that pyplot does not manage, and explorer files."""
 
 from __future__ import annotations
 
@@ -15,18 +12,18 @@ from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
 _DPI = 110
-PAGES = "generated/pages"  # copied into the root of the site
+PAGES = "generated/pages"  # copied to the root of the site
 _PAGE = """
 .. raw:: html
 
-    <p><a href="../{name}">Open it in a window of its own.</a></p>
+    <p><a href="../{name}">Open it in a separate window.</a></p>
     <iframe class="explorer" src="../{name}" title="{name}" loading="lazy"></iframe>
 """
 
 
 def scraper(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Save the figures that a block of an example made, and return the text that shows them."""
-    known = block_vars.setdefault("drawn", [])  # figures of this example that are saved already
+    """Save the figures of a code block and return the reStructuredText that shows them."""
+    known = block_vars.setdefault("drawn", [])  # figures of this example that have been saved
     names = []
     for figure in _figures(block_vars["example_globals"]):
         if any(figure is other for other in known):

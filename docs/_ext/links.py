@@ -1,4 +1,4 @@
-"""Links to the examples' files, which is what they are on GitHub, lead to their pages in the gallery."""
+"""Redirect links to example files, which work on GitHub, to their pages in the gallery."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The directive ``maps``: a row of maps of the same data, one for each line of settings.
+"""The directive ``maps``: a row of maps of the same data, one per line of parameters of LaptSNE.
 
-Each line holds parameters of LaptSNE. ``:new: 150`` keeps the last rows back and shows them where the finished map
-puts them.
+With the option ``:new: 150``, the last 150 rows are not fitted but added by ``transform`` and drawn in black.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 class Maps(Directive):
-    """Draws the maps where the build draws pictures at all (``-D plot_gallery=0`` does not)."""
+    """Draw the maps, unless the site is built without figures (``-D plot_gallery=0``)."""
 
     required_arguments = 1
     has_content = True
     option_spec: ClassVar[dict[str, Any]] = {"new": directives.nonnegative_int}
 
     def run(self) -> list[nodes.Node]:
-        """Return the picture."""
+        """Return the figure."""
         env = self.state.document.settings.env
         if str(env.config.plot_gallery) in ("0", "False"):
             return []
@@ -52,12 +51,12 @@ class Maps(Directive):
             path.parent.mkdir(parents=True, exist_ok=True)
             drawn(self.arguments[0], lines, n_new).savefig(path, dpi=110)
         text = f"Maps of {self.arguments[0]}: {'; '.join(lines)}."
-        width = f"{round(100 * len(lines) / 3)}%"  # panels are as large in all rows
+        width = f"{round(100 * len(lines) / 3)}%"  # axes have the same size in all figures
         return [nodes.image(uri=f"/{_FOLDER.as_posix()}/{path.name}", alt=text, width=width)]
 
 
 def drawn(data: str, lines: list[str], n_new: int = 0) -> Figure:
-    """Draw a map of the data for each line."""
+    """Draw one map of the data per line."""
     X, y = dataset(data)
     figure = Figure(figsize=(3.3 * len(lines), 3.8), layout="constrained")
     panels = np.ravel(figure.subplots(1, len(lines), subplot_kw={"box_aspect": 1}))
@@ -66,8 +65,7 @@ def drawn(data: str, lines: list[str], n_new: int = 0) -> Figure:
         model = LaptSNE(**({"random_state": 0} | settings(line))).fit(X[:n_fit])
         _draw(ax, model.embedding_, y[:n_fit])
         if n_new:
-            places = model.transform(X[n_fit:])
-            ax.scatter(*places.T, s=10, c="black", linewidths=0)
+            ax.scatter(*model.transform(X[n_fit:]).T, s=10, c="black", linewidths=0)
         kept = neighbors_kept(X[:n_fit], model.embedding_)
         ax.set_title(line, fontsize=10, family="monospace")
         clusters = f"{model.n_clusters_} cluster{'s' if model.n_clusters_ > 1 else ''}"
@@ -76,14 +74,14 @@ def drawn(data: str, lines: list[str], n_new: int = 0) -> Figure:
 
 
 def settings(line: str) -> dict[str, Any]:
-    """Read parameters as they stand between the brackets of a call."""
+    """Parse parameters as written between the parentheses of a call."""
     found: dict[str, Any] = eval(f"dict({line})", dict(_NAMES))
     return found
 
 
 @cache
 def dataset(name: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Rows, and labels or numbers to colour them by."""
+    """Return features, and labels or numbers for the colours."""
     rng = np.random.default_rng(0)
     if name == "digits":
         X, y = load_digits(return_X_y=True)
@@ -93,7 +91,7 @@ def dataset(name: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
         return X, X[:, 0]
     if name == "swiss-roll":
         return make_swiss_roll(1000, random_state=0)  # type: ignore[no-any-return]
-    raise ValueError(f"maps: there are no data {name!r}; name digits, gaussian or swiss-roll.")
+    raise ValueError(f"maps: unknown data {name!r}; use digits, gaussian or swiss-roll.")
 
 
 def _draw(ax: Axes, Y: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The order in which the gallery is read."""
+"""Order of the examples in the gallery."""
 
 from __future__ import annotations
 
@@ -21,6 +21,6 @@ _ORDER = (
 
 
 def reading_order(file_name: str) -> tuple[int, str]:
-    """Key of an example by its file; those that are not named come last."""
+    """Return the sort key of an example; unlisted ones come last."""
     name = file_name.removeprefix("plot_").removesuffix(".py")
     return (_ORDER.index(name) if name in _ORDER else len(_ORDER)), name

@@ -1,1 +1,1 @@
-"""Colours for categories and numbers, shared by the figures and the explorer."""
+"""Colours of labels, for figures and for the explorer."""

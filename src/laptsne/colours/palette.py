@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-# Twelve colours for white paper, searched for so that any two are well apart in OKLab for normal, protan, deutan and
-# tritan eyes: by 0.115 among the first eight and by 0.083 among all. Fewer labels take the first ones, which are
-# further apart. There is no grey among them: that is for what has no label.
-PALETTE = (
-    "#1f77b4",
-    "#f0a000",
-    "#552288",
-    "#880000",
-    "#aa99ee",
-    "#aa6611",
-    "#00aa99",
-    "#77ddff",
-    "#ee6666",
-    "#775577",
-    "#88cc88",
-    "#aa3344",
-)
+# The first twelve were searched for a white background so that any two are well apart in OKLab for normal, protan,
+# deutan and tritan vision: by 0.115 among the first eight and by 0.083 among all twelve. The others continue them by
+# greedy maximin search in OKLab (Glasbey et al. 2007, "Colour displays for categorical images") for normal vision
+# alone; benchmarks/palette.py makes the table again. Grey is left out: it marks missing labels.
+N_COLOUR_BLIND_SAFE = 12
+_CODES = """
+1f77b4 f0a000 552288 880000 aa99ee aa6611 00aa99 77ddff ee6666 775577 88cc88 aa3344
+005500 c34bb9 008c00 004b69 ff78d2 7846cd 969b00 0a9bff e1d700 0046be 960a82 6e5000
+0f735f fab4ff ff9b9b 00b94b 5a3741 8273fa 05f59b b46482 00bee6 d73c0a ffc382 c38c55
+6e7d37 cd87af 8c69b4 cd73f5 780550 b9b900 be287d 4696be 4664e6 00e1cd eb55a0 5055a5
+afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469b55
+"""
+PALETTE = tuple(f"#{code}" for code in _CODES.split())
 MISSING = "#c8c8c8"
 INK = "#222222"
-# More labels than colours repeat them in shades: each is a grey level and its share.
-_SHADES = ((0, 0.0), (255, 0.45), (0, 0.4), (255, 0.7), (0, 0.65))
 
 
 def colours(n_categories: int) -> list[str]:
-    """Return a colour for each of some categories: twelve, then their shades; from the sixty-first on they repeat.
-
-    Examples
-    --------
-    >>> from laptsne.colours.palette import colours
-    >>> colours(2)
-    ['#1f77b4', '#f0a000']
-    """
-    return [_shade(PALETTE[i % 12], *_SHADES[i // 12 % len(_SHADES)]) for i in range(n_categories)]
-
-
-def _shade(colour: str, level: int, share: float) -> str:
-    channels = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(channel + (level - channel) * share):02x}" for channel in channels)
+    """Return `n_categories` colours from the palette, repeating it beyond its end."""
+    return [PALETTE[i % len(PALETTE)] for i in range(n_categories)]

@@ -1,1 +1,5 @@
-"""The interactive HTML explorer."""
+"""The explorer: an interactive map in a single HTML file."""
+
+from laptsne.explorer.export import explorer
+
+__all__ = ["explorer"]

@@ -1,9 +1,9 @@
-"""Pictures of maps and spectra, and pages on which maps can be explored."""
+"""Figures of embeddings and of eigenvalues, and the HTML explorer."""
 
-from laptsne.explorer.explorer import explorer
-from laptsne.plotting.compare import compare
-from laptsne.plotting.eigenvalues import eigenvalues
-from laptsne.plotting.scatter import scatter
-from laptsne.plotting.trajectory import Recorder, trajectory
+from laptsne.explorer.export import explorer
+from laptsne.plotting.comparison import compare
+from laptsne.plotting.eigengap_plot import eigenvalues
+from laptsne.plotting.embedding_plot import scatter
+from laptsne.plotting.snapshots import Recorder, trajectory
 
 __all__ = ["Recorder", "compare", "eigenvalues", "explorer", "scatter", "trajectory"]

@@ -1,4 +1,4 @@
-"""LaptSNE for annotated data, in the manner of scanpy: ``import laptsne.scanpy as lsc; lsc.tl.laptsne(adata)``."""
+"""LaptSNE for AnnData, in the style of scanpy: ``import laptsne.scanpy as lsc; lsc.tl.laptsne(adata)``."""
 
 from laptsne.scanpy import pl, tl
 

@@ -1,20 +1,31 @@
-"""Tools: what is computed from annotated data and written into it."""
+"""Tools that compute results from annotated data and store them in it."""
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from laptsne.estimator import LaptSNE
-from laptsne.scanpy.optional import scanpy
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_OF_FEATURES = ("metric", "metric_params", "n_neighbors", "perplexity")  # without a meaning for a graph of weights
+_FEATURE_PARAMETERS = ("metric", "metric_params", "n_neighbors", "perplexity")  # not used with a precomputed graph
 _RESULTS = ("n_clusters", "contraction", "kl_divergence", "objective", "n_iter", "eigenvalues", "data_eigenvalues")
+
+
+def import_scanpy() -> Any:
+    """Return the module scanpy, which is optional and slow to import."""
+    try:
+        return importlib.import_module("scanpy")
+    except ModuleNotFoundError as error:
+        if error.name != "scanpy":
+            raise
+        message = 'laptsne.scanpy requires scanpy; install it with pip install "laptsne[scanpy]".'
+        raise ModuleNotFoundError(message, name="scanpy") from error
 
 
 def laptsne(
@@ -29,52 +40,47 @@ def laptsne(
     copy: bool = False,
     **parameters: Any,
 ) -> AnnData | None:
-    r"""Make a map of cells with :class:`laptsne.LaptSNE`.
+    """Compute a map of the cells with :class:`laptsne.LaptSNE`.
 
-    By default the map is made of the principal components. With ``neighbors_key`` it is made of the graph that
-    ``scanpy.pp.neighbors`` computed, and no neighbours are searched for: the weights of its edges
-    (``connectivities``, of which UMAP and Leiden are made as well) are the affinities. The distances in that graph
-    are not used: at scanpy's 15 neighbours they allow a perplexity of 5 only, and maps of them keep fewer neighbours
-    than maps of the weights.
+    By default, the map is computed from the principal components. With ``neighbors_key``, the edge weights of scanpy's
+    neighbour graph (``connectivities``, which UMAP and Leiden use as well) are the affinities, and no neighbours are
+    searched for. The distances of that graph are not used: scanpy's default of 15 neighbours allows only a perplexity
+    of 5, and maps of the distances keep fewer neighbours than maps of the weights.
 
     Parameters
     ----------
     adata : AnnData
-        Annotated data, one row a cell.
+        Annotated data, one row per cell.
     use_rep : str, optional
-        A key of ``adata.obsm``, or "X". By default it is chosen as in scanpy: ``X`` where it has at most 50
-        columns, otherwise ``X_pca``, which is computed with a warning where it is missing.
+        A key of ``adata.obsm``, or "X". By default chosen as in scanpy: ``X`` if it has at most 50 columns, otherwise
+        ``X_pca``, which is computed with a warning if it is missing.
     n_pcs : int, optional
-        Number of leading columns of the key of ``adata.obsm`` to use; all by default. 0 is ``use_rep="X"``.
+        Number of leading columns of ``adata.obsm[use_rep]`` to use. All by default; 0 means ``use_rep="X"``.
     neighbors_key : str, optional
-        A key of ``adata.uns`` that ``scanpy.pp.neighbors`` wrote, mostly "neighbors".
+        Key of ``adata.uns`` at which ``scanpy.pp.neighbors`` stored its graph, usually "neighbors".
     key_added : str, optional
-        Name of everything that is written, in place of those below.
+        Key under which all results are stored, instead of those below.
     random_state : int, RandomState instance or None, default=0
         Seed.
     n_jobs : int, optional
-        Number of threads; all cores that the process may use by default. It does not change the result.
+        Number of threads. By default, all cores available to the process. It does not affect the result.
     copy : bool, default=False
-        Whether to return a changed copy and leave ``adata`` as it is.
+        Whether to return a modified copy and leave `adata` unchanged.
     **parameters
-        All other parameters of :class:`laptsne.LaptSNE`.
+        Other parameters of :class:`laptsne.LaptSNE`.
 
     Returns
     -------
     adata : AnnData or None
-        The copy, where ``copy=True``. These are written:
+        The copy if ``copy=True``. The following fields are set:
 
         ``adata.obsm["X_laptsne"]`` (or ``adata.obsm[key_added]``)
             The map.
         ``adata.obs["laptsne"]`` (or ``adata.obs[key_added]``)
-            Clusters "0", "1", ... read from the map, as a categorical column.
+            Clusters "0", "1", ... of the map, as a categorical column.
         ``adata.uns["laptsne"]`` (or ``adata.uns[key_added]``)
-            ``params``, and of the fitted model ``perplexity`` (where there is one), ``n_clusters``, ``contraction``,
-            ``kl_divergence``, ``objective``, ``n_iter``, ``eigenvalues`` and ``data_eigenvalues``.
-
-    See Also
-    --------
-    laptsne.scanpy.pl.laptsne : Draw the map.
+            ``params``, and from the fitted model ``perplexity`` (without ``neighbors_key``), ``n_clusters``,
+            ``contraction``, ``kl_divergence``, ``objective``, ``n_iter``, ``eigenvalues`` and ``data_eigenvalues``.
 
     Examples
     --------
@@ -87,7 +93,7 @@ def laptsne(
     >>> adata.obs["laptsne"].dtype.name
     'category'
     """
-    sc = scanpy()
+    sc = import_scanpy()
     start = sc.logging.info("computing LaptSNE")
     adata = adata.copy() if copy else adata
     if neighbors_key is None:
@@ -99,7 +105,7 @@ def laptsne(
     model = LaptSNE(random_state=random_state, n_jobs=n_jobs, **parameters).fit(X)
     source = {"use_rep": use_rep, "n_pcs": n_pcs, "neighbors_key": neighbors_key}
     obsm, name = ("X_laptsne", "laptsne") if key_added is None else (key_added, key_added)
-    _write(adata, model, source, obsm, name)
+    _store(adata, model, source, obsm, name)
     added = (
         f"added\n    {obsm!r}, LaptSNE coordinates (adata.obsm)\n    {name!r}, clusters of the map (adata.obs)\n"
         f"    {name!r}, LaptSNE parameters and results (adata.uns)"
@@ -109,72 +115,62 @@ def laptsne(
 
 
 def _representation(sc: Any, adata: AnnData, use_rep: str | None, n_pcs: int | None) -> Any:
-    """The features of the cells, chosen as scanpy chooses them."""
+    """Return the features of the cells, chosen as in scanpy."""
     if use_rep is None:
         small = n_pcs == 0 or adata.n_vars <= sc.settings.N_PCS
         use_rep = "X" if small else "X_pca"
         if not small and use_rep not in adata.obsm:
-            _add_pca(sc, adata, n_pcs)
+            warnings.warn(
+                f"adata has {adata.n_vars} variables but no 'X_pca': computing it with scanpy.pp.pca. "
+                "Run scanpy.pp.pca first to silence this warning, or pass use_rep='X' to use all variables.",
+                UserWarning,
+                stacklevel=3,
+            )
+            sc.pp.pca(adata, n_comps=n_pcs)
     if use_rep == "X" and "X" not in adata.obsm:
-        return _matrix(adata)
+        if adata.X is None:
+            raise ValueError("adata.X is None; pass a key of adata.obsm as use_rep.")
+        if adata.isbacked:
+            raise ValueError("adata.X is backed by a file; load it with adata.to_memory(), or run scanpy.pp.pca first.")
+        return adata.X
     if use_rep not in adata.obsm:
-        raise ValueError(
-            f"use_rep={use_rep!r} is not a key of adata.obsm, which has {sorted(adata.obsm)}; or give 'X'."
-        )
+        raise ValueError(f"use_rep={use_rep!r} must be 'X' or a key of adata.obsm, which has {sorted(adata.obsm)}.")
     X = adata.obsm[use_rep]
     if n_pcs is not None and n_pcs > X.shape[1]:
         raise ValueError(
-            f"n_pcs={n_pcs} is more than the {X.shape[1]} columns of adata.obsm[{use_rep!r}]; lower it, or compute "
-            "more, for instance with scanpy.pp.pca(adata, n_comps=...)."
+            f"n_pcs={n_pcs} exceeds the {X.shape[1]} columns of adata.obsm[{use_rep!r}]; lower it, or compute more "
+            "with scanpy.pp.pca(adata, n_comps=...)."
         )
     return X if n_pcs is None else X[:, :n_pcs]
 
 
-def _add_pca(sc: Any, adata: AnnData, n_pcs: int | None) -> None:
-    warnings.warn(
-        f"adata has no 'X_pca', and {adata.n_vars} variables: computing scanpy.pp.pca with its defaults. "
-        "Run it first to silence this warning, or give use_rep='X' to make the map of all variables.",
-        UserWarning,
-        stacklevel=4,
-    )
-    sc.pp.pca(adata, n_comps=n_pcs)
-
-
-def _matrix(adata: AnnData) -> Any:
-    if adata.X is None:
-        raise ValueError("adata.X is empty; give use_rep, a key of adata.obsm.")
-    if adata.isbacked:
-        raise ValueError("adata.X is on disk; use adata.to_memory(), or compute scanpy.pp.pca first.")
-    return adata.X
-
-
 def _weights(adata: AnnData, neighbors_key: str, **others: Any) -> Any:
-    """The weights of the edges of scanpy's graph."""
-    for name in ("use_rep", "n_pcs", *_OF_FEATURES):
+    """Return the edge weights of scanpy's neighbour graph."""
+    for name in ("use_rep", "n_pcs", *_FEATURE_PARAMETERS):
         if others.get(name) is not None:
             raise ValueError(
-                f"{name}={others[name]!r} has no use with neighbors_key={neighbors_key!r}, where the graph is given; "
-                "leave one of them out."
+                f"{name}={others[name]!r} cannot be combined with neighbors_key={neighbors_key!r}, which supplies the "
+                "graph; omit one of them."
             )
     if neighbors_key not in adata.uns:
         raise ValueError(f"neighbors_key={neighbors_key!r} is not in adata.uns; run scanpy.pp.neighbors(adata) first.")
     key = adata.uns[neighbors_key].get("connectivities_key", "connectivities")
     if key not in adata.obsp:
         raise ValueError(
-            f"neighbors_key={neighbors_key!r} names adata.obsp[{key!r}], which is missing; "
+            f"neighbors_key={neighbors_key!r} refers to adata.obsp[{key!r}], which is missing; "
             "run scanpy.pp.neighbors(adata) again."
         )
     return adata.obsp[key]
 
 
-def _write(adata: AnnData, model: LaptSNE, source: dict[str, Any], obsm: str, name: str) -> None:
+def _store(adata: AnnData, model: LaptSNE, source: dict[str, Any], obsm: str, name: str) -> None:
     settings = source | model.get_params()
-    # What a file of h5ad can hold; functions, objects and what was not set are left out.
+    # h5ad files cannot hold functions, other objects or None.
     params = {key: value for key, value in settings.items() if isinstance(value, str | int | float | np.number)}
     results: dict[str, Any] = {} if source["neighbors_key"] else {"perplexity": model.perplexity_}
     results |= {result: getattr(model, f"{result}_") for result in _RESULTS}
     adata.obsm[obsm] = model.embedding_
     adata.obs[name] = model.labels_
-    # By way of numbers, so that "2" comes before "10".
+    # Categories of numbers first, so that "2" is sorted before "10".
     adata.obs[name] = adata.obs[name].astype("category").cat.rename_categories(str)
     adata.uns[name] = {"params": params} | results

@@ -5,12 +5,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import isnan
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from laptsne.colours.label_encoding import is_missing
 
 Column = NDArray[Any]
 
@@ -59,12 +60,7 @@ def as_column(values: Any) -> Column:
     array = np.asarray(values)
     if array.dtype.kind in "biuf":
         return array.astype(np.float64)
-    return text_column("" if _is_missing(value) else str(value) for value in array.tolist())
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN or what pandas has for them."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, float) and isnan(value))
+    return text_column("" if is_missing(value) else str(value) for value in array.tolist())
 
 
 def text_column(values: Iterable[str]) -> Column:

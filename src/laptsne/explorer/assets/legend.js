@@ -1,4 +1,4 @@
-// The legend of the column that colours the points. A category in it is a button that lights its points up.
+// The legend of the colouring column. Each category is a button that highlights its points.
 
 const MAX_ENTRIES = 200;
 
@@ -27,7 +27,7 @@ class Legend {
     }
     this.box.append(list);
     const more = column.order.length - MAX_ENTRIES;
-    if (more > 0) this.box.append(element("p", "note", `and ${counted(more)} more, which the search finds`));
+    if (more > 0) this.box.append(element("p", "note", `and ${counted(more)} more; use the search to find them`));
   }
 
   entry(column, code, colour) {
@@ -64,7 +64,7 @@ class Legend {
     for (const button of this.box.querySelectorAll("[aria-pressed=true]")) button.setAttribute("aria-pressed", "false");
   }
 
-  /** A mask of the rows whose categories are lit up, or null where none is. */
+  /** Mask of the rows whose categories are highlighted, or null if none is. */
   mask() {
     if (!this.lit.size) return null;
     const on = new Uint8Array(this.column.names.length + 1);

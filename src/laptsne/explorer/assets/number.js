@@ -1,17 +1,17 @@
-// Numbers as people read them, and as files keep them.
+// Formatting and interpolation of numbers.
 
 const counted = (n) => n.toLocaleString("en-GB");
 
 const plural = (n, one, many = one + "s") => `${counted(n)} ${n === 1 ? one : many}`;
 
-/** Four digits, for reading. */
+/** Four significant digits, for display. */
 function brief(value) {
   if (!Number.isFinite(value)) return String(value);
   if (Number.isInteger(value) && Math.abs(value) < 1e9) return String(value);
   return String(Number(value.toPrecision(4)));
 }
 
-/** The shortest text that gives the same number of single precision again: 0.1 rather than 0.10000000149. */
+/** The shortest text that is parsed to the same float32: 0.1 rather than 0.10000000149. */
 function shortest(value) {
   if (!Number.isFinite(value)) return String(value);
   for (let digits = 6; digits < 9; digits++) {

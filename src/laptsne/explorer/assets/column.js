@@ -1,13 +1,13 @@
-// Columns: what a value is called, which values match a text, and what colour each has.
+// Columns: text, search and colours of their values.
 
-const MANY = 256; // beyond this many categories, only the most frequent have a colour of their own
+const MANY = 256; // with more categories than this, only the most frequent ones are coloured
 const FREQUENT = 36;
 
 class Column {
   constructor(described, palette) {
     Object.assign(this, described);
     this.palette = palette;
-    this.scaled = this.kind !== "category"; // whether the colours are those of a scale
+    this.scaled = this.kind !== "category"; // whether a continuous colour scale is used
     if (this.kind === "category") this.countCategories();
   }
 
@@ -23,7 +23,7 @@ class Column {
     return this.kind === "category" ? this.values[row] === this.names.length : Number.isNaN(this.values[row]);
   }
 
-  /** The value as text, whole; "" where it is missing. */
+  /** The full value as text, "" if missing. */
   text(row) {
     const value = this.values[row];
     if (this.isMissing(row)) return "";
@@ -32,7 +32,7 @@ class Column {
     return this.values instanceof Float32Array ? shortest(value) : String(value);
   }
 
-  /** The value as it is shown. */
+  /** The value as displayed, rounded if it is a number. */
   shown(row) {
     if (this.isMissing(row)) return "–";
     return this.kind === "number" ? brief(this.values[row]) : this.text(row);
@@ -43,7 +43,7 @@ class Column {
     return this.daily ? iso.slice(0, 10) : iso.replace("T", " ").replace(/(\.000)?Z$/, "");
   }
 
-  /** Mark the rows that match: names that contain the text, numbers that are equal to it. */
+  /** Mark the rows that match: names that contain the text, numbers equal to it. */
   match(text, found) {
     const wanted = text.toLowerCase();
     if (this.kind === "category") {
@@ -65,7 +65,7 @@ class Column {
     return this.isMissing(row) ? NaN : Number(this.names[this.values[row]]);
   }
 
-  /** The range that the scale spans: all but one in a hundred at either end, which would flatten the rest. */
+  /** Range of the colour scale: the 1st to the 99th percentile, so that outliers do not flatten the rest. */
   range() {
     if (this.extent) return this.extent;
     const amounts = new Float64Array(this.values.length).map((_, row) => this.amount(row));
@@ -77,7 +77,7 @@ class Column {
     return (this.extent = { low, high, below: sorted[0] < low, above: sorted[last] > high });
   }
 
-  /** One colour a category, and grey for a missing value at the end. */
+  /** One colour per category, followed by grey for missing values. */
   categoryColours(dark, grey) {
     const colours = this.names.map((_, code) => categoryColour(this.palette, code, dark));
     if (this.names.length > MANY) {
@@ -89,7 +89,7 @@ class Column {
     return [...colours, grey];
   }
 
-  /** Write the colour of every row into red, green and blue of `target`. */
+  /** Write the colour of each row to the red, green and blue channels of `target`. */
   paint(target, dark, grey) {
     const steps = 255;
     const table = this.scaled ? Array.from({ length: steps + 1 }, (_, i) => scaleColour(i / steps, dark))

@@ -1,4 +1,4 @@
-// The selected points: a list of them, and a file.
+// The selected points as a table and as a CSV file.
 
 const MAX_LISTED = 500;
 
@@ -26,7 +26,7 @@ class Selection {
     const percent = share < 0.001 ? "< 0.1" : (100 * share).toFixed(1);
     this.part("total").textContent = `${plural(rows.length, "point")} selected · ${percent} %`;
     const cut = rows.length > MAX_LISTED;
-    this.part("note").textContent = cut ? `The first ${MAX_LISTED} are listed; the file has all.` : "";
+    this.part("note").textContent = cut ? `The first ${MAX_LISTED} are listed; the CSV file has all.` : "";
     this.panel.querySelector("tbody").replaceChildren(...rows.slice(0, MAX_LISTED).map((row) => this.line(row)));
     this.on.change();
   }

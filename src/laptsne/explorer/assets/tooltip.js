@@ -1,8 +1,8 @@
-// What is known of the point under the pointer.
+// Tooltip with the values and the image of the point under the pointer.
 
 const MAX_FACTS = 14;
 
-/** An element with a class and a text; the text of the data goes into pages by no other way. */
+/** Create an element with a class and text. Text from the data enters the document only here, as textContent. */
 function element(tag, name = "", text = "") {
   const made = document.createElement(tag);
   if (name) made.className = name;
@@ -52,7 +52,7 @@ class Tooltip {
     return canvas;
   }
 
-  /** Beside the point, on the side where there is room. */
+  /** Move the tooltip beside the point, on the side with more space. */
   move([x, y], size) {
     const stage = this.box.parentElement;
     const outside = x < 0 || y < 0 || x > stage.clientWidth || y > stage.clientHeight;

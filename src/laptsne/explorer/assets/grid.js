@@ -1,4 +1,4 @@
-// Points sorted into the cells of a grid, to find the nearest one.
+// Spatial index: points sorted into the cells of a grid, for nearest-point queries.
 
 class Grid {
   constructor(xs, ys) {
@@ -20,7 +20,7 @@ class Grid {
     return Math.min(this.side - 1, Math.max(0, Math.floor(value * this.side)));
   }
 
-  /** The row nearest to a place and no further than `reach` from it that `counts` allows, or -1. */
+  /** The nearest row within `reach` of a position for which `counts` is true, or -1. */
   nearest(x, y, reach, counts = () => true) {
     let best = -1;
     let least = reach * reach;

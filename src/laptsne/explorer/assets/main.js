@@ -1,8 +1,8 @@
-// The page as a whole: what is shown follows from the data, the camera, the slider, the colouring and what is lit up.
+// The explorer as a whole: connects the data, the camera, the slider, the colours and the highlighted points.
 
 const $ = (id) => document.getElementById(id);
 
-const SETTLED = 150; // milliseconds after which the map counts as still
+const SETTLED = 150; // milliseconds without motion after which the map is drawn at full quality
 
 class Explorer {
   constructor(data) {
@@ -112,7 +112,7 @@ class Explorer {
     return theme ? theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   }
 
-  /** Colours anew: another column, or another theme. */
+  /** Recompute all colours after a change of column or theme. */
   repaint() {
     this.paper = parseColour(getComputedStyle($("stage")).backgroundColor);
     const grey = this.dark ? [120, 126, 136] : [150, 154, 160];
@@ -125,7 +125,7 @@ class Explorer {
     this.relight();
   }
 
-  /** Light up what the legend, the search and the selection have in common. */
+  /** Highlight the points that the legend, the search and the selection have in common. */
   relight() {
     const masks = [this.legend.mask(), this.search.found, this.selection.mask].filter(Boolean);
     for (let row = 0; row < this.n; row++) this.colours[4 * row + 3] = masks.every((mask) => mask[row]) ? 255 : 0;
@@ -138,7 +138,7 @@ class Explorer {
     this.redraw();
   }
 
-  /** Rows that the legend and the search light up. */
+  /** Rows highlighted by the legend and the search. */
   wanted() {
     const masks = [this.legend.mask(), this.search.found].filter(Boolean);
     const rows = [];
@@ -165,7 +165,7 @@ class Explorer {
     const stage = $("stage");
     this.camera.width = Math.max(1, stage.clientWidth);
     this.camera.height = Math.max(1, stage.clientHeight);
-    // Beyond twice the pixels there is nothing to be seen, only to be computed.
+    // A higher pixel ratio would cost time without a visible difference.
     this.density = Math.min(2, devicePixelRatio || 1);
     for (const canvas of [$("map"), $("painting")]) {
       canvas.width = Math.round(this.camera.width * this.density);
@@ -175,7 +175,7 @@ class Explorer {
     this.redraw();
   }
 
-  /** Diameter of a point in pixels: the fewer to the area and the nearer, the larger. */
+  /** Diameter of a point in pixels: larger for few points and when zoomed in. */
   get size() {
     const room = Math.sqrt((this.camera.width * this.camera.height) / this.n);
     return Math.min(18, Math.min(7, 1.1 + 0.25 * room) * Math.max(1, this.camera.zoom) ** 0.4);
@@ -204,7 +204,7 @@ class Explorer {
     this.firstFrame ??= performance.now();
   }
 
-  /** Where a row is, in the camera's coordinates. */
+  /** Position of a row in map coordinates. */
   place(row) {
     const { positions, states } = this.data;
     const left = Math.floor(this.at);
@@ -220,7 +220,7 @@ class Explorer {
     return this.camera.toScreen(...this.place(row));
   }
 
-  /** The index of the points where they are now; made when it is asked for, since the slider outdates it. */
+  /** Spatial index of the current positions, built on demand because the slider invalidates it. */
   grid() {
     if (this.indexed === this.at) return this.index;
     for (let row = 0; row < this.n; row++) [this.xs[row], this.ys[row]] = this.place(row);
@@ -238,7 +238,7 @@ class Explorer {
     else this.tooltip.show(row, this.onScreen(row), this.size);
   }
 
-  /** Bring a row into the middle and show what is known of it. */
+  /** Centre the view on a row and show its tooltip. */
   visit(row) {
     [this.camera.x, this.camera.y] = this.place(row);
     this.camera.zoom = Math.max(this.camera.zoom, 4);
@@ -280,12 +280,12 @@ class Explorer {
     this.selection.set([]);
   }
 
-  /** Images are not needed for the first picture. */
+  /** Images are unpacked after the first frame. */
   async loadImages() {
     if (this.data.images) this.tooltip.pixels = new Uint8Array(await unpack("images"));
   }
 
-  /** What tests and the curious may read and set. */
+  /** State for tests and for the browser's console. */
   readout() {
     const self = this;
     return {
@@ -312,7 +312,7 @@ readData().then((data) => {
   page.images = page.loadImages();
   window.explorer = page.readout();
 }).catch((error) => {
-  $("notice").textContent = `This page could not be opened: ${error.message}. A current browser is needed.`;
+  $("notice").textContent = `The map could not be opened: ${error.message}. Please use a current browser.`;
   $("notice").hidden = false;
   throw error;
 });

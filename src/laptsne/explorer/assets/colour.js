@@ -1,6 +1,6 @@
 // Colours as [red, green, blue] from 0 to 255.
 
-// Anchors of a scale that rises evenly in lightness, from violet to yellow.
+// Anchors of viridis, whose lightness increases evenly from violet to yellow.
 const SCALE = [
   "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725",
 ].map(parseColour);
@@ -14,20 +14,20 @@ const mixed = (a, b, t) => a.map((c, i) => Math.round(c + (b[i] - c) * t));
 
 const cssColour = (colour) => `rgb(${colour.join(", ")})`;
 
-/** Colour of a value from 0 to 1. The end of the scale that the background would swallow is left out. */
+/** Colour of a value from 0 to 1, without the end of the scale that is close to the background. */
 function scaleColour(share, dark) {
   const at = (dark ? 0.14 + 0.86 * share : 0.94 * share) * (SCALE.length - 1);
   const left = Math.min(Math.floor(at), SCALE.length - 2);
   return mixed(SCALE[left], SCALE[left + 1], at - left);
 }
 
-/** Colour of a category; for dark paper, all are lifted. */
+/** Colour of a category, lightened in the dark theme. */
 function categoryColour(palette, code, dark) {
   const colour = parseColour(palette[code % palette.length]);
   return dark ? lifted(colour) : colour;
 }
 
-/** A colour brought nearer to white in the lightness of OKLab alone, so that dark ones stay apart from each other. */
+/** Lighten a colour in OKLab, changing lightness alone, so that dark colours remain distinguishable. */
 function lifted(colour) {
   const linear = colour.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   const sum = (rows, values) => rows.map((row) => row[0] * values[0] + row[1] * values[1] + row[2] * values[2]);

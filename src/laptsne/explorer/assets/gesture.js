@@ -1,15 +1,15 @@
-// Mouse, pen, fingers and keys on the map, as what they mean.
+// Mouse, pen, touch and keyboard input on the map, translated to actions.
 
-const MOVED = 4; // pixels that a click or tap may stray
+const MOVED = 4; // pixels that a click or tap may move
 
 class Gestures {
-  /** `on` has the functions pan, zoom, hover, leave, lasso (the outline so far), close (the lasso), home, middle. */
+  /** `on` has the actions pan, zoom, hover, leave, lasso (the outline so far), close (the lasso), home and middle. */
   constructor(surface, on) {
     Object.assign(this, { surface, on, fingers: new Map(), outline: null, lassoing: false });
     surface.addEventListener("pointerdown", (event) => this.down(event));
     surface.addEventListener("pointermove", (event) => this.move(event));
     for (const kind of ["pointerup", "pointercancel"]) surface.addEventListener(kind, (event) => this.up(event));
-    // A finger leaves whenever it is lifted, and what it tapped must remain to be read.
+    // Lifting a finger is a leave event too, but the tooltip of the tapped point must stay.
     surface.addEventListener("pointerleave", (event) => {
       if (!this.fingers.size && event.pointerType !== "touch") on.leave();
     });
@@ -80,7 +80,7 @@ class Gestures {
   wheel(event) {
     event.preventDefault();
     const turned = Math.max(-240, Math.min(240, event.deltaY * (event.deltaMode === 1 ? 16 : 1)));
-    // With the control key it is a pinch on a touchpad, whose steps are small.
+    // Browsers report a pinch on a touchpad as a wheel event with the control key and small steps.
     this.on.zoom(Math.exp(-turned * (event.ctrlKey ? 0.01 : 0.002)), ...this.place(event));
   }
 

@@ -1,6 +1,6 @@
 // The slider from plain t-SNE to strong contraction, and the charts beside it.
 
-const SECONDS_A_STEP = 1.1;
+const SECONDS_PER_STEP = 1.1;
 
 class Contraction {
   constructor(panel, path, onMove) {
@@ -23,7 +23,7 @@ class Contraction {
     this.path.contractions.forEach((value, i) => {
       const mark = element("button", i === this.path.chosen ? "mark chosen" : "mark");
       mark.type = "button";
-      mark.tabIndex = -1; // the slider's own keys reach every map
+      mark.tabIndex = -1; // the slider's keys reach every map
       mark.title = `λ = ${brief(value)}${i === this.path.chosen ? ", the model's own map" : ""}`;
       mark.setAttribute("aria-label", mark.title);
       mark.style.left = `calc(8px + (100% - 16px) * ${i / this.last})`;
@@ -35,19 +35,20 @@ class Contraction {
   draw() {
     const { kl, trustworthiness, kept, eigenvalues } = this.path;
     const digits = (n) => ([value]) => value.toFixed(n);
-    // The first is 0 in every map.
+    // The smallest eigenvalue is always 0.
     const sigmas = eigenvalues[0].map((_, k) => eigenvalues.map((row) => row[k])).slice(1);
     const known = (curves) => curves.some((curve) => curve.some((value) => value !== null));
     const rough = (value) => String(Number(value.toPrecision(2)));
     const ends = (values) => (values.length > 1 ? `${rough(values[0])} … ${rough(values.at(-1))}` : rough(values[0]));
     this.charts = [
-      ["KL divergence", [kl], { tell: digits(3), help: "What the map loses of the data; less is better." }],
+      ["KL divergence", [kl],
+        { tell: digits(3), help: "The loss of t-SNE: how much neighbourhoods differ between data and map." }],
       ["Trustworthiness", [trustworthiness],
-        { tell: digits(4), help: "1 where all neighbours in the map are neighbours in the data." }],
+        { tell: digits(4), help: "1 if all neighbours in the map are neighbours in the data." }],
       ["Neighbours kept", [kept],
-        { tell: ([share]) => `${(100 * share).toFixed(1)} %`, help: "Neighbours in the data that remain so in the map." }],
+        { tell: ([share]) => `${(100 * share).toFixed(1)} %`, help: "Nearest neighbours in the data kept in the map." }],
       [sigmas.length > 1 ? `Eigenvalues 2 to ${sigmas.length + 1}` : "Eigenvalue 2", sigmas,
-        { tell: ends, log: true, help: "Of the map's Laplacian, in logarithms: each near 0 is a cluster of its own." }],
+        { tell: ends, log: true, help: "Of the map's graph Laplacian, log scale: one near 0 per separate cluster." }],
     ].filter(([, curves]) => curves.length && known(curves)).map((parts) => new Chart(...parts));
     this.panel.querySelector(".charts").append(...this.charts.map((chart) => chart.box));
   }
@@ -62,7 +63,7 @@ class Contraction {
     this.onMove(this.at);
   }
 
-  /** Arrows move by a tenth of the way to the next map, the page keys from map to map. */
+  /** Arrow keys move by a tenth of the distance between two maps, Page Up and Page Down from map to map. */
   key(event) {
     const steps = { ArrowLeft: -0.1, ArrowDown: -0.1, ArrowRight: 0.1, ArrowUp: 0.1 };
     const maps = { PageDown: Math.ceil(this.at) - 1, PageUp: Math.floor(this.at) + 1 };
@@ -79,11 +80,11 @@ class Contraction {
     let before = performance.now();
     let waited = 0;
     const step = (now) => {
-      const passed = Math.min(0.1, Math.max(0, now - before) / 1000) / SECONDS_A_STEP;
+      const passed = Math.min(0.1, Math.max(0, now - before) / 1000) / SECONDS_PER_STEP;
       before = now;
       waited += passed;
       if (!still) this.set(this.at + passed);
-      else if (waited >= 1) { // from map to map, without motion
+      else if (waited >= 1) { // reduced motion: jump from map to map
         waited = 0;
         this.set(Math.floor(this.at) + 1);
       }

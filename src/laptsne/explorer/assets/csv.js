@@ -1,4 +1,4 @@
-// Rows as CSV, by RFC 4180. Text is always quoted and never changed.
+// Rows as CSV (RFC 4180). Text is always quoted and never altered.
 
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 

@@ -1,5 +1,5 @@
-// The points, drawn by WebGL. Two neighbouring maps are bound at a time and mixed in the vertex shader, so that moving
-// the slider sends nothing to the graphics card but one number.
+// WebGL renderer. Two adjacent maps are bound at a time and interpolated in the vertex shader, so that moving the
+// slider changes a single uniform.
 
 const VERTEX = `#version 300 es
 in vec2 here;
@@ -34,7 +34,7 @@ void main() {
 }`;
 
 class Points {
-  /** Draws on a canvas; null where the browser has no WebGL 2. */
+  /** A renderer for a canvas, or null if the browser has no WebGL 2. */
   static on(canvas, positions, n, colours) {
     const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, powerPreference: "high-performance" });
     return gl && new Points(gl, positions, n, colours);
@@ -48,7 +48,7 @@ class Points {
     this.emulated = /swiftshader|llvmpipe|softpipe|software|basic render/i.test(renderer);
   }
 
-  /** Everything that a lost context takes with it. */
+  /** Create everything that is lost with a WebGL context. */
   prepare() {
     const { gl } = this;
     const program = gl.createProgram();
@@ -77,7 +77,7 @@ class Points {
     for (const name in this.attribute) gl.enableVertexAttribArray(this.attribute[name]);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    gl.enable(gl.DEPTH_TEST); // what is lit lies in front, in whatever order it is drawn
+    gl.enable(gl.DEPTH_TEST); // highlighted points are in front, in any drawing order
     gl.depthFunc(gl.LEQUAL);
     this.bound = -1;
   }
@@ -88,7 +88,7 @@ class Points {
     gl.bufferSubData(gl.ARRAY_BUFFER, 0, this.colours);
   }
 
-  /** Bind the maps to the left and to the right of where the slider is. */
+  /** Bind the maps to the left and right of the slider position. */
   bind(left, right) {
     if (this.bound === left) return;
     const { gl } = this;

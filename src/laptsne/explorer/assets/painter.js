@@ -1,5 +1,5 @@
-// The points, drawn by the processor: for browsers that have no graphics card to draw with, where WebGL is emulated and
-// takes ten times as long to place a point, or that have no WebGL at all.
+// Software renderer, for browsers without WebGL, and for moving points where WebGL is emulated on the CPU, which takes
+// about ten times as long per point.
 
 class Painter {
   constructor(canvas, positions, n, colours) {
@@ -30,9 +30,9 @@ class Painter {
     this.context.putImageData(this.image, 0, 0);
   }
 
-  /** Opacity of the pixels of a point, from 0 to 256. */
+  /** Opacity of the pixels of a disc, from 0 to 256. */
   disc(width, ink) {
-    const side = Math.ceil(width + 1) | 1; // odd: it has a middle
+    const side = Math.ceil(width + 1) | 1; // odd, so that it has a centre
     const alphas = new Int32Array(side * side);
     for (let i = 0; i < side * side; i++) {
       const away = Math.hypot((i % side) - (side >> 1), Math.floor(i / side) - (side >> 1));
@@ -41,7 +41,7 @@ class Painter {
     return { side, alphas };
   }
 
-  /** Stamp the discs of all rows whose light is as given; unlit ones are nearly as pale as the paper. */
+  /** Draw the discs of all rows whose highlight is `light`, 255 or 0; those at 0 are faded. */
   stamp({ here, there, share, scale, x, y }, { side, alphas }, light, paperPixel) {
     const { pixels, positions, colours, n } = this;
     const { width, height } = this.canvas;
@@ -66,7 +66,7 @@ class Painter {
   }
 }
 
-/** One pixel over another with an opacity from 0 to 256: red and blue at once, then green. */
+/** Blend one pixel over another with an opacity from 0 to 256: red and blue at once, then green. */
 function blended(under, over, alpha) {
   const rest = 256 - alpha;
   const redBlue = (Math.imul(under & 0xff00ff, rest) + Math.imul(over & 0xff00ff, alpha)) >>> 8;

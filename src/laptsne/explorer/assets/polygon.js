@@ -1,4 +1,4 @@
-// Which points lie inside an outline.
+// Points inside a polygon, by the even-odd rule.
 
 function insideOutline(outline, xs, ys) {
   const across = outline.map(([x]) => x);
@@ -12,7 +12,7 @@ function insideOutline(outline, xs, ys) {
   return rows;
 }
 
-/** How often a ray from the point to the right crosses the outline. */
+/** Number of times a ray from the point to the right crosses the outline. */
 function crossings(across, up, x, y) {
   let count = 0;
   for (let i = 0, j = up.length - 1; i < up.length; j = i++) {

@@ -1,4 +1,4 @@
-// Which part of the map is seen. The map's own coordinates run from 0 to 1 along its longer side, upwards in y.
+// The visible part of the map. Map coordinates run from 0 to 1 along the longer side, with y upwards.
 
 const MAX_ZOOM = 400;
 
@@ -15,7 +15,7 @@ class Camera {
     this.zoom = 1;
   }
 
-  /** Pixels to the unit. */
+  /** Pixels per unit of map coordinates. */
   get scale() {
     const [across, up] = this.extent.map((side) => Math.max(side, 0.05));
     return 0.92 * Math.min(this.width / across, this.height / up) * this.zoom;
@@ -35,7 +35,7 @@ class Camera {
     this.keepInSight();
   }
 
-  /** Zoom so that what lies at the given pixel stays there. */
+  /** Zoom about a pixel, the centre by default. */
   zoomAt(factor, left = this.width / 2, top = this.height / 2) {
     const [x, y] = this.toMap(left, top);
     this.zoom = Math.min(MAX_ZOOM, Math.max(0.5, this.zoom * factor));

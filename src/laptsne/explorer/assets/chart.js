@@ -10,14 +10,14 @@ function shape(tag, attributes) {
 }
 
 class Chart {
-  /** Curves are lists of values, one a map; null where a value is not known. `tell` puts values into words. */
+  /** Curves are lists of values, one per map, null if unknown. `tell` formats the values at the cursor. */
   constructor(title, curves, { tell = ([value]) => brief(value), help = "", log = false } = {}) {
     Object.assign(this, { curves, tell, log, last: curves[0].length - 1 });
     this.box = element("figure", "chart");
     this.span();
     const caption = element("figcaption", "", title);
     this.value = element("output");
-    // The axis begins at the smallest value: without the range a slope would say nothing.
+    // The axis does not start at zero, so the range is stated.
     if (!log) caption.append(element("small", "", `${tell([this.low])} to ${tell([this.high])}`));
     caption.append(this.value);
     caption.title = help;
@@ -66,7 +66,7 @@ class Chart {
   move(at) {
     const values = this.curves.map((curve) => this.straight(curve, at)).filter((value) => value !== null);
     this.value.textContent = values.length ? this.tell(values) : "–";
-    // Shares of the plot, moved as a whole: the curves are not drawn again, which would take longer than the map.
+    // Moved by CSS transforms: redrawing the curves would take longer than drawing the map.
     const across = (100 * this.across(at)) / CHART.width;
     this.cursor.style.transform = `translateX(${across}%)`;
     this.dot.hidden = !values.length;
@@ -74,7 +74,7 @@ class Chart {
     this.dot.style.transform = `translate(${across}%, ${(100 * this.up(values[0])) / CHART.height}%)`;
   }
 
-  /** The value on the straight line that is drawn. */
+  /** The value of the line drawn between two maps. */
   straight(curve, at) {
     if (!this.log) return between(curve, at);
     const raised = between(curve.map((value) => (value === null ? null : this.raised(value))), at);

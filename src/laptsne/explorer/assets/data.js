@@ -1,4 +1,4 @@
-// The blocks of the page: base64 of zlib's format.
+// The data blocks of the document: zlib-compressed and base64-encoded.
 
 const ARRAYS = {
   uint8: Uint8Array, uint16: Uint16Array, uint32: Uint32Array, int32: Int32Array,
@@ -16,12 +16,12 @@ function bytesOf(text) {
 async function unpack(id) {
   const block = document.getElementById(id);
   const bytes = bytesOf(block.textContent);
-  block.remove(); // its text would stay in memory
+  block.remove(); // frees the memory of its text
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Response(stream).arrayBuffer();
 }
 
-/** The header, with `states` (positions of all maps) and the values of each column put in. */
+/** The header, with the positions of all maps and the values of each column added. */
 async function readData() {
   const buffer = await unpack("data");
   const length = new DataView(buffer).getUint32(0, true);

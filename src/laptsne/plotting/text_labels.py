@@ -1,0 +1,135 @@
+"""Names of categories, written at the centres of their points and moved apart where they would overlap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
+from matplotlib.collections import LineCollection
+from matplotlib.patheffects import withStroke
+from matplotlib.text import Annotation
+from matplotlib.textpath import text_to_path
+from matplotlib.transforms import IdentityTransform
+from numpy.typing import NDArray
+
+from laptsne.colours.label_encoding import Categories, shorten
+from laptsne.colours.palette import INK
+
+_GAP = 1.5  # between names, in points
+_LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
+_COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
+_MAX_COVERAGE = 0.3  # share of the axes that names may take up
+
+
+def add_names(ax: Axes, Y: NDArray[Any], categories: Categories) -> None:
+    """Write the name of each category at the centre of its points, starting with the largest category."""
+    counts = np.bincount(categories.codes[categories.codes >= 0], minlength=len(categories.names))
+    style: dict[str, Any] = {"fontsize": float(np.clip(11 - 0.1 * counts.size, 6, 9)), "color": INK, "zorder": 5}
+    style |= {"ha": "center", "va": "center", "weight": "bold", "parse_math": False, "textcoords": "offset points"}
+    style |= {"path_effects": [withStroke(linewidth=2.5, foreground="white", alpha=0.85)], "in_layout": False}
+    notes, cores = [], []
+    for code in np.argsort(-counts, kind="stable"):
+        members = Y[categories.codes == code]
+        # The member nearest to the median: the median itself may lie outside, as in a ring.
+        centre = members[np.argmin(np.linalg.norm(members - np.median(members, axis=0), axis=1))]
+        notes.append(ax.annotate(shorten(categories.names[code]), centre, (0, 0), **style))
+        cores.append(_core(members, centre))
+    if notes:
+        ax.add_collection(_LeaderLines(notes, np.array(cores)), autolim=False)
+
+
+def _core(members: NDArray[Any], centre: NDArray[Any]) -> NDArray[Any]:
+    """Return the corners of the box around the half of the members nearest to the centre, of shape (2, 2)."""
+    distances = np.linalg.norm(members - centre, axis=1)
+    near = members[distances <= np.median(distances)]
+    return np.array([near.min(axis=0), near.max(axis=0)])
+
+
+class _LeaderLines(LineCollection):
+    """Lines that connect names to their anchors if they had to be moved far.
+
+    Names are positioned at drawing time, when the sizes of the axes and of the text are known.
+    """
+
+    def __init__(self, notes: list[Annotation], cores: NDArray[Any]) -> None:
+        super().__init__([], colors=INK, linewidths=0.6, transform=IdentityTransform(), zorder=4.9)  # below the names
+        self.notes, self.cores = notes, cores
+        self.set_in_layout(False)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Position the names, then draw the lines."""
+        pixel = float(renderer.points_to_pixels(1.0))  # type: ignore[arg-type]
+        assert self.axes is not None
+        to_pixels, bounds = self.axes.transData.transform, self.axes.get_window_extent(renderer)
+        anchors = to_pixels([note.xy for note in self.notes])
+        sizes = np.array([_text_size(note, renderer, pixel) for note in self.notes]) + _GAP * pixel
+        corners = to_pixels(self.cores.reshape(-1, 2)).reshape(-1, 2, 2)
+        cores = np.array([corners.mean(axis=1), np.abs(corners[:, 1] - corners[:, 0]) + _GAP * pixel])
+        covered = np.all(cores[1] < _COVERED * sizes, axis=1)
+        centres = np.full(anchors.shape, np.nan)
+        if sizes.prod(axis=1).sum() <= _MAX_COVERAGE * bounds.width * bounds.height:
+            centres = place_boxes(anchors, sizes, bounds.get_points(), cores[:, covered])
+        for note, offset in zip(self.notes, (centres - anchors) / pixel, strict=True):
+            note.set_visible(bool(np.isfinite(offset).all()))
+            note.set_position(tuple(np.nan_to_num(offset)))
+        ends = np.clip(anchors, centres - sizes / 2, centres + sizes / 2)
+        margin = np.where(covered[:, None], cores[1], 0)  # a name right beside its small cluster needs no line
+        far = np.hypot(*np.maximum(np.abs(ends - anchors) - margin / 2, 0).T) > _LEADER * pixel
+        self.set_segments(np.stack([anchors, ends], axis=1)[far])
+        super().draw(renderer)
+
+
+def _text_size(note: Annotation, renderer: RendererBase, pixel: float) -> tuple[float, float]:
+    """Return the width and height of a name; text with an outline is drawn as paths, which are wider than glyphs."""
+    box = note.get_window_extent(renderer)
+    outline = pixel * text_to_path.get_text_width_height_descent(note.get_text(), note.get_fontproperties(), False)[0]
+    return box.width + 2 * max(outline - box.width, 0.0), box.height
+
+
+def place_boxes(
+    anchors: NDArray[Any], sizes: NDArray[Any], bounds: NDArray[Any], avoided: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
+    """Place boxes one after the other, each at the free position nearest to its anchor.
+
+    `anchors` and `sizes`, of shape (n_boxes, 2), are preferred centres, and widths and heights. Boxes stay within
+    `bounds`, the lower left and upper right corner, of shape (2, 2). `avoided`, of shape (2, n_avoided, 2), holds
+    centres and sizes of boxes that are covered only if there is no other free position. Return the centres of boxes
+    that do not overlap, of shape (n_boxes, 2), with NaN for boxes that do not fit.
+    """
+    centres = np.full(anchors.shape, np.nan)
+    avoided = np.empty((2, 0, 2)) if avoided is None else avoided
+    for i, (anchor, size) in enumerate(zip(anchors, sizes, strict=True)):
+        placed = ~np.isnan(centres[:i, 0])
+        boxes = np.array([centres[:i][placed], sizes[:i][placed]])
+        for taken in (np.concatenate([boxes, avoided], axis=1), boxes):
+            inner = bounds + np.array([size / 2, -size / 2])  # of the centre
+            centres[i] = _nearest_free(anchor, taken[0], (taken[1] + size) / 2, inner)
+            if np.isfinite(centres[i, 0]):
+                break
+    return centres
+
+
+def _nearest_free(
+    anchor: NDArray[Any], centres: NDArray[Any], reach: NDArray[Any], bounds: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Return the point within the bounds nearest to the anchor and outside the open boxes ``centres +- reach``.
+
+    Each of its coordinates is the anchor's or that of a box edge, so only the grid of these lines is searched.
+    """
+    anchor = np.clip(anchor, *bounds)
+    low, high = centres - reach, centres + reach
+    lines, first, last = [], [], []
+    for k, edges in enumerate(np.concatenate([anchor[None], low, high]).T):
+        lines.append(np.unique(edges[(edges >= bounds[0, k]) & (edges <= bounds[1, k])]))
+        tolerance = 1e-9 * reach[:, k]  # the edges themselves are free
+        first.append(np.searchsorted(lines[k], low[:, k] + tolerance))
+        last.append(np.searchsorted(lines[k], high[:, k] - tolerance))
+    if not (lines[0].size and lines[1].size):  # the box is larger than the bounds
+        return np.full(2, np.nan)
+    distances = np.hypot(lines[0][:, None] - anchor[0], lines[1] - anchor[1])
+    for left, below, right, above in zip(*first, *last, strict=True):
+        distances[left:right, below:above] = np.inf
+    i, j = np.unravel_index(np.argmin(distances), distances.shape)
+    return np.array([lines[0][i], lines[1][j]]) if np.isfinite(distances[i, j]) else np.full(2, np.nan)

@@ -21,9 +21,40 @@ from laptsne.embedding.objective import Penalty
 FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}
 
 
-@parametrize_with_checks([LaptSNE(max_iter=50)])
+VARIANTS = {
+    "default": LaptSNE(max_iter=50),
+    "contraction=0": LaptSNE(contraction=0, max_iter=50),
+    "fourier": LaptSNE(method="fourier", max_iter=20),
+    "batch_size": LaptSNE(batch_size=10, max_iter=50),
+    "gaussian": LaptSNE(kernel="gaussian", max_iter=30),
+    "network": LaptSNE(out_of_sample="network", max_iter=30),
+    "paper": LaptSNE.paper(n_clusters=2, max_iter=20),
+    "1-D": LaptSNE(1, max_iter=30),
+    "3-D": LaptSNE(3, max_iter=30),
+}
+
+
+def expected_failures(estimator):
+    """Checks that cannot pass, with the reason, as in the documentation of ``out_of_sample``."""
+    if estimator.out_of_sample != "network":
+        return {}
+    reason = "the network approximates the embedding: transform of the training data is not embedding_"
+    return dict.fromkeys(("check_transformer_data_not_an_array", "check_transformer_general"), reason)
+
+
+@parametrize_with_checks(list(VARIANTS.values()), expected_failed_checks=expected_failures)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix])
+def test_sparse_input_of_every_kind(blobs, name, form):
+    X = np.where(blobs[0] > 1, blobs[0], 0)
+    model = clone(VARIANTS[name]).set_params(perplexity=10, random_state=0).fit(form(X))
+    assert np.isfinite(model.embedding_).all()
+    if hasattr(model, "transform"):
+        assert np.isfinite(model.transform(form(X[:5]))).all()
 
 
 def test_check_estimator_has_no_failure_at_the_defaults():

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
+from laptsne import LaptSNE
 from laptsne.embedding.initialization import initial_embedding
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import laplacian_spectrum
+from laptsne.metrics import knn_accuracy
 
 
 def start(init, X, n_components=2, seed=0, metric="euclidean"):
@@ -67,10 +69,29 @@ def test_pca_without_features_is_refused(rng):
         start("pca", D, metric="precomputed")
 
 
-def test_a_given_array_is_taken_as_it_is(blobs, rng):
+def test_a_given_array_is_centred_and_otherwise_taken_as_it_is(blobs, rng):
     X, _ = blobs
     given = rng.normal(size=(120, 2))
-    np.testing.assert_array_equal(start(given, X), given)
+    expected = given - given.mean(axis=0)
+    np.testing.assert_array_equal(start(given, X), expected)
+    np.testing.assert_allclose(start(given + 1e8, X), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["exact", "fourier"])
+def test_an_offset_of_the_initial_embedding_does_not_matter(blobs, rng, method):
+    X, labels = blobs
+    given = 1e-4 * rng.normal(size=(120, 2))
+    settings = {"perplexity": 10, "random_state": 0, "method": method}
+    model = LaptSNE(init=given + 1e8, **settings).fit(X)
+    assert model.kl_divergence_ == pytest.approx(LaptSNE(init=given, **settings).fit(X).kl_divergence_, rel=0.1)
+    assert knn_accuracy(model.embedding_, labels, 10) == 1
+
+
+def test_equal_rows_are_warned_of_and_separated(blobs):
+    X, labels = blobs
+    with pytest.warns(UserWarning, match="init: all rows are equal"):
+        Y = LaptSNE(init=np.full((120, 2), 3.0), perplexity=10, random_state=0).fit_transform(X)
+    assert knn_accuracy(Y, labels, 10) == 1
 
 
 @pytest.mark.parametrize("shape", [(120, 3), (119, 2), (120,)])

@@ -4,7 +4,7 @@ import scipy.sparse
 from reference import relative_error
 from sklearn.datasets import load_digits
 
-from laptsne import LaptSNE
+from laptsne import Descent, LaptSNE
 from laptsne.embedding.fields import ExactFields
 from laptsne.embedding.kernels import Gaussian, Student
 from laptsne.embedding.minibatch import Batches, TrackedSums
@@ -125,3 +125,33 @@ def test_batches_sum_over_pairs(blobs):
         LaptSNE(batch_size=0).fit(blobs[0])
     with pytest.raises(ValueError, match="n_batch_neighbors=10 has no effect"):
         LaptSNE(n_batch_neighbors=10).fit(blobs[0])
+
+
+def test_a_step_does_not_depend_on_all_pairs(monkeypatch, rng):
+    """Of a large cluster, whose exaggeration depends on its density, the degrees are tracked and not recomputed."""
+    X = np.concatenate([rng.normal(size=(900, 5)), 20 + rng.normal(size=(900, 5))])
+    sizes = []
+    compute = ExactFields._compute_unit
+
+    def counted(self):
+        sizes.append(self._n_rows)
+        return compute(self)
+
+    monkeypatch.setattr(ExactFields, "_compute_unit", counted)
+    optimizer = Descent(tol=0, contraction_start=0.1, contraction_ramp=0)
+    exaggerations = []
+    settings = {"batch_size": 20, "n_clusters": 2, "contraction": 0.01, "max_iter": 60, "random_state": 0}
+    LaptSNE(optimizer=optimizer, callbacks=lambda s: exaggerations.append(s.exaggeration), **settings).fit(X)
+    assert max(exaggerations[30:]) > 1.5  # the rule for large clusters was used
+    # At the start, when contraction starts, and at the end; else only over the batch.
+    assert sum(size == len(X) for size in sizes) <= 4
+
+
+def test_convergence_is_judged_by_the_points_that_have_moved():
+    X, _ = load_digits(return_X_y=True)
+    settings = {"batch_size": 20, "max_iter": 1500, "contraction": 0, "random_state": 0}
+    model = LaptSNE(**settings).fit(X[:600])
+    # 50 iterations of 20 points are less than two of 600: there is no telling yet.
+    assert model.n_iter_ == 1500
+    longer = LaptSNE(optimizer=Descent(tol=0), **settings).fit(X[:600])
+    assert model.kl_divergence_ == longer.kl_divergence_

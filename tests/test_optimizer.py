@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
@@ -155,6 +157,10 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(blobs):
         ("refresh_every", 2.5),
         ("check_every", "often"),
         ("momentum", "heavy"),
+        ("exaggeration", 0),
+        ("exaggeration", 0.5),
+        ("exaggeration", np.inf),
+        ("exaggeration", np.nan),
     ],
 )
 def test_impossible_settings_are_refused_by_name(name, value):
@@ -169,3 +175,56 @@ def test_large_clusters_are_drawn_together_until_they_are_dense(rng):
     assert late_exaggeration(1000, lambda: dense) == 1
     # Small clusters may be as dense as they like, and their degrees are not computed.
     assert late_exaggeration(100, lambda: 1 / 0) == pytest.approx(1 + 100 / 800 / 2 + 100 / 10_000 / 2)
+
+
+def test_the_strength_reported_is_the_one_applied(blobs):
+    settings = {"perplexity": 10, "n_clusters": 3, "contraction": 0.05, "max_iter": 100, "random_state": 0}
+
+    def stopped_at(iteration):
+        return LaptSNE(callbacks=lambda state: state.iteration == iteration, **settings).fit(blobs[0])
+
+    early = stopped_at(30)  # contraction starts at 50
+    assert early.contraction_ == 0
+    assert early.objective_ == early.kl_divergence_
+    assert stopped_at(60).contraction_ == pytest.approx(0.05 * 10 / 25)
+    assert LaptSNE(**settings).fit(blobs[0]).contraction_ == 0.05
+
+
+def test_clusters_are_not_counted_in_the_initial_embedding(blobs):
+    with pytest.raises(ValueError, match=r"n_clusters='auto'.*contraction_start=0.*positive fraction"):
+        LaptSNE(optimizer=Descent(contraction_start=0)).fit(blobs[0])
+    for n_clusters in (3, "eigengap"):
+        LaptSNE(n_clusters=n_clusters, optimizer=Descent(contraction_start=0), max_iter=5).fit(blobs[0])
+
+
+@pytest.mark.parametrize("n_samples", [2, 3])
+def test_few_points_cause_no_warning(rng, n_samples):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = LaptSNE(random_state=0).fit(rng.normal(size=(n_samples, 4)))
+    assert model.perplexity_ == 1
+
+
+def test_the_perplexity_reported_is_the_one_used(rng):
+    X = rng.normal(size=(40, 3))
+    with pytest.warns(UserWarning, match="perplexity=30"):
+        assert LaptSNE(perplexity=30, max_iter=5).fit(X).perplexity_ == pytest.approx(39 / 3)
+    assert LaptSNE(perplexity=5, max_iter=5).fit(X).perplexity_ == 5
+
+
+@pytest.mark.parametrize("batch_size", [None, 50])
+def test_one_pass_over_the_pairs_per_iteration(monkeypatch, rng, batch_size):
+    """The density of large clusters comes from the pass that computes the gradient."""
+    X = np.concatenate([rng.normal(size=(900, 5)), 20 + rng.normal(size=(900, 5))])
+    calls = []
+    gradients = ExactFields._gradients
+
+    def counted(self, *args):
+        calls.append(self._n_rows)
+        return gradients(self, *args)
+
+    monkeypatch.setattr(ExactFields, "_gradients", counted)
+    optimizer = Descent(tol=0, refresh_every=1000, refresh_distance=1e9, contraction_start=0.2, contraction_ramp=0)
+    settings = {"n_clusters": 2, "contraction": 0.01, "max_iter": 40, "random_state": 0, "method": "exact"}
+    LaptSNE(optimizer=optimizer, batch_size=batch_size, **settings).fit(X)
+    assert sum(size == len(X) for size in calls) <= (44 if batch_size is None else 4)

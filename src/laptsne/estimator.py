@@ -97,7 +97,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         paper.
     out_of_sample : {"placement", "network"}, default="placement"
         How :meth:`transform` embeds new points. "placement" minimises the objective over each new point with all others
-        fixed, and keeps the data. "network" trains the paper's neural network, and keeps only that.
+        fixed, and keeps the data. "network" trains the paper's neural network, and keeps only that: it approximates the
+        embedding, so that ``transform`` of the training data is near ``embedding_`` but not equal to it.
     method : {"auto", "exact", "fourier"}, default="auto"
         How sums over the embedding are computed: "exact" over all pairs, "fourier" on a grid by FFT, in linear time and
         for the Student kernel only. "auto" takes the faster one.

@@ -41,21 +41,6 @@ def _laptsne(
     """Maps of high-dimensional data in which clusters can be seen."""
 
 
-def _parameters(
-    perplexity: float | None,
-    contraction: float | None,
-    clusters: int | None,
-    metric: str,
-    iterations: int,
-    seed: int,
-    jobs: int | None,
-) -> dict[str, Any]:
-    """Return the parameters of the estimator that are not left to their defaults."""
-    given = {"perplexity": perplexity, "contraction": contraction, "n_clusters": clusters, "metric": metric}
-    given |= {"max_iter": iterations, "random_state": seed, "n_jobs": jobs}
-    return {name: value for name, value in given.items() if value is not None}
-
-
 @app.command()
 def embed(
     source: options.Source,
@@ -98,7 +83,8 @@ def embed(
         from laptsne.cli.outputs import OutputFiles
 
         data = InputOptions(source, label, not no_label, quiet)
-        parameters = _parameters(perplexity, contraction, clusters, metric, iterations, seed, jobs)
+        parameters = {"perplexity": perplexity, "contraction": contraction, "n_clusters": clusters, "metric": metric}
+        parameters |= {"max_iter": iterations, "random_state": seed, "n_jobs": jobs}
         embed_source(data, parameters, OutputFiles(out, plot, html, save).or_default(source), force=force)
 
 
@@ -202,13 +188,12 @@ def explore(
     with reported():
         page = Path(source)
         if page.suffix.lower() not in (".html", ".htm"):
-            from laptsne.cli.embed import embed_source
-            from laptsne.cli.outputs import OutputFiles, stem
+            from laptsne.cli.outputs import stem
 
             page = html or Path(f"{stem(source)}-map.html")
-            data = InputOptions(source, label, not no_label, quiet)
-            parameters = _parameters(perplexity, contraction, clusters, metric, iterations, seed, jobs)
-            embed_source(data, parameters, OutputFiles(html=page), force=force)
+            shared: dict[str, Any] = {"perplexity": perplexity, "contraction": contraction, "clusters": clusters}
+            shared |= {"metric": metric, "iterations": iterations, "seed": seed, "jobs": jobs}
+            embed(source, label, no_label, html=page, **shared, force=force, quiet=quiet)
         elif not page.is_file():
             raise InputError(f"there is no file {page}; write one with laptsne embed FILE --html {page}.")
         if not no_open and not webbrowser.open(page.resolve().as_uri()):

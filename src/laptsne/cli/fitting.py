@@ -61,9 +61,10 @@ def load_dataset(data: InputOptions, *, features: Sequence[str] | None = None, m
 
 
 def fit_dataset(dataset: Dataset, parameters: dict[str, Any], *, quiet: bool) -> FittedDataset:
-    """Fit the estimator; an interrupted fit counts if it has an embedding."""
+    """Fit the estimator; None leaves a parameter to its default. An interrupted fit counts if it has an embedding."""
     started = time.perf_counter()
-    onset, model = Onset(), LaptSNE(**parameters)
+    onset = Onset()
+    model = LaptSNE(**{name: value for name, value in parameters.items() if value is not None})
     shown = not quiet and console.is_terminal
     with input_errors(), ProgressBar(model.max_iter, "finding neighbours") if shown else nullcontext() as bar:
         model.callbacks = [onset] if bar is None else [onset, bar]

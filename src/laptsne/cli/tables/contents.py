@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -86,14 +85,6 @@ def is_number(text: str) -> bool:
 
 def check_names(names: Sequence[str], file: str) -> None:
     """Raise InputError if two columns have the same name."""
-    twice = next((name for i, name in enumerate(names) if name in set(names[:i])), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"{file}: there are two columns {twice!r}; give each a name of its own.")
-
-
-def required(module: str, purpose: str, extra: str) -> ModuleType:
-    """Import an optional library, or raise InputError with the command that installs it."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        raise InputError(f'{purpose} needs {module}, which is missing; pip install "laptsne[{extra}]".') from error

@@ -76,7 +76,7 @@ def choose_columns(
 
 def _from_columns(contents: FileContents, label: str | None, features: Sequence[str] | None) -> Dataset:
     """Return a dataset of which some columns are embedded."""
-    kinds = {name: _kind_of(contents, name) for name in contents.columns.column_names if name != label}
+    kinds = {name: _kind(contents.columns[name], name) for name in contents.columns.column_names if name != label}
     if features is None:
         features = [name for name, kind in kinds.items() if kind in ("numbers", "mixed")]
     else:
@@ -92,7 +92,7 @@ def _from_columns(contents: FileContents, label: str | None, features: Sequence[
     found = {reason: [name for name, kind in rest.items() if kind in which] for reason, which in _REASONS.items()}
     notes = tuple(f"{reason}: {_listed(names)}" for reason, names in found.items() if names)
     kept = [name for name, kind in rest.items() if kind != "empty"]
-    return Dataset(contents.name, X, tuple(features), label, _kept_columns(contents, label, kept), notes)
+    return Dataset(contents.name, X, tuple(features), label, _beside(contents, label, kept), notes)
 
 
 def _from_matrix(contents: FileContents, label: str | None, features: Sequence[str] | None) -> Dataset:
@@ -104,7 +104,7 @@ def _from_matrix(contents: FileContents, label: str | None, features: Sequence[s
         X, names = X[:, [index[name] for name in features]], tuple(features)
     _check_finite(contents, X)
     kept = [name for name in contents.columns.column_names if name != label]
-    return Dataset(contents.name, X, names, label, _kept_columns(contents, label, kept), ())
+    return Dataset(contents.name, X, names, label, _beside(contents, label, kept), ())
 
 
 def _guess_label(contents: FileContents, features: set[str]) -> str | None:
@@ -115,9 +115,9 @@ def _guess_label(contents: FileContents, features: set[str]) -> str | None:
         name = plain.get(known)
         if name is None or (known == "y" and "x" in plain):  # x and y are coordinates
             continue
-        if known in _SURE or _kind(columns[name]) == "text" or _is_whole(columns[name]):
+        if known in _SURE or _kind(columns[name], name) == "text" or _is_whole(columns[name]):
             return name
-    texts = [name for name, column in columns.items() if _kind(column) == "text"]
+    texts = [name for name, column in columns.items() if _kind(column, name) == "text"]
     if contents.matrix is None and len(texts) == 1:
         n_values = len(set(as_numpy(columns[texts[0]]).tolist()))
         return texts[0] if 2 <= n_values <= contents.n_rows / 2 else None
@@ -128,15 +128,12 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-def _kind_of(contents: FileContents, name: str) -> str:
-    kind = _kind(contents.columns[name])
-    return "identifier" if kind == "numbers" and _is_identifier(contents.columns[name], name) else kind
-
-
-def _kind(column: pa.ChunkedArray) -> str:
-    """Return "numbers", "text", "empty", or "mixed" if at least half of the values, but not all, are numbers."""
+def _kind(column: pa.ChunkedArray, name: str) -> str:
+    """Return "numbers", "identifier", "text", "empty", or "mixed": half of the values or more, not all, are numbers."""
     if not is_text(column):
-        return "empty" if np.isnan(_floats(column)).all() else "numbers"
+        if np.isnan(_floats(column)).all():
+            return "empty"
+        return "identifier" if _is_identifier(column, name) else "numbers"
     are_numbers = [is_number(text) for text in as_numpy(column).tolist() if not _is_missing(text)]
     if not are_numbers:
         return "empty"
@@ -212,8 +209,8 @@ def _check_present(contents: FileContents, features: Sequence[str], names: Seque
         raise InputError(f"{contents.name} lacks the features {_listed(missing)}; add them, as the model has them.")
 
 
-def _kept_columns(contents: FileContents, label: str | None, kept: list[str]) -> pa.Table:
-    names = [*([] if label is None else [label]), *kept]
+def _beside(contents: FileContents, label: str | None, kept: list[str]) -> pa.Table:
+    names = kept if label is None else [label, *kept]
     return pa.table({name: _tidy(contents.columns[name]) for name in names})
 
 

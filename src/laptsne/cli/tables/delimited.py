@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
+import re
 import sys
 import zlib
 from collections.abc import Iterator
@@ -29,12 +31,10 @@ def read_delimited(path: Path | None) -> FileContents:
     try:
         with open_binary(path) as file:
             return _parse(file, name, tabs=path is not None and ".tsv" in path.suffixes)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{name} is not text in UTF-8; save it as CSV in that encoding.") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{name} is damaged ({error}); compress or download it again.") from error
-    except (csv.Error, pa.ArrowException) as error:
-        if "UTF8" in str(error):
+    except (csv.Error, UnicodeDecodeError, pa.ArrowException) as error:
+        if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
             raise InputError(f"{name} is not text in UTF-8; save it as CSV in that encoding.") from error
         if "straddl" in str(error):  # a row does not fit into a block
             raise _too_long(name) from error
@@ -75,32 +75,20 @@ def _parse(file: IO[bytes], name: str, *, tabs: bool) -> FileContents:
     _check_header(header, name)
     # A last row of empty fields: if a quote is never closed, the field swallows it.
     last = f'\n""{delimiter * (len(header) - 1)}\n'.encode()
-    bad_rows: list[Any] = []
-
-    def stop_at(row: Any) -> str:
-        bad_rows.append(row)
-        return "error"
-
     try:
         table = pa.csv.read_csv(
             _CheckedStream(head, file, last, len(header)),
             # One thread: otherwise the numbers of invalid rows are unknown.
             pa.csv.ReadOptions(column_names=header, skip_rows=reader.line_num, block_size=_LINE, use_threads=False),
-            pa.csv.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=True,
-                invalid_row_handler=stop_at,
-            ),
+            pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
             # All as text: pyarrow would take dates, times and hexadecimal identifiers for something else.
             pa.csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False),
         )
-    except pa.ArrowInvalid:
-        if not bad_rows:
-            raise
-        row = bad_rows[0]
-        raise InputError(
-            f"{name}: row {row.number} has {row.actual_columns} values, the header {len(header)}; correct that row."
-        ) from None
+    except pa.ArrowInvalid as error:
+        if bad := re.search(r"Row #(\d+): Expected \d+ columns, got (\d+)", str(error)):
+            reason = f"row {bad[1]} has {bad[2]} values, the header {len(header)}"
+            raise InputError(f"{name}: {reason}; correct that row.") from error
+        raise
     if any(column[-1].as_py() for column in table.columns):
         raise InputError(f"{name} is not a table in text (a quote is never closed); close or remove it.")
     if table.num_rows == 1:
@@ -147,16 +135,19 @@ def _check_header(header: list[str], name: str) -> None:
 def _typed(text: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column as numbers if all values are numbers, booleans or missing; else as text."""
     text = pa.compute.utf8_trim_whitespace(text)
-    for column in (text, _canonical(text)):
-        try:
-            floats = column.cast(pa.float64())
-        except pa.ArrowInvalid:
-            continue
-        try:  # exact beyond 2^53; hexadecimal numbers, which pyarrow takes for integers, are no floats
-            return column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            return floats
+    with contextlib.suppress(pa.ArrowInvalid):
+        return _numbers(text)
+    with contextlib.suppress(pa.ArrowInvalid):
+        return _numbers(_canonical(text))
     return as_column(text)
+
+
+def _numbers(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return floats, or integers if all are; raise ArrowInvalid if some are neither."""
+    floats = text.cast(pa.float64())  # first: pyarrow takes hexadecimal identifiers for integers, but not for floats
+    with contextlib.suppress(pa.ArrowInvalid):
+        return text.cast(pa.int64())  # exact beyond 2^53
+    return floats
 
 
 def _canonical(text: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,19 @@ import scipy.sparse
 
 from laptsne._runtime.memory import check_room
 from laptsne.cli.errors import InputError
-from laptsne.cli.tables.contents import FileContents, as_column, required
+from laptsne.cli.tables.contents import FileContents, as_column
 
 _PCA = "X_pca"
 
 
 def read_h5ad(path: Path) -> FileContents:
     """Read the principal components, or the matrix if there are none; observations are columns."""
-    anndata = required("anndata", f"reading {path}", "scanpy")
     try:
-        _check_datasets(path)
+        anndata, h5py = import_module("anndata"), import_module("h5py")
+    except ImportError as error:
+        raise InputError(f'reading {path} needs anndata, which is missing; pip install "laptsne[scanpy]".') from error
+    try:
+        _check_datasets(path, h5py)
         # Backed: the matrix stays on disk if the principal components are there.
         cells = anndata.read_h5ad(path, backed="r")
         with contextlib.closing(cells.file):
@@ -37,12 +41,11 @@ def read_h5ad(path: Path) -> FileContents:
         ) from error
 
 
-def _check_datasets(path: Path) -> None:
+def _check_datasets(path: Path, h5py: Any) -> None:
     """Refuse a file that refers to other files, or whose datasets do not fit into memory.
 
     A few bytes suffice to declare a dataset of any shape: values that were never written count as zeros.
     """
-    h5py = required("h5py", f"reading {path}", "scanpy")
     with h5py.File(path, "r") as file:
         has_pca = f"obsm/{_PCA}" in file
         size = 0

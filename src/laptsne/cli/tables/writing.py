@@ -28,20 +28,10 @@ def write_embedding(
     clusters: NDArray[Any] | None = None,
     label: str | None = None,
 ) -> None:
-    """Write x, y, cluster, label and the other columns, one row per sample; an .npy file holds the embedding alone.
+    """Write x, y, cluster, label and the other columns, one row per sample.
 
-    Parameters
-    ----------
-    out : Path or None
-        A file that ends in one of ``WRITABLE``; None is CSV to standard output.
-    Y : array of shape (n_samples, n_components)
-        The embedding.
-    columns : pyarrow.Table of n_samples rows
-        The columns that were not embedded.
-    clusters : array of shape (n_samples,), optional
-        The clusters.
-    label : str, optional
-        The label column, which is called ``label`` in the file.
+    ``out`` is a file that ends in one of ``WRITABLE``, of which .npy holds the embedding alone; None is CSV to standard
+    output. ``label`` names the label column, which is called ``label`` in the file.
     """
     table = _assemble(Y, columns, clusters, label)
     if out is None:

@@ -2,6 +2,7 @@
 
 import ast
 import base64
+import contextlib
 import gzip
 import hashlib
 import io
@@ -19,6 +20,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.parquet
 import pytest
 import scipy.sparse
 
@@ -398,6 +401,18 @@ class TestCompiledCode:
             with h5py.File("x.h5ad", "a") as file:
                 file["X/indices"][1] = 1 << 30
             assert "indices must be" in refusal("x.h5ad")
+
+    def test_a_parquet_file_with_any_byte_changed(self):
+        words = ["one", "two", "three", "four", "five", "six"] * 3
+        pyarrow.parquet.write_table(pyarrow.table({"t": words}), "x.parquet", compression="none", store_schema=False)
+        data = Path("x.parquet").read_bytes()
+        for i in range(4, len(data) - 8):
+            changed = bytearray(data)
+            changed[i] ^= 0xFF
+            Path("y.parquet").write_bytes(changed)
+            with contextlib.suppress(InputError):
+                columns = read_source("y.parquet").columns
+                assert all(len(as_numpy(column)) == columns.num_rows for column in columns.columns)
 
     def test_checkpoints(self, blobs, monkeypatch):
         monkeypatch.setattr(checkpoint, "EVERY", 0.0)

@@ -47,8 +47,7 @@ def as_column(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return values.cast(pa.float64())
     if not (is_text(values) or pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         values = pa.chunked_array([_strings(values)])
-    encoded = values.unify_dictionaries() if is_text(values) else values.dictionary_encode()
-    codes = encoded.combine_chunks()
+    codes = (values if is_text(values) else values.dictionary_encode()).combine_chunks()
     if not pa.types.is_string(codes.dictionary.type):
         codes = pa.DictionaryArray.from_arrays(codes.indices, _strings(codes.dictionary))
     return pa.chunked_array([codes])

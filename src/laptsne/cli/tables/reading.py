@@ -29,6 +29,7 @@ def read_parquet(path: Path) -> FileContents:
         check_room(2 * 8 * metadata.num_rows * metadata.num_columns)
         texts = [field.name for field in schema if pa.types.is_string(field.type)]
         table = pa.parquet.read_table(path, read_dictionary=texts)
+        table.validate(full=True)  # a damaged file may have codes beyond its dictionaries
         nested = [field.name for field in table.schema if pa.types.is_nested(field.type)]
         table = table.drop_columns(nested)
         columns = pa.table({name: as_column(table[name]) for name in table.column_names})

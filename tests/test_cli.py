@@ -395,6 +395,17 @@ class TestExplore:
         assert len(opened) == 1
         assert (tmp_path / "other.html").exists()
 
+    def test_the_map_so_far_is_opened_after_an_interrupt(self, run, table, path_of, pages, opened, monkeypatch):
+        fit = LaptSNE.fit
+
+        def interrupted(model, X):
+            fit(model, X)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(LaptSNE, "fit", interrupted)
+        assert run("explore", table, *QUICK).exit_code == 130
+        assert len(opened) == 1
+
     def test_it_opens_a_page_that_is_there(self, run, opened, tmp_path, monkeypatch):
         result = run("explore", "page.html")
         assert result.exit_code == 2

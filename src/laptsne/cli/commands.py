@@ -83,8 +83,8 @@ def embed(
         from laptsne.cli.outputs import OutputFiles
 
         data = InputOptions(source, label, not no_label, quiet)
-        parameters = {"perplexity": perplexity, "contraction": contraction, "n_clusters": clusters, "metric": metric}
-        parameters |= {"max_iter": iterations, "random_state": seed, "n_jobs": jobs}
+        parameters: dict[str, Any] = {"perplexity": perplexity, "contraction": contraction, "n_clusters": clusters}
+        parameters |= {"metric": metric, "max_iter": iterations, "random_state": seed, "n_jobs": jobs}
         embed_source(data, parameters, OutputFiles(out, plot, html, save).or_default(source), force=force)
 
 
@@ -188,12 +188,14 @@ def explore(
     with reported():
         page = Path(source)
         if page.suffix.lower() not in (".html", ".htm"):
-            from laptsne.cli.outputs import stem
+            from laptsne.cli.embed import embed_source
+            from laptsne.cli.outputs import OutputFiles, stem
 
             page = html or Path(f"{stem(source)}-map.html")
-            shared: dict[str, Any] = {"perplexity": perplexity, "contraction": contraction, "clusters": clusters}
-            shared |= {"metric": metric, "iterations": iterations, "seed": seed, "jobs": jobs}
-            embed(source, label, no_label, html=page, **shared, force=force, quiet=quiet)
+            data = InputOptions(source, label, not no_label, quiet)
+            parameters: dict[str, Any] = {"perplexity": perplexity, "contraction": contraction, "n_clusters": clusters}
+            parameters |= {"metric": metric, "max_iter": iterations, "random_state": seed, "n_jobs": jobs}
+            embed_source(data, parameters, OutputFiles(html=page), force=force)
         elif not page.is_file():
             raise InputError(f"there is no file {page}; write one with laptsne embed FILE --html {page}.")
         if not no_open and not webbrowser.open(page.resolve().as_uri()):

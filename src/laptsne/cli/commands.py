@@ -186,17 +186,17 @@ def explore(
     ```
     """
     with reported():
-        page = Path(source)
-        if page.suffix.lower() not in (".html", ".htm"):
+        explorer = Path(source)
+        if explorer.suffix.lower() not in (".html", ".htm"):
             from laptsne.cli.embed import embed_source
             from laptsne.cli.outputs import OutputFiles, stem
 
-            page = html or Path(f"{stem(source)}-map.html")
+            explorer = html or Path(f"{stem(source)}-map.html")
             data = InputOptions(source, label, not no_label, quiet)
             parameters: dict[str, Any] = {"perplexity": perplexity, "contraction": contraction, "n_clusters": clusters}
             parameters |= {"metric": metric, "max_iter": iterations, "random_state": seed, "n_jobs": jobs}
-            embed_source(data, parameters, OutputFiles(html=page), force=force)
-        elif not page.is_file():
-            raise InputError(f"there is no file {page}; write one with laptsne embed FILE --html {page}.")
-        if not no_open and not webbrowser.open(page.resolve().as_uri()):
-            say([f"laptsne: no browser was found; open {page} in one."], "yellow")
+            embed_source(data, parameters, OutputFiles(html=explorer), force=force)
+        elif not explorer.is_file():
+            raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
+        if not no_open and not webbrowser.open(explorer.resolve().as_uri()):
+            say([f"laptsne: no browser was found; open {explorer} in one."], "yellow")

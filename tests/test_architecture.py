@@ -30,6 +30,7 @@ LAYERS = [
     "plotting",
     "scanpy",
     "cli",
+    "__main__",
 ]
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 

@@ -6,7 +6,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import tomllib
 import warnings
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,12 +17,12 @@ from typer.testing import CliRunner
 
 import laptsne
 from laptsne import LaptSNE
-from laptsne.cli import app
+from laptsne.cli.commands import app
 from laptsne.contraction_path import ContractionPath
 from laptsne.graph.spectrum import eigengap_clusters
 
 QUICK = ("--iterations", 40, "--perplexity", 10)
-COMMANDS = ("embed", "transform", "gap", "explore", "reproduce")
+COMMANDS = ("embed", "transform", "gap", "explore")
 
 
 @pytest.fixture
@@ -51,7 +53,7 @@ def path_of(monkeypatch):
         half = np.array([0.5, 0.4])
         return ContractionPath(np.array([0, 0.04]), maps, half, half, half, np.zeros((2, 3)), 1)
 
-    monkeypatch.setattr("laptsne.cli.page.contraction_path", path)
+    monkeypatch.setattr("laptsne.cli.outputs.contraction_path", path)
     return calls
 
 
@@ -124,7 +126,7 @@ class TestEmbed:
         options = ("--iterations", 150, "--perplexity", 20, "--force")
         result = run("embed", "x.npy", *options, "--clusters", 3, "--out", "m.csv")
         assert "clusters     3, as given" in result.stderr
-        line = re.search(r"contraction  0.04, KL (\S+); (\S+) when it began, after 75 iterations", result.stderr)
+        line = re.search(r"contraction  0.04, KL (\S+); (\S+) when it started, after 75 iterations", result.stderr)
         assert 0 < float(line[1]) < 5
         assert 0 < float(line[2]) < 5
         result = run("embed", "x.npy", *options, "--clusters", 3, "--html", "m.html")
@@ -145,34 +147,27 @@ class TestEmbed:
     def test_nothing_is_overwritten_without_force(self, run, table, tmp_path, monkeypatch):
         target = tmp_path / "cells-map.csv"
         target.write_text("precious")
-        with monkeypatch.context() as patch:  # and it is said before the work
-            patch.setattr("laptsne.cli.embed.make", lambda *a, **k: pytest.fail("it worked before it looked"))
-            for option in ((), ("--plot", target), ("--html", target), ("--save", target), ("--out", target)):
-                result = run("embed", table, *option)
+        files = {"--out": "m.csv", "--plot": "m.png", "--html": "m.html", "--save": "m.laptsne"}
+        for name in files.values():
+            (tmp_path / name).write_text("precious")
+        with monkeypatch.context() as patch:  # the error comes before the work
+            patch.setattr("laptsne.cli.embed.fit_dataset", lambda *a, **k: pytest.fail("it fitted before it checked"))
+            result = run("embed", table)
+            assert result.exit_code == 2
+            assert "cells-map.csv exists already; give --force" in result.stderr
+            for option, name in files.items():
+                result = run("embed", table, "--out", "new.csv", option, name)
                 assert result.exit_code == 2
-                assert "--force" in result.stderr or "ends in" in result.stderr
-            assert run("embed", table, "--save", target, "--out", "new.csv").exit_code == 2
+                assert f"{name} exists already; give --force" in result.stderr
+        assert {(tmp_path / name).read_text() for name in files.values()} == {"precious"}
         assert target.read_text() == "precious"
         assert run("embed", table, "--force", *QUICK).exit_code == 0
         assert target.read_text() != "precious"
 
     def test_the_data_are_never_overwritten(self, run, table):
         before = table.read_text()
-        assert "is the file that is read" in run("embed", table, "--out", table, "--force").stderr
+        assert "is the input file" in run("embed", table, "--out", table, "--force").stderr
         assert table.read_text() == before
-
-    def test_pictures_need_matplotlib(self, run, table, tmp_path, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.embed.find_spec", lambda name: None)
-        result = run("embed", table, "--plot", "m.png")
-        assert result.exit_code == 2
-        assert 'pip install "laptsne[plot]"' in result.stderr
-        result = run("embed", table, "--out", "m.parquet")
-        assert result.exit_code == 2
-        assert 'pip install "laptsne[cli]"' in result.stderr
-        result = run("embed", table, *QUICK)
-        assert result.exit_code == 0
-        assert "there is no picture" in result.stderr
-        assert (tmp_path / "cells-map.csv").exists()
 
     def test_what_fails_late_leaves_no_half_files(self, run, table, tmp_path, monkeypatch):
         def full(*arguments, **options):
@@ -201,11 +196,31 @@ class TestEmbed:
         assert "laptsne: Interrupted at iteration 7 of 50" in result.stderr
         assert len((tmp_path / "m.csv").read_text().splitlines()) == len(table.read_text().splitlines())
 
+    @pytest.mark.parametrize("fitted", [True, False])
+    def test_an_interrupt_that_fit_lets_through(self, run, table, tmp_path, monkeypatch, fitted):
+        fit = LaptSNE.fit
+
+        def interrupted(model, X):
+            if fitted:
+                fit(model, X)
+                model.n_iter_ = 7
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(LaptSNE, "fit", interrupted)
+        result = run("embed", table, "--iterations", 50, "--out", "m.csv")
+        assert result.exit_code == 130
+        assert (tmp_path / "m.csv").exists() == fitted
+        if fitted:
+            assert "laptsne: Interrupted at iteration 7 of 50" in result.stderr
+            assert len((tmp_path / "m.csv").read_text().splitlines()) == 121
+        else:
+            assert "laptsne: stopped.\n" in result.stderr
+
     def test_stopping_ends_with_130(self, run, table, tmp_path, monkeypatch):
         def stop(*arguments, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("laptsne.cli.embed.make", stop)
+        monkeypatch.setattr("laptsne.cli.embed.fit_dataset", stop)
         result = run("embed", table, "--quiet")
         assert result.exit_code == 130
         assert result.stderr == "laptsne: stopped.\n"
@@ -243,10 +258,11 @@ class TestPage:
         assert pages[0]["columns"]["cluster"][:4].tolist() == [0, 1, 2, 0]
 
     def test_many_points_have_no_path_and_it_is_said(self, run, table, path_of, pages, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.page._MAX_PATH", 119)
+        monkeypatch.setattr("laptsne.cli.outputs._MAX_POINTS", 119)
         result = run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html")
         assert path_of == []
-        assert "the page has no slider: with 120 points" in result.stderr
+        assert "the explorer has no contraction slider" in result.stderr
+        assert "120 points, more than 119" in result.stderr
 
     def test_digits_have_images(self, run, pages):
         run("embed", "digits", "--iterations", 5, "--clusters", 1, "--html", "m.html")
@@ -307,7 +323,7 @@ class TestTransform:
         np.save("x.npy", blobs[0])
         result = run("transform", "m.laptsne", "x.npy")
         assert result.exit_code == 2
-        assert "has 6 features, but the model was made of 4" in result.stderr
+        assert "has 6 features, but the model was fitted to 4" in result.stderr
 
     def test_a_python_user_finds_the_names_in_the_model(self, model, table, blobs):
         pandas = pytest.importorskip("pandas")
@@ -379,10 +395,21 @@ class TestExplore:
         assert len(opened) == 1
         assert (tmp_path / "other.html").exists()
 
+    def test_the_map_so_far_is_opened_after_an_interrupt(self, run, table, path_of, pages, opened, monkeypatch):
+        fit = LaptSNE.fit
+
+        def interrupted(model, X):
+            fit(model, X)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(LaptSNE, "fit", interrupted)
+        assert run("explore", table, *QUICK).exit_code == 130
+        assert len(opened) == 1
+
     def test_it_opens_a_page_that_is_there(self, run, opened, tmp_path, monkeypatch):
         result = run("explore", "page.html")
         assert result.exit_code == 2
-        assert "there is no page page.html" in result.stderr
+        assert "there is no file page.html" in result.stderr
         (tmp_path / "page.html").write_text("<!doctype html>")
         assert run("explore", "page.html").exit_code == 0
         assert opened == [(tmp_path / "page.html").as_uri()]
@@ -482,21 +509,28 @@ class TestHelp:
         for command in COMMANDS:
             assert len(self.examples(run, command)) >= 2, command
 
-    @pytest.mark.parametrize("command", COMMANDS[:4])
+    @pytest.mark.parametrize("command", COMMANDS)
     def test_the_examples_run(self, run, command, table, path_of, pages, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.fitting.MAX_ITER", 5)
-        monkeypatch.setattr("webbrowser.open", lambda address: True)
+        opened = []
+        monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or True)
         self.prepare(run, table)
         for line in self.examples(run, command):
             first, *rest = [shlex.split(part) for part in line.split("|")]
             piped = Path(first[1]).read_text() if first[0] == "cat" else None
             words = rest[0] if first[0] == "cat" else first
             assert words[0] == "laptsne"
+            named = [Path(b) for a, b in pairwise(words) if a in ("--out", "--plot", "--html", "--save") and b != "-"]
+            for path in named:
+                path.unlink(missing_ok=True)
             quick = ["--iterations", "5"] if command in ("embed", "explore") and words[2] != "cells.html" else []
             result = run(*words[1:], *quick, "--force", input=piped)
             assert result.exit_code == 0, (line, result.stderr)
+            assert all(path.stat().st_size for path in named), line
+            if quick:
+                assert " 5 iterations" in result.stderr, line
             if "--out -" in line:
                 assert result.stdout.startswith("x,y,")
+        assert len(opened) == (2 if command == "explore" else 0)
 
     @staticmethod
     def prepare(run, table):
@@ -508,12 +542,82 @@ class TestHelp:
         run("embed", "cells.csv", "--iterations", 5, "--out", "-", "--save", "cells.laptsne")
         Path("cells.html").write_text("<!doctype html>")
 
-    def test_the_examples_of_reproduce_are_understood(self, run, monkeypatch):
-        seen = []
-        monkeypatch.setattr("reproduction.command.reproduce", lambda out, options, console: seen.append(out))
-        for line in self.examples(run, "reproduce"):
-            assert run(*shlex.split(line)[1:]).exit_code == 0
-        assert [str(out) for out in seen] == ["laptsne-results", "results"]
-
     def test_version(self, run):
         assert run("--version").stdout == f"laptsne {laptsne.__version__}\n"
+
+
+STARTS = (["-m", "laptsne"], ["-m", "laptsne.cli"], ["-c", "from laptsne.cli import main; main()"])
+
+
+class TestStart:
+    """The command before it does anything."""
+
+    @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["embed", "--help"], ["explore", "-h"]])
+    def test_help_does_not_wait_for_heavy_imports(self, arguments):
+        heavy = {"numba", "numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "pandas"}
+        code = f"""
+import sys
+from laptsne.cli import main
+sys.argv[1:] = {arguments}
+try:
+    main()
+finally:
+    print(sorted({heavy} & sys.modules.keys()), file=sys.stderr)
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stderr == "[]\n"
+        assert "laptsne" in done.stdout
+
+    @pytest.mark.parametrize("start", STARTS, ids=["package", "cli", "script"])
+    def test_it_runs_by_every_name(self, start):
+        done = subprocess.run([sys.executable, *start, "--version"], capture_output=True, text=True, check=True)
+        assert done.stdout == f"laptsne {laptsne.__version__}\n"
+
+    def test_the_script_is_that_function(self):
+        project = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").read_text())["project"]
+        assert project["scripts"] == {"laptsne": "laptsne.cli:main"}
+
+    @pytest.mark.parametrize("missing", ["typer", "rich", "pyarrow", "matplotlib"])
+    @pytest.mark.parametrize("start", STARTS, ids=["package", "cli", "script"])
+    def test_without_the_extra_it_says_how_to_get_it(self, start, missing, tmp_path):
+        (tmp_path / "sitecustomize.py").write_text(f"""
+import sys
+
+class Without:
+    def __init__(self, finders):
+        self.finders = finders
+
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "{missing}":
+            return None
+        return next((spec for f in self.finders if (spec := f.find_spec(name, path, target))), None)
+
+sys.meta_path[:] = [Without(list(sys.meta_path))]
+""")
+        paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        command = [sys.executable, *start, "embed", "digits"]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=60, check=False
+        )
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr == f'laptsne: the command needs {missing}; pip install "laptsne[cli]".\n'
+
+
+class TestLazyPackage:
+    def test_names_are_imported_on_first_use(self):
+        code = """
+import sys, laptsne
+assert not {"numba", "sklearn", "laptsne.estimator", "laptsne.plotting"} & sys.modules.keys()
+assert {"LaptSNE", "LandmarkLaptSNE", "Descent", "estimate_memory", "plotting", "metrics"} <= set(dir(laptsne))
+assert "LaptSNE" in dir(laptsne) and laptsne.LaptSNE is laptsne.estimator.LaptSNE
+assert laptsne.plotting.scatter and laptsne.metrics.knn_accuracy
+from laptsne import *
+assert LaptSNE is laptsne.LaptSNE and Descent.__name__ == "Descent" and __version__ == laptsne.__version__
+"""
+        subprocess.run([sys.executable, "-c", code], timeout=60, check=True)
+
+    def test_other_names_are_not_there(self):
+        with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+            laptsne.nothing  # noqa: B018

@@ -18,7 +18,7 @@ from sklearn.datasets import load_iris
 from typer.testing import CliRunner
 
 import laptsne
-from laptsne.cli import app
+from laptsne.cli.commands import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -6,12 +6,20 @@ import sys
 import zipfile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 import scipy.io
 import scipy.sparse
 
 from laptsne._runtime.atomic_file import atomic_write
-from laptsne.cli.tables import Content, InputError, assigned, check_targets, read, write
+from laptsne.cli.errors import InputError
+from laptsne.cli.outputs import OutputFiles
+from laptsne.cli.tables.contents import FileContents, as_column, as_numpy
+from laptsne.cli.tables.dataset import choose_columns
+from laptsne.cli.tables.reading import read_source
+from laptsne.cli.tables.writing import write_embedding
 
 
 @pytest.fixture
@@ -35,43 +43,61 @@ def refusal(call, *arguments, **options):
     return message
 
 
+def columns_of(source):
+    """Columns of a file as lists, with None or NaN for missing values."""
+    columns = read_source(source).columns
+    return {name: as_numpy(columns[name]).tolist() for name in columns.column_names}
+
+
 class TestText:
     @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
     def test_columns_by_name_whatever_the_delimiter(self, put, delimiter):
-        content = read(put("x.csv", "a,b c,k\n1,2.5,x\n\n3,-4e2,y\n".replace(",", delimiter)))
-        assert list(content.columns) == ["a", "b c", "k"]
-        assert content.columns["b c"].tolist() == [2.5, -400]
-        assert content.columns["k"].tolist() == ["x", "y"]
+        content = read_source(put("x.csv", "a,b c,k\n1,2.5,x\n\n3,-4e2,y\n".replace(",", delimiter)))
+        assert content.columns.column_names == ["a", "b c", "k"]
+        assert content.columns["b c"].to_pylist() == [2.5, -400]
+        assert content.columns["k"].to_pylist() == ["x", "y"]
         assert content.n_rows == 2
 
     def test_tabs_are_meant_in_tsv_even_among_commas(self, put):
-        assert list(read(put("x.tsv", "a,1,2,3\tb\n1\t2\n")).columns) == ["a,1,2,3", "b"]
+        assert list(columns_of(put("x.tsv", "a,1,2,3\tb\n1\t2\n"))) == ["a,1,2,3", "b"]
 
     def test_quotes_byte_order_mark_and_line_ends(self, put):
-        content = read(put("x.csv", '\ufeffa,k\r\n1,"one, or\r\ntwo"\r\n2,"say ""x"""\r\n'))
-        assert content.columns["a"].tolist() == [1, 2]
-        assert content.columns["k"].tolist() == ["one, or\r\ntwo", 'say "x"']
+        columns = columns_of(put("x.csv", '\ufeffa,k\r\n1,"one, or\r\ntwo"\r\n2,"say ""x"""\r\n'))
+        assert columns == {"a": [1, 2], "k": ["one, or\r\ntwo", 'say "x"']}
+        assert columns_of(put("x.csv", '"a\nb",k\r1,x\r2,y\r')) == {"a\nb": [1, 2], "k": ["x", "y"]}
 
     def test_gzip_by_its_content(self, put):
         packed = gzip.compress(b"a,b\n1,2\n3,4\n")
-        assert read(put("x.csv.gz", packed)).columns["b"].tolist() == [2, 4]
-        assert read(put("x.csv", packed)).columns["b"].tolist() == [2, 4]
-        assert "damaged" in refusal(read, put("x.tsv.gz", packed[:-9]))
+        assert columns_of(put("x.csv.gz", packed))["b"] == [2, 4]
+        assert columns_of(put("x.csv", packed))["b"] == [2, 4]
+        assert "damaged" in refusal(read_source, put("x.tsv.gz", packed[:-9]))
 
-    def test_truth_and_missing_values_are_numbers(self, put):
-        columns = read(put("x.csv", "a,b,c\nTrue,NA,\nfalse,2,\nTRUE, nan ,\n")).columns
-        assert columns["a"].tolist() == [1, 0, 1]
+    def test_booleans_and_missing_values_are_numbers(self, put):
+        columns = columns_of(put("x.csv", "a,b,c\nTrue,NA,\nfalse,2,\nTRUE, nan ,\n"))
+        assert columns["a"] == [1, 0, 1]
         np.testing.assert_equal(columns["b"], [np.nan, 2, np.nan])
         assert np.isnan(columns["c"]).all()
 
+    def test_numbers_are_exact(self, put):
+        spelled = ["0.1", "+1.5", "-.5", "1.", "1E+5", " 7 ", "12345678901234567890", "2.2250738585072014e-308"]
+        column = columns_of(put("x.csv", "a\n" + "\n".join(spelled) + "\n"))["a"]
+        assert column == [float(text) for text in spelled]
+        assert columns_of(put("x.csv", "id\n9007199254740993\n-3\n"))["id"] == [9007199254740993, -3]
+
+    @pytest.mark.parametrize(
+        "values", [["0x1F", "0x20"], ["2020-01-02", "2021-01-02"], ["12:30", "13:30"], ["1_000"] * 2]
+    )
+    def test_what_only_looks_like_numbers_stays_text(self, put, values):
+        assert columns_of(put("x.csv", "a\n" + "\n".join(values)))["a"] == values
+
     def test_text_after_many_numbers_leaves_them_as_they_were(self, put, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.tables.text._CELLS", 100)
-        rows = [str(i) for i in range(300)] + ["unknown"]
-        column = read(put("x.csv", "k\n" + "\n".join(rows) + "\n")).columns["k"]
-        assert column.tolist() == rows
+        monkeypatch.setattr("laptsne.cli.tables.delimited._LINE", 100)
+        rows = [f"{i:03}.50" for i in range(300)] + ["unknown"]  # as numbers, they would lose zeros
+        name = put("x.csv", "k\n" + "\n".join(rows) + "\n")
+        assert columns_of(name)["k"] == rows
 
     def test_a_column_without_a_name_is_named(self, put):
-        assert list(read(put("x.csv", ",a,\n0,1,\n1,2,\n")).columns) == ["Unnamed: 0", "a", "Unnamed: 2"]
+        assert list(columns_of(put("x.csv", ",a,\n0,1,\n1,2,\n"))) == ["Unnamed: 0", "a", "Unnamed: 2"]
 
     @pytest.mark.parametrize(
         ("content", "message"),
@@ -84,77 +110,85 @@ class TestText:
             (b"5.1,3.5,x\n4.9,3.0,y\n", "the first line holds numbers (5.1)"),
             (b"5,5,3\n4,3,3\n", "the first line holds numbers (5)"),
             (b"\xff\xfe\x00", "UTF-8"),
-            (b'a,b\n1,"' + b"x" * 200_000, "not a table"),
+            (b'a,b\n1,"' + b"x" * 200_000, "a quote is never closed"),
+            (b'a\n"x\n', "a quote is never closed"),
+            (b"a,b\n1,\xff\n", "UTF-8"),
+            (b"a" * 140_000 + b",b\n1,2\n", "not a table"),
         ],
     )
     def test_what_is_wrong_is_said(self, put, content, message):
-        assert message in refusal(read, put("x.csv", content))
+        assert message in refusal(read_source, put("x.csv", content))
 
     def test_numbers_may_be_names(self, put):
-        assert list(read(put("x.csv", "0,1,-2\n4,5,6\n")).columns) == ["0", "1", "-2"]
+        assert list(columns_of(put("x.csv", "0,1,-2\n4,5,6\n"))) == ["0", "1", "-2"]
 
     def test_standard_input(self, monkeypatch):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b"a,b\n1,2\n3,4\n"))))
-        assert read("-").columns["b"].tolist() == [2, 4]
+        assert columns_of("-")["b"] == [2, 4]
 
 
 class TestParquet:
     @pytest.fixture
-    def arrow(self):
-        return pytest.importorskip("pyarrow")
-
-    @pytest.fixture
-    def save(self, arrow, tmp_path):
-        import pyarrow.parquet
-
+    def save(self, tmp_path):
         def write_table(columns, names=None):
-            table = arrow.table(columns, names=names) if names else arrow.table(columns)
-            pyarrow.parquet.write_table(table, tmp_path / "x.parquet")
+            table = pa.table(columns, names=names) if names else pa.table(columns)
+            pa.parquet.write_table(table, tmp_path / "x.parquet")
             return str(tmp_path / "x.parquet")
 
         return write_table
 
-    def test_types(self, arrow, save):
+    def test_types(self, save):
         from datetime import date
         from decimal import Decimal
 
         columns = {
-            "whole": arrow.array([1, None], arrow.int8()),
-            "decimal": arrow.array([Decimal("1.5"), Decimal("2.5")]),
-            "truth": arrow.array([True, False]),
-            "category": arrow.array(["x", None]).dictionary_encode(),
-            "day": arrow.array([date(2020, 1, 2), date(2021, 1, 2)]),
-            "lists": arrow.array([[1, 2], [3]]),
-            "nothing": arrow.nulls(2),
+            "whole": pa.array([1, None], pa.int8()),
+            "decimal": pa.array([Decimal("1.5"), Decimal("2.5")]),
+            "truth": pa.array([True, False]),
+            "category": pa.array(["x", None]).dictionary_encode(),
+            "day": pa.array([date(2020, 1, 2), date(2021, 1, 2)]),
+            "lists": pa.array([[1, 2], [3]]),
+            "nothing": pa.nulls(2),
+            "empty": ["", "y"],
         }
-        content = read(save(columns))
-        np.testing.assert_equal(content.columns["whole"], [1, np.nan])
-        assert content.columns["decimal"].tolist() == [1.5, 2.5]
-        assert content.columns["truth"].tolist() == [1, 0]
-        assert content.columns["category"].tolist() == ["x", ""]
-        assert content.columns["day"].tolist() == ["2020-01-02", "2021-01-02"]
-        assert "lists" not in content.columns
-        assert "lists" in content.notes[0]
-        assert np.isnan(content.columns["nothing"]).all()
+        source = save(columns)
+        found = columns_of(source)
+        np.testing.assert_equal(found["whole"], [1, np.nan])
+        assert found["decimal"] == [1.5, 2.5]
+        assert found["truth"] == [1, 0]
+        assert found["category"] == ["x", None]
+        assert found["day"] == ["2020-01-02", "2021-01-02"]
+        assert found["empty"] == [None, "y"]
+        assert "lists" not in found
+        assert "lists" in read_source(source).notes[0]
+        assert np.isnan(found["nothing"]).all()
 
-    def test_what_is_wrong_is_said(self, arrow, save, put):
-        assert "not a Parquet file" in refusal(read, put("y.parquet", b"PAR1 something PAR1"))
-        assert "two columns 'a'" in refusal(read, save([[1, 2], [3, 4]], ["a", "a"]))
-        assert "no rows" in refusal(read, save({"a": arrow.array([], arrow.int8())}))
+    def test_numbers_of_type_text_are_text(self, save):
+        contents = read_source(save({"a": MEASURED, "zip": [f"{i:05}" for i in range(12)]}))
+        chosen = choose_columns(contents)
+        assert chosen.features == ("a",)
+        assert "not embedded, since they hold text: zip" in chosen.notes
+        assert "column zip is not all numbers: its type is text" in refusal(choose_columns, contents, features=["zip"])
 
-    def test_without_pyarrow_the_extra_is_named(self, put, monkeypatch):
-        monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-        assert 'pip install "laptsne[cli]"' in refusal(read, put("x.parquet", b"PAR1"))
+    def test_row_groups_with_different_dictionaries(self, tmp_path):
+        words = ["a", "b", "a", "c", "b", "d"]
+        pa.parquet.write_table(pa.table({"t": words}), tmp_path / "x.parquet", row_group_size=2)
+        assert columns_of(str(tmp_path / "x.parquet"))["t"] == words
+
+    def test_what_is_wrong_is_said(self, save, put):
+        assert "not a Parquet file" in refusal(read_source, put("y.parquet", b"PAR1 something PAR1"))
+        assert "two columns 'a'" in refusal(read_source, save([[1, 2], [3, 4]], ["a", "a"]))
+        assert "no rows" in refusal(read_source, save({"a": pa.array([], pa.int8())}))
 
 
 class TestArrays:
     def test_npy(self, put, tmp_path):
         np.save(tmp_path / "x.npy", np.arange(12).reshape(3, 2, 2))
-        matrix = read("x.npy").matrix
+        matrix = read_source("x.npy").matrix
         assert matrix.shape == (3, 4)  # images, one a row
         assert matrix.dtype == np.float64
         np.save(tmp_path / "x.npy", np.ones((3, 2), np.float32))
-        assert read("x.npy").matrix.dtype == np.float32
+        assert read_source("x.npy").matrix.dtype == np.float32
 
     @pytest.mark.parametrize(
         ("array", "message"),
@@ -168,45 +202,47 @@ class TestArrays:
     )
     def test_npy_that_is_no_matrix(self, put, tmp_path, array, message):
         np.save(tmp_path / "x.npy", array)
-        assert message in refusal(read, "x.npy")
+        assert message in refusal(read_source, "x.npy")
 
     def test_an_array_that_cannot_fit_is_refused_before_it_is_made(self, put, tmp_path):
         header = io.BytesIO()
         facts = {"descr": "<f8", "fortran_order": False, "shape": (10**12, 10**6)}
         np.lib.format.write_array_header_1_0(header, facts)
-        assert "GiB" in refusal(read, put("x.npy", header.getvalue()))
+        assert "GiB" in refusal(read_source, put("x.npy", header.getvalue()))
         with zipfile.ZipFile(tmp_path / "x.npz", "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("X.npy", header.getvalue() + bytes(1000))
-        assert "GiB" in refusal(read, "x.npz")
+        assert "GiB" in refusal(read_source, "x.npz")
 
     def test_npz_takes_the_matrix_and_its_labels(self, put, tmp_path):
         X, y = np.ones((3, 2)), np.array(["a", "b", "a"])
         np.savez(tmp_path / "x.npz", other=np.zeros((3, 2)), X=X, y=y, labels=np.arange(5))
-        content = read("x.npz")
+        content = read_source("x.npz")
         assert content.matrix.tolist() == X.tolist()
-        assert content.columns["label"].tolist() == y.tolist()
+        assert content.columns["label"].to_pylist() == y.tolist()
         np.savez_compressed(tmp_path / "x.npz", mine=X, y=np.arange(4))
-        content = read("x.npz")
+        content = read_source("x.npz")
         assert content.matrix.shape == (3, 2)
-        assert content.columns == {}
+        assert content.columns.column_names == []
+        np.savez(tmp_path / "x.npz", X=X, y=np.array([3, 1, 2], dtype=">u2"))
+        assert read_source("x.npz").columns["label"].to_pylist() == [3, 1, 2]
 
     def test_npz_that_is_not_clear_lists_its_arrays(self, put, tmp_path):
         np.savez(tmp_path / "x.npz", a=np.ones((3, 2)), b=np.ones((4, 2)), c=np.ones(3))
-        message = refusal(read, "x.npz")
+        message = refusal(read_source, "x.npz")
         assert "a (3, 2), b (4, 2), c (3,)" in message
-        assert "not an archive" in refusal(read, put("y.npz", b"PK nothing"))
+        assert "not an archive" in refusal(read_source, put("y.npz", b"PK nothing"))
         np.savez(tmp_path / "x.npz", X=np.array([[{}]], dtype=object))
-        assert "x.npz" in refusal(read, "x.npz")
+        assert "x.npz" in refusal(read_source, "x.npz")
 
     def test_matrix_market(self, put, tmp_path):
         matrix = scipy.sparse.random(7, 4, 0.5, random_state=0, format="csr")
         scipy.io.mmwrite(tmp_path / "x.mtx", matrix)
         (tmp_path / "y.mtx.gz").write_bytes(gzip.compress((tmp_path / "x.mtx").read_bytes()))
         for name in ("x.mtx", "y.mtx.gz"):
-            content = read(name)
+            content = read_source(name)
             assert scipy.sparse.issparse(content.matrix)
             np.testing.assert_allclose(content.matrix.toarray(), matrix.toarray())
-            assert "rows are points: 7" in content.notes[0]
+            assert "rows are points: 7 points with 4 features" in content.notes[0]
 
     @pytest.mark.parametrize(
         ("dense", "symmetry", "field"),
@@ -226,7 +262,7 @@ class TestArrays:
         matrix = matrix if dense else scipy.sparse.coo_matrix(matrix)
         scipy.io.mmwrite(tmp_path / "x.mtx", matrix, field=field, symmetry=symmetry, comment="why\nand how")
         expected = scipy.io.mmread(tmp_path / "x.mtx")
-        found = read("x.mtx").matrix
+        found = read_source("x.mtx").matrix
         assert scipy.sparse.issparse(found) != dense
         if not dense:
             found, expected = found.toarray(), expected.toarray()
@@ -240,18 +276,18 @@ class TestArrays:
             ("coordinate real general\n2 2 1\n3 1 1.5\n", "outside the matrix"),
             ("coordinate real general\n2 2 1\n0 1 1.5\n", "outside the matrix"),
             ("coordinate real general\n2 2 1\n1.5 1 1.5\n", "outside the matrix"),
-            ("coordinate real general\n2 2 0\n", "no entries"),
-            ("coordinate real general\n", "no entries"),
+            ("coordinate real general\n2 2 0\n", "declares no entries"),
+            ("coordinate real general\n", "declares no entries"),
             ("coordinate complex general\n1 1 1\n1 1 1 1\n", "complex"),
             ("array real symmetric\n2 2\n1\n2\n3\n", "array symmetric"),
             ("nothing", "does not begin with"),
         ],
     )
     def test_matrix_market_that_is_damaged(self, put, body, reason):
-        message = refusal(read, put("x.mtx", f"%%MatrixMarket matrix {body}"))
+        message = refusal(read_source, put("x.mtx", f"%%MatrixMarket matrix {body}"))
         assert reason in message
         packed = gzip.compress(f"%%MatrixMarket matrix {body}".encode())
-        assert "Matrix Market" in refusal(read, put("x.mtx.gz", packed[:-5]))
+        assert "Matrix Market" in refusal(read_source, put("x.mtx.gz", packed[:-5]))
 
 
 class TestH5ad:
@@ -263,6 +299,7 @@ class TestH5ad:
             "cell_type": pandas.Categorical(["B", None, "T"]),
             "n_counts": [3, 4, 5],
             "batch": ["x", "y", "x"],
+            "nullable": pandas.array([1, None, 3], dtype="Int64"),
         }
         obs = pandas.DataFrame(observed, index=["c1", "c2", "c3"])
         var = pandas.DataFrame(index=["g1", "g2"])
@@ -271,52 +308,52 @@ class TestH5ad:
     def test_components_where_there_are_some(self, cells, put, tmp_path):
         cells.obsm["X_pca"] = np.arange(12.0).reshape(3, 4)
         cells.write_h5ad(tmp_path / "x.h5ad")
-        content = read("x.h5ad")
+        content = read_source("x.h5ad")
         assert content.matrix.tolist() == cells.obsm["X_pca"].tolist()
         assert content.features is None
-        assert content.columns["cell_type"].tolist() == ["B", "", "T"]
-        assert content.columns["n_counts"].tolist() == [3, 4, 5]
-        assert content.columns["obs_names"].tolist() == ["c1", "c2", "c3"]
-        assert assigned(content).label == "cell_type"
+        assert content.columns["cell_type"].to_pylist() == ["B", None, "T"]
+        assert content.columns["n_counts"].to_pylist() == [3, 4, 5]
+        assert content.columns["nullable"].to_pylist() == [1, None, 3]
+        assert content.columns["obs_names"].to_pylist() == ["c1", "c2", "c3"]
+        assert choose_columns(content).label == "cell_type"
 
     def test_the_matrix_otherwise(self, cells, put, tmp_path):
         cells.write_h5ad(tmp_path / "x.h5ad")
-        content = read("x.h5ad")
+        content = read_source("x.h5ad")
         assert content.matrix.toarray().tolist() == [[0, 1], [2, 3], [4, 5]]
         assert content.features == ("g1", "g2")
         cells.X = cells.X.toarray()
         cells.write_h5ad(tmp_path / "x.h5ad")
-        assert np.asarray(read("x.h5ad").matrix).tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert np.asarray(read_source("x.h5ad").matrix).tolist() == [[0, 1], [2, 3], [4, 5]]
         cells.X = None
         cells.write_h5ad(tmp_path / "x.h5ad")
-        assert "neither X nor" in refusal(read, "x.h5ad")
+        assert "neither X nor" in refusal(read_source, "x.h5ad")
 
     def test_what_is_wrong_is_said(self, put, monkeypatch):
         pytest.importorskip("anndata")
-        assert "not an h5ad file" in refusal(read, put("x.h5ad", b"\x89HDF\r\n\x1a\n nothing"))
+        assert "not an h5ad file" in refusal(read_source, put("x.h5ad", b"\x89HDF\r\n\x1a\n nothing"))
         monkeypatch.setitem(sys.modules, "anndata", None)
-        assert 'pip install "laptsne[scanpy]"' in refusal(read, "x.h5ad")
+        assert 'pip install "laptsne[scanpy]"' in refusal(read_source, "x.h5ad")
 
 
 class TestFormats:
     def test_what_cannot_be_read(self, put, tmp_path):
-        assert "there is no file none.csv" in refusal(read, "none.csv")
-        assert "is a folder" in refusal(read, str(tmp_path))
-        assert "ends in .csv, " in refusal(read, put("x.xlsx", b"x"))
+        assert "there is no file none.csv" in refusal(read_source, "none.csv")
+        assert "is a folder" in refusal(read_source, str(tmp_path))
+        assert "ends in .csv, " in refusal(read_source, put("x.xlsx", b"x"))
         for ending in ("npy", "npz", "parquet", "h5ad", "mtx"):
-            assert "is empty" in refusal(read, put(f"x.{ending}", b""))
+            assert "is empty" in refusal(read_source, put(f"x.{ending}", b""))
 
     def test_data_sets_by_name(self):
-        content = read("digits")
+        content = read_source("digits")
         assert content.matrix.shape == (1797, 64)
-        assert content.columns["label"][:3].tolist() == [0, 1, 2]
+        assert content.columns["label"][:3].to_pylist() == [0, 1, 2]
 
 
 def table(**columns):
-    """Columns of twelve rows; numbers become float64, as from a file."""
-    arrays = {name: np.array(values, dtype=object) for name, values in columns.items()}
-    numbers = {name for name, values in columns.items() if not isinstance(values[0], str)}
-    return Content("t", {name: a.astype(float) if name in numbers else a for name, a in arrays.items()}, first_row=2)
+    """Contents of a file with these columns, of twelve rows."""
+    columns = {name: as_column(pa.chunked_array([values])) for name, values in columns.items()}
+    return FileContents("t", pa.table(columns), first_row=2)
 
 
 MEASURED = [0.5, 1.5, 0.25, 7, 8, 3, 5, 6, 9, 1, 0, 2]
@@ -345,29 +382,29 @@ class TestRoles:
         ],
     )
     def test_a_label_is_guessed_and_not_embedded(self, name, values, guessed):
-        chosen = assigned(table(a=MEASURED, **{name: values}))
+        chosen = choose_columns(table(a=MEASURED, **{name: values}))
         assert chosen.label == (name if guessed else None)
         assert (name in (chosen.features or ())) == (not guessed and not isinstance(values[0], str))
         assert any("guessed" in note for note in chosen.notes) == guessed
-        assert assigned(table(a=MEASURED, **{name: values}), guess=False).label is None
+        assert choose_columns(table(a=MEASURED, **{name: values}), guess=False).label is None
 
     def test_the_surest_name_is_taken(self):
-        assert assigned(table(a=MEASURED, cluster=CODES, label=WORDS)).label == "label"
+        assert choose_columns(table(a=MEASURED, cluster=CODES, label=WORDS)).label == "label"
 
     def test_coordinates_are_no_labels(self):
-        chosen = assigned(table(x=CODES, y=CODES))
+        chosen = choose_columns(table(x=CODES, y=CODES))
         assert chosen.label is None
         assert chosen.features == ("x", "y")
 
     def test_a_label_that_is_named_may_be_anything(self):
         mixed = ["1", "2", "unknown"] * 4
         for values in (MEASURED, CODES, mixed):
-            chosen = assigned(table(a=MEASURED, b=values, species=WORDS), label="b")
+            chosen = choose_columns(table(a=MEASURED, b=values, species=WORDS), label="b")
             assert chosen.label == "b"
-            assert next(iter(chosen.columns)) == "b"
+            assert chosen.columns.column_names[0] == "b"
             assert chosen.features == ("a",)
-        assert "no column c; its columns are a, b" in refusal(assigned, table(a=MEASURED, b=CODES), label="c")
-        assert "array without names" in refusal(assigned, Content("t", matrix=np.ones((2, 2))), label="c")
+        assert "no column c; its columns are a, b" in refusal(choose_columns, table(a=MEASURED, b=CODES), label="c")
+        assert "array without names" in refusal(choose_columns, FileContents("t", matrix=np.ones((2, 2))), label="c")
 
     @pytest.mark.parametrize(
         ("name", "values", "identifier"),
@@ -384,89 +421,112 @@ class TestRoles:
         ],
     )
     def test_identifiers_are_kept_and_not_embedded(self, name, values, identifier):
-        chosen = assigned(table(a=MEASURED, **{name: values}))
+        chosen = choose_columns(table(a=MEASURED, **{name: values}))
         assert (name in chosen.features) == (not identifier)
-        assert (name in chosen.columns) == identifier
+        assert (name in chosen.columns.column_names) == identifier
         assert any(name in note for note in chosen.notes) == identifier
 
     def test_text_is_kept_and_named(self):
-        chosen = assigned(table(a=MEASURED, note=WORDS, comment=WORDS))
+        chosen = choose_columns(table(a=MEASURED, note=WORDS, comment=WORDS))
         assert chosen.features == ("a",)
-        assert list(chosen.columns) == ["note", "comment"]
+        assert chosen.columns.column_names == ["note", "comment"]
         assert "not embedded, since they hold text: note, comment" in chosen.notes
 
     def test_numbers_with_text_among_them_are_refused(self):
         mixed = ["1", "", "2", "oops"] * 3
-        message = refusal(assigned, table(a=MEASURED, b=mixed))
+        message = refusal(choose_columns, table(a=MEASURED, b=mixed))
         assert "column b" in message
         assert "row 5 has 'oops'" in message
 
     @pytest.mark.parametrize(("value", "said"), [(np.nan, "missing (NaN)"), (np.inf, "inf")])
     def test_missing_and_infinite_values_are_refused(self, value, said):
-        message = refusal(assigned, table(a=MEASURED, b=[*MEASURED[:4], value, *MEASURED[5:]]))
+        message = refusal(choose_columns, table(a=MEASURED, b=[*MEASURED[:4], value, *MEASURED[5:]]))
         assert f"column b is {said} in row 6" in message
         X = np.ones((4, 3))
         X[2, 1] = value
         for matrix in (X, scipy.sparse.csr_matrix(X)):
-            assert f"row 3, column 2 is {said}" in refusal(assigned, Content("t", matrix=matrix))
+            assert f"row 3, column 2 is {said}" in refusal(choose_columns, FileContents("t", matrix=matrix))
 
     def test_empty_columns_are_left_out(self):
-        chosen = assigned(table(a=MEASURED, b=[np.nan] * 12))
+        chosen = choose_columns(table(a=MEASURED, b=[np.nan] * 12))
         assert chosen.features == ("a",)
-        assert "b" not in chosen.columns
+        assert "b" not in chosen.columns.column_names
         assert "left out, since they are empty: b" in chosen.notes
 
     def test_no_column_of_numbers(self):
-        assert "no column of numbers" in refusal(assigned, table(note=WORDS, comment=WORDS))
-        assert "no column of numbers" in refusal(assigned, table(a=MEASURED), label="a")
+        assert "no column of numbers" in refusal(choose_columns, table(note=WORDS, comment=WORDS))
+        assert "no column of numbers" in refusal(choose_columns, table(a=MEASURED), label="a")
 
     def test_features_by_name_and_in_their_order(self):
         content = table(a=MEASURED, b=CODES, id=CODES, extra=MEASURED)
-        chosen = assigned(content, features=["id", "a"])
+        chosen = choose_columns(content, features=["id", "a"])
         assert chosen.X[:, 0].tolist() == CODES
         assert chosen.X[:, 1].tolist() == MEASURED
-        assert "lacks the features c, d" in refusal(assigned, content, features=["a", "c", "d"])
-        assert "is a feature of the model" in refusal(assigned, content, features=["a"], label="a")
+        assert "lacks the features c, d" in refusal(choose_columns, content, features=["a", "c", "d"])
+        assert "is a feature of the model" in refusal(choose_columns, content, features=["a"], label="a")
         # What the model was made of is no label, whatever its name.
-        assert assigned(table(a=MEASURED, label=CODES), features=["a", "label"]).label is None
-        matrix = Content("t", matrix=np.arange(6.0).reshape(2, 3), features=("p", "q", "r"))
-        assert assigned(matrix, features=["r", "p"]).X.tolist() == [[2, 0], [5, 3]]
-        assert "lacks the features s" in refusal(assigned, matrix, features=["s"])
+        assert choose_columns(table(a=MEASURED, label=CODES), features=["a", "label"]).label is None
+        matrix = FileContents("t", matrix=np.arange(6.0).reshape(2, 3), features=("p", "q", "r"))
+        assert choose_columns(matrix, features=["r", "p"]).X.tolist() == [[2, 0], [5, 3]]
+        assert "lacks the features s" in refusal(choose_columns, matrix, features=["s"])
 
-    def test_whole_numbers_are_shown_as_such(self):
-        chosen = assigned(table(a=MEASURED, label=CODES))
-        assert chosen.columns["label"].dtype == np.int64
+    def test_whole_numbers_are_kept_as_such(self):
+        chosen = choose_columns(table(a=MEASURED, label=[float(code) for code in CODES], id=[2**60 + i for i in CODES]))
+        assert chosen.columns["label"].type == pa.int64()
+        assert chosen.columns["id"].to_pylist() == [2**60 + i for i in CODES]
 
 
-KEPT = {"x": np.array([7, 8]), "kind": np.array(["a, b", "c"], dtype=object)}
+KEPT = pa.table({"x": [7, 8], "kind": as_column(pa.chunked_array([["a, b", "c"]]))})
 
 
 class TestWriting:
     Y = np.array([[0.5, 1.0], [2.0, -3.25]])
 
     def test_text(self, tmp_path, capsys):
-        options = {"clusters": np.array([0, 1]), "label": "kind", "columns": KEPT}
+        options = {"clusters": np.array([0, 1]), "label": "kind"}
         expected = 'x,y,cluster,label,data_x\n0.5,1.0,0,"a, b",7\n2.0,-3.25,1,c,8\n'
-        write(tmp_path / "m.csv", self.Y, **options)
+        write_embedding(tmp_path / "m.csv", self.Y, KEPT, **options)
         assert (tmp_path / "m.csv").read_text() == expected
-        write(None, self.Y, **options)
+        write_embedding(None, self.Y, KEPT, **options)
         assert capsys.readouterr().out == expected
-        write(tmp_path / "m.tsv", self.Y, **options)
+        write_embedding(tmp_path / "m.tsv", self.Y, KEPT, **options)
         assert (tmp_path / "m.tsv").read_text().splitlines()[1] == "0.5\t1.0\t0\ta, b\t7"
 
-    def test_arrays_and_parquet(self, tmp_path):
-        write(tmp_path / "m.npy", self.Y, clusters=np.array([0, 1]))
-        assert np.load(tmp_path / "m.npy").tolist() == self.Y.tolist()
-        parquet = pytest.importorskip("pyarrow.parquet")
-        write(tmp_path / "m.parquet", self.Y, clusters=np.array([0, 1]), columns=KEPT)
-        rows = parquet.read_table(tmp_path / "m.parquet").to_pylist()
-        assert rows[1] == {"x": 2.0, "y": -3.25, "cluster": 1, "data_x": 8, "kind": "c"}
+    def test_many_rows(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("laptsne.cli.tables.writing._ROWS", 3)
+        Y = np.arange(20.0).reshape(10, 2).astype(np.float32)
+        write_embedding(tmp_path / "m.csv", Y, pa.table({"t": as_column(pa.chunked_array([[None, "b"], ["c"] * 8]))}))
+        rows = [line.split(",") for line in (tmp_path / "m.csv").read_text().splitlines()]
+        assert rows[0] == ["x", "y", "t"]
+        assert [row[2] for row in rows[1:]] == ["", "b", *"cccccccc"]
+        assert [float(row[1]) for row in rows[1:]] == Y[:, 1].tolist()
 
-    def test_what_fails_leaves_nothing_behind(self, tmp_path):
+    def test_every_component_has_a_column(self, tmp_path):
+        for n_components, names in ((1, "x"), (3, "x,y,z"), (4, "x1,x2,x3,x4")):
+            write_embedding(tmp_path / "m.csv", np.ones((2, n_components)), pa.table({}))
+            assert (tmp_path / "m.csv").read_text().splitlines()[0] == names
+
+    def test_arrays_parquet_and_feather(self, tmp_path):
+        write_embedding(tmp_path / "m.npy", self.Y, KEPT, clusters=np.array([0, 1]))
+        assert np.load(tmp_path / "m.npy").tolist() == self.Y.tolist()
+        write_embedding(tmp_path / "m.parquet", self.Y, KEPT, clusters=np.array([0, 1]))
+        written = pa.parquet.read_table(tmp_path / "m.parquet")
+        assert written.to_pylist()[1] == {"x": 2.0, "y": -3.25, "cluster": 1, "data_x": 8, "kind": "c"}
+        assert written.schema.field("kind").type == pa.string()
+        write_embedding(tmp_path / "m.feather", self.Y, KEPT, clusters=np.array([0, 1]))
+        assert pa.feather.read_table(tmp_path / "m.feather").equals(written)
+
+    def test_what_fails_leaves_nothing_behind(self, tmp_path, monkeypatch):
         target = tmp_path / "m.csv"
         target.write_text("precious")
-        with pytest.raises(ValueError, match="argument"):
-            write(target, self.Y, clusters=np.array([0]))
+
+        def full(file, table, delimiter):
+            file.write("x,y")
+            raise OSError("no space left on device")
+
+        monkeypatch.setattr("laptsne.cli.tables.writing._write_text", full)
+        with pytest.raises(OSError, match="no space"):
+            write_embedding(target, self.Y, KEPT)
         assert target.read_text() == "precious"
         assert os.listdir(tmp_path) == ["m.csv"]
 
@@ -482,16 +542,21 @@ class TestWriting:
             os.umask(before)
 
 
-class TestTargets:
+class TestOutputFiles:
     def test_what_is_refused(self, tmp_path, monkeypatch):
         there = tmp_path / "there.csv"
         there.write_text("x")
-        check_targets([tmp_path / "new.csv"])
-        check_targets([there], force=True)
-        assert "--force" in refusal(check_targets, [there])
-        assert "no folder" in refusal(check_targets, [tmp_path / "none" / "x.csv"])
-        assert "is a folder" in refusal(check_targets, [tmp_path], force=True)
-        assert "is read" in refusal(check_targets, [there], source=str(there), force=True)
-        assert "named twice" in refusal(check_targets, [tmp_path / "a", tmp_path / "b", tmp_path / "." / "a"])
+
+        def check(out, *, save=None, source="-", force=False):
+            OutputFiles(out, save=save).check(source, force=force)
+
+        check(tmp_path / "new.csv")
+        check(there, force=True)
+        assert "--force" in refusal(check, there)
+        assert "no folder" in refusal(check, tmp_path / "none" / "x.csv")
+        (tmp_path / "folder.csv").mkdir()
+        assert "is a folder" in refusal(check, tmp_path / "folder.csv", force=True)
+        assert "is the input file" in refusal(check, there, source=str(there), force=True)
+        assert "named twice" in refusal(check, tmp_path / "a.csv", save=tmp_path / "folder.csv" / ".." / "a.csv")
         monkeypatch.setattr(os, "access", lambda path, mode: False)
-        assert "nothing can be written" in refusal(check_targets, [tmp_path / "new.csv"])
+        assert "not writable" in refusal(check, tmp_path / "new.csv")

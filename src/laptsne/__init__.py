@@ -1,25 +1,36 @@
 """Cluster-contractive t-SNE: maps of high-dimensional data in which clusters can be seen."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from laptsne._runtime.version import __version__
-from laptsne.embedding.descent import Descent
-from laptsne.estimator import LaptSNE
-from laptsne.landmarks import LandmarkLaptSNE
-from laptsne.memory import estimate_memory
+
+if TYPE_CHECKING:
+    from laptsne.embedding.descent import Descent
+    from laptsne.estimator import LaptSNE
+    from laptsne.landmarks import LandmarkLaptSNE
+    from laptsne.memory import estimate_memory
 
 __all__ = ["Descent", "LandmarkLaptSNE", "LaptSNE", "__version__", "estimate_memory"]
 
-# Imported when they are first used: most programs need none or one of them.
-_SUBMODULES = ("contraction_path", "explorer", "metrics", "plotting", "scanpy")
+# Imported on first use: numba, SciPy and scikit-learn take more than a second, which `laptsne --help` does not need.
+_MODULE_OF = {
+    "Descent": "embedding.descent",
+    "LandmarkLaptSNE": "landmarks",
+    "LaptSNE": "estimator",
+    "estimate_memory": "memory",
+}
+_SUBMODULES = ("contraction_path", "estimator", "explorer", "landmarks", "memory", "metrics", "plotting", "scanpy")
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"laptsne.{name}")
+    if name in _MODULE_OF:
+        globals()[name] = value = getattr(import_module(f"laptsne.{_MODULE_OF[name]}"), name)
+        return value
     raise AttributeError(f"module 'laptsne' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_SUBMODULES})
+    return sorted({*globals(), *_MODULE_OF, *_SUBMODULES})

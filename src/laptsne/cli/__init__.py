@@ -1,6 +1,17 @@
-"""The command ``laptsne``."""
+"""The command ``laptsne``. Its libraries are those of the extra ``cli``."""
 
-from laptsne.cli import embed, explore, gap, transform  # noqa: F401  each adds its command to the app
-from laptsne.cli.terminal import app
+import sys
+from importlib.util import find_spec
 
-__all__ = ["app"]
+_LIBRARIES = ("typer", "rich", "pyarrow", "matplotlib")
+
+
+def main() -> None:
+    """Run the command, or exit with code 2 and name the extra if one of its libraries is missing."""
+    missing = [name for name in _LIBRARIES if find_spec(name) is None]
+    if missing:
+        print(f'laptsne: the command needs {", ".join(missing)}; pip install "laptsne[cli]".', file=sys.stderr)
+        raise SystemExit(2)
+    from laptsne.cli.commands import app  # noqa: PLC0415  needs typer and rich
+
+    app(prog_name="laptsne")

@@ -1,5 +1,5 @@
 """``python -m laptsne.cli``."""
 
-from laptsne.cli import app
+from laptsne.cli import main
 
-app(prog_name="laptsne")
+main()

@@ -1,10 +1,11 @@
-"""Making a map of a table, with a progress bar, and remembering what to say of it."""
+"""The fit of a dataset, with a progress bar."""
 
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,105 +13,77 @@ import numpy as np
 from sklearn.utils._param_validation import InvalidParameterError
 
 from laptsne import LaptSNE
-from laptsne.cli.tables import EXAMPLE, InputError, Table, assigned, read
+from laptsne.cli.errors import InputError, StoppedEarlyWarning
+from laptsne.cli.options import InputOptions
+from laptsne.cli.tables.dataset import Dataset, choose_columns
+from laptsne.cli.tables.reading import EXAMPLE, read_source
 from laptsne.cli.terminal import console, say
 from laptsne.embedding.progress_bar import ProgressBar
 from laptsne.embedding.state import State
 
-MAX_ITER = 750
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Options of the commands that make maps."""
-
-    perplexity: float | None = None
-    contraction: float | None = None
-    clusters: int | None = None
-    seed: int = 0
-    metric: str = "euclidean"
-    iterations: int = MAX_ITER
-    jobs: int | None = None
-
-    def model(self, callbacks: list[Any] | None = None) -> LaptSNE:
-        """The estimator, not yet fitted."""
-        return LaptSNE(
-            perplexity="auto" if self.perplexity is None else self.perplexity,
-            contraction="auto" if self.contraction is None else self.contraction,
-            n_clusters="auto" if self.clusters is None else self.clusters,
-            metric=self.metric,
-            max_iter=self.iterations,
-            n_jobs=self.jobs,
-            random_state=self.seed,
-            callbacks=callbacks,
-        )
-
 
 class Onset:
-    """A callback that notes the divergence of the map at which contraction began."""
+    """A callback that records the iteration, and the KL divergence, at which contraction starts."""
 
     iteration: int | None = None
     kl_divergence: float | None = None
 
     def __call__(self, state: State) -> None:
-        """Look at the state."""
+        """Record the first state under contraction."""
         if state.contraction and self.iteration is None:
             self.iteration, self.kl_divergence = state.iteration, state.kl_divergence
 
 
-def data(
-    source: str,
-    *,
-    label: str | None,
-    guess: bool,
-    quiet: bool,
-    features: Sequence[str] | None = None,
-    n_rows: int = 2,
-) -> Table:
-    """Read the data, at least so many rows of it, and say what was made of its columns."""
-    if label is not None and not guess:
-        raise InputError("--label and --no-label exclude each other; give one of them.")
-    if label is not None and source == EXAMPLE:
-        raise InputError(f"--label {label} names a column of a file, but {source} is a data set with its own labels.")
-    content = read(source)
-    if content.n_rows < n_rows:
-        raise InputError(f"{content.name} has too few rows, {content.n_rows}; give at least {n_rows}.")
-    table = assigned(content, label=label, guess=guess, features=features)
-    if not quiet:
-        say(table.notes, "dim")
-    return table
-
-
 @dataclass(frozen=True)
-class Made:
-    """A map and how it was made."""
+class FittedDataset:
+    """A dataset, the model fitted to it, and how that went."""
 
-    table: Table
-    settings: Settings
+    dataset: Dataset
     model: LaptSNE
     onset: Onset
     seconds: float
 
 
-def make(table: Table, settings: Settings, *, quiet: bool) -> Made:
-    """Make the map."""
+def load_dataset(data: InputOptions, *, features: Sequence[str] | None = None, min_rows: int = 2) -> Dataset:
+    """Read the data, choose the columns to embed, and print the notes on that choice."""
+    source, label = data.source, data.label
+    if label is not None and not data.guess_label:
+        raise InputError("--label and --no-label exclude each other; give one of them.")
+    if label is not None and source == EXAMPLE:
+        raise InputError(f"--label {label} names a column of a file, but {source} is a data set with its own labels.")
+    contents = read_source(source)
+    if contents.n_rows < min_rows:
+        raise InputError(f"{contents.name} has too few rows, {contents.n_rows}; give at least {min_rows}.")
+    dataset = choose_columns(contents, label=label, guess=data.guess_label, features=features)
+    if not data.quiet:
+        say(dataset.notes, "dim")
+    return dataset
+
+
+def fit_dataset(dataset: Dataset, parameters: dict[str, Any], *, quiet: bool) -> FittedDataset:
+    """Fit the estimator; None leaves a parameter to its default. An interrupted fit counts if it has an embedding."""
     started = time.perf_counter()
     onset = Onset()
-    with refused():
-        if quiet or not console.is_terminal:
-            model = settings.model([onset]).fit(table.X)
-        else:
-            with ProgressBar(settings.iterations, "finding neighbours") as bar:
-                model = settings.model([onset, bar]).fit(table.X)
-    if table.features is not None:
-        # As fit does where it is given a data frame; they are saved, and transform goes by them.
-        model.feature_names_in_ = np.array(table.features, dtype=object)
-    return Made(table, settings, model, onset, time.perf_counter() - started)
+    model = LaptSNE(**{name: value for name, value in parameters.items() if value is not None})
+    shown = not quiet and console.is_terminal
+    with input_errors(), ProgressBar(model.max_iter, "finding neighbours") if shown else nullcontext() as bar:
+        model.callbacks = [onset] if bar is None else [onset, bar]
+        try:
+            model.fit(dataset.X)
+        except KeyboardInterrupt:
+            if not hasattr(model, "embedding_"):
+                raise
+            message = f"Interrupted at iteration {model.n_iter_} of {model.max_iter}: the map is what it was then."
+            warnings.warn(message, StoppedEarlyWarning, stacklevel=2)
+    if dataset.features is not None:
+        # As after a fit to a data frame: they are saved, and transform matches columns by them.
+        model.feature_names_in_ = np.array(dataset.features, dtype=object)
+    return FittedDataset(dataset, model, onset, time.perf_counter() - started)
 
 
 @contextmanager
-def refused() -> Iterator[None]:
-    """What the library refuses is for the user to mend."""
+def input_errors() -> Iterator[None]:
+    """Turn the ValueErrors of the library into errors of the user's input."""
     try:
         yield
     except InvalidParameterError as error:

@@ -1,4 +1,4 @@
-"""Matrices in NPY and NPZ files; nothing in them is run."""
+"""Matrices in NPY and NPZ files, read without pickle."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from laptsne._runtime.array_file import DAMAGE, load_npz, npz_headers, read_array_header
 from laptsne._runtime.memory import check_room
-from laptsne.cli.tables.content import Content, InputError, as_column
+from laptsne.cli.errors import InputError
+from laptsne.cli.tables.contents import FileContents, as_column
 
 _MATRICES = ("X", "data", "x", "features", "arr_0")
 _LABELS = ("y", "labels", "label", "target")
 
 
-def read_npy(path: Path) -> Content:
+def read_npy(path: Path) -> FileContents:
     """Read one array."""
     try:
         with path.open("rb") as file:
@@ -25,14 +27,14 @@ def read_npy(path: Path) -> Content:
         raise InputError(
             f"{path} is not an array of numbers in NPY format ({error}); save it by numpy.save."
         ) from error
-    return Content(str(path), matrix=_matrix(array, str(path)))
+    return FileContents(str(path), matrix=_matrix(array, str(path)))
 
 
-def read_npz(path: Path) -> Content:
-    """Read the matrix of an archive, and labels where there are any of its length."""
+def read_npz(path: Path) -> FileContents:
+    """Read the matrix of an archive, and labels of the same length if there are any."""
     try:
         shapes = {name: header.shape for name, header in npz_headers(path).items()}
-        chosen = _chosen(shapes, path)
+        chosen = _choose_matrix(shapes, path)
         names = [n for n in _LABELS if n != chosen and shapes.get(n) == shapes[chosen][:1]][:1]
         arrays = load_npz(path, [chosen, *names])
     except InputError:
@@ -41,27 +43,30 @@ def read_npz(path: Path) -> Content:
         raise InputError(
             f"{path} is not an archive of arrays in NPZ format ({error}); save it by numpy.savez."
         ) from error
-    matrix = _matrix(arrays[chosen], f"{path}: {chosen}")
-    columns = {"label": as_column(arrays[names[0]])} if names else {}
-    return Content(str(path), columns, matrix=matrix)
+    columns = pa.table({"label": _labels(arrays[names[0]])} if names else {})
+    return FileContents(str(path), columns, matrix=_matrix(arrays[chosen], f"{path}: {chosen}"))
 
 
-def _chosen(shapes: dict[str, tuple[int, ...]], path: Path) -> str:
-    flat = [name for name, shape in shapes.items() if len(shape) >= 2]
-    known = [name for name in _MATRICES if name in flat]
-    if known:
-        return known[0]
-    if len(flat) == 1:
-        return flat[0]
+def _choose_matrix(shapes: dict[str, tuple[int, ...]], path: Path) -> str:
+    matrices = [name for name, shape in shapes.items() if len(shape) >= 2]
+    known = [name for name in _MATRICES if name in matrices]
+    if known or len(matrices) == 1:
+        return (known or matrices)[0]
     listed = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
     raise InputError(f"{path}: it is not clear which array to embed; name one X. Its arrays: {listed}.")
+
+
+def _labels(array: np.ndarray[Any, Any]) -> pa.ChunkedArray:
+    if array.dtype.kind in "biuf":
+        return pa.chunked_array([array.astype(np.float64)])
+    return as_column(pa.chunked_array([[str(value) for value in array.tolist()]], pa.string()))
 
 
 def _matrix(array: Any, name: str) -> Any:
     if array.dtype.kind not in "biuf":
         raise InputError(f"{name} is an array of {array.dtype}, not of numbers; save it as floats.")
-    if array.ndim > 2:  # images and the like: one row a point
+    if array.ndim > 2:  # such as images
         array = array.reshape(len(array), -1)
     if array.ndim != 2 or 0 in array.shape:
-        raise InputError(f"{name} has shape {array.shape}; give an array with one row a point and at least a column.")
+        raise InputError(f"{name} has shape {array.shape}; give an array of shape (n_samples, n_features).")
     return array.astype(np.float64) if array.dtype not in (np.float32, np.float64) else array

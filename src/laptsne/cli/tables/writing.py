@@ -1,80 +1,76 @@
-"""Maps as tables in CSV, TSV, Parquet and NPY."""
+"""Embeddings in CSV, TSV, Parquet, Feather and NPY files."""
 
 from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
 from numpy.typing import NDArray
 
 from laptsne._runtime.atomic_file import atomic_write
-from laptsne.cli.tables.content import Column, required
+from laptsne.cli.tables.contents import is_text
 
-WRITABLE = (".csv", ".tsv", ".parquet", ".npy")
-_AXES = ("x", "y", "z")
+WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".npy")
+_ROWS = 1 << 16  # written at a time
 
 
-def write(
+def write_embedding(
     out: Path | None,
     Y: NDArray[np.floating],
+    columns: pa.Table,
     *,
-    clusters: Column | None = None,
+    clusters: NDArray[Any] | None = None,
     label: str | None = None,
-    columns: Mapping[str, Column] | None = None,
 ) -> None:
-    """Write a map with one row a point: x, y, cluster, label and the other columns.
+    """Write x, y, cluster, label and the other columns, one row per sample.
 
-    Parameters
-    ----------
-    out : Path or None
-        A file that ends in .csv, .tsv, .parquet, or .npy, which holds the map alone; None is CSV to standard output.
-    Y : array of shape (n_samples, n_components)
-        The map.
-    clusters : array of shape (n_samples,), optional
-        Clusters.
-    label : str, optional
-        Which of the columns holds the labels; it is called ``label`` in the file.
-    columns : mapping of str to array, optional
-        What else is known of the points.
+    ``out`` is a file that ends in one of ``WRITABLE``, of which .npy holds the embedding alone; None is CSV to standard
+    output. ``label`` names the label column, which is called ``label`` in the file.
     """
-    table = _arranged(Y, clusters, label, columns or {})
+    table = _assemble(Y, columns, clusters, label)
     if out is None:
         _write_text(sys.stdout, table, ",")
         sys.stdout.flush()
         return
     with atomic_write(out) as path:
-        if out.suffix == ".npy":
+        ending = out.suffix.lower()
+        if ending == ".npy":
             np.save(path, Y, allow_pickle=False)
-        elif out.suffix == ".parquet":
-            arrow = required("pyarrow", f"writing {out}", "cli")
-            required("pyarrow.parquet", f"writing {out}", "cli").write_table(arrow.table(table), path)
+        elif ending == ".parquet":
+            pa.parquet.write_table(table, path)
+        elif ending == ".feather":
+            pa.feather.write_feather(table, path)
         else:
             with path.open("w", newline="", encoding="utf-8") as file:
-                _write_text(file, table, "\t" if out.suffix == ".tsv" else ",")
+                _write_text(file, table, "\t" if ending == ".tsv" else ",")
 
 
-def _arranged(
-    Y: NDArray[np.floating], clusters: Column | None, label: str | None, columns: Mapping[str, Column]
-) -> dict[str, Column]:
-    table: dict[str, Column] = dict(zip(_AXES, Y.T, strict=False))
+def _assemble(Y: NDArray[np.floating], columns: pa.Table, clusters: NDArray[Any] | None, label: str | None) -> pa.Table:
+    n_components = Y.shape[1]
+    axes = "xyz"[:n_components] if n_components <= 3 else [f"x{i}" for i in range(1, n_components + 1)]
+    assembled = {axis: pa.chunked_array([values]) for axis, values in zip(axes, Y.T, strict=True)}
     if clusters is not None:
-        table["cluster"] = clusters
+        assembled["cluster"] = pa.chunked_array([clusters])
     if label is not None:
-        table["label"] = columns[label]
-    for name, values in columns.items():
+        assembled["label"] = columns[label]
+    for name in columns.column_names:
         if name != label:
             free = name
-            while free in table:  # the map's own columns keep their names
+            while free in assembled:  # the columns of the embedding keep their names
                 free = f"data_{free}"
-            table[free] = values
-    return table
+            assembled[free] = columns[name]
+    return pa.table({name: c.cast(pa.string()) if is_text(c) else c for name, c in assembled.items()})
 
 
-def _write_text(file: IO[str], table: dict[str, Column], delimiter: str) -> None:
+def _write_text(file: IO[str], table: pa.Table, delimiter: str) -> None:
+    # By the standard library: pyarrow's writer quotes the header and every string.
     writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    writer.writerow(table)
-    writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+    writer.writerow(table.column_names)
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        writer.writerows(zip(*(column.to_pylist() for column in batch.columns), strict=True))

@@ -1,0 +1,5 @@
+"""``python -m laptsne``."""
+
+from laptsne.cli import main
+
+main()

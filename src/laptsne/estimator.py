@@ -159,9 +159,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     >>> from sklearn.datasets import load_digits
     >>> from laptsne import LaptSNE
     >>> X, _ = load_digits(return_X_y=True)
-    >>> Y = LaptSNE(max_iter=100, random_state=0).fit_transform(X[:300])
-    >>> Y.shape
-    (300, 2)
+    >>> model = LaptSNE(max_iter=100, random_state=0).fit(X[:300])
+    >>> model.embedding_.shape, model.transform(X[300:310]).shape
+    ((300, 2), (10, 2))
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = parameters.CONSTRAINTS
@@ -255,10 +255,6 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X : array or sparse matrix of shape (n_samples, n_features)
             The data; see ``metric`` for distances, graphs and affinities.
         y : ignored
-
-        Returns
-        -------
-        self : LaptSNE
         """
         if isinstance(X, tuple) and isinstance(self.metric, str) and self.metric == "precomputed":
             if len(X) != 2:
@@ -297,15 +293,6 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         -------
         Y : array of shape (n_points, n_components)
             A Dask array if X is one.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> from laptsne import LaptSNE
-        >>> X, _ = load_digits(return_X_y=True)
-        >>> model = LaptSNE(max_iter=100, random_state=0).fit(X[:300])
-        >>> model.transform(X[300:310]).shape
-        (10, 2)
         """
         check_is_fitted(self)
         assert self._mapping is not None
@@ -332,27 +319,16 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ``affinities_``, ``callbacks``, and a ``random_state`` that is not a number are not saved. The file contains the
         data if :meth:`transform` needs them, which is the case with ``out_of_sample="placement"``.
 
-        Parameters
-        ----------
-        path : path
-            The file; an existing one is replaced atomically.
-
-        Returns
-        -------
-        size : int
-            Size of the file in bytes.
+        An existing file is replaced atomically. The size of the file in bytes is returned.
         """
         check_is_fitted(self)
         return save_model(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model written by :meth:`save`. No code from the file is run.
+        """Read a model written by :meth:`save`, without running code from the file.
 
-        Parameters
-        ----------
-        path : path
-            The file. ValueError is raised if it is damaged, of a newer version or of another format.
+        ValueError is raised if the file is damaged, of a newer version or of another format.
         """
         model: Self = load_model(path, {kind.__name__: kind for kind in (cls, *cls.__subclasses__())})
         return model

@@ -18,5 +18,5 @@ def blobs(rng):
 
 @pytest.fixture
 def kernel_threads(monkeypatch):
-    """The threads in which kernels have run so far; small kernels are split among threads as well."""
+    """Split small kernels among threads as well, and record in which threads they run."""
     return elsewhere.record_kernel_threads(monkeypatch.setattr)

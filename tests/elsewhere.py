@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -82,13 +83,25 @@ def in_program(code, folder, **variables):
     return subprocess.run([sys.executable, "-c", code], env=environment, check=True, **options).stdout.strip()
 
 
+class KernelThreads(defaultdict):
+    """Threads in which kernels have run, by the name of the kernel."""
+
+    def __init__(self):
+        super().__init__(set)
+
+    @property
+    def shared(self):
+        """Names of the kernels that have run in several threads."""
+        return sorted(name for name, found in self.items() if len(found) > 1)
+
+
 def record_kernel_threads(set_attribute=setattr):
-    """Split kernels of any size among threads; return the set to which the threads that run them are added."""
-    found, rows = set(), threads.Workers.rows
+    """Split kernels of any size among threads; return a record, still empty, of the threads in which they run."""
+    found, rows = KernelThreads(), threads.Workers.rows
 
     def recorded(self, kernel, n_rows, *args, **options):
         def chunk(start, stop, *args):
-            found.add(threading.get_ident())
+            found[kernel.__name__].add(threading.get_ident())
             kernel(start, stop, *args)
 
         rows(self, chunk, n_rows, *args, **options)

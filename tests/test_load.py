@@ -57,7 +57,7 @@ def test_memory_does_not_grow_from_fit_to_fit():
 def test_eight_fits_at_once_leave_nothing_behind(kernel_threads):
     before = n_threads_of("blas"), n_threads_of("openmp"), threading.active_count()
     found = elsewhere.in_threads(fit, n=8)
-    assert len(kernel_threads) > 1
+    assert len(kernel_threads.shared) >= 3, kernel_threads
     assert set(found) == {fit()}
     assert (n_threads_of("blas"), n_threads_of("openmp"), threading.active_count()) == before
     assert n_holders() == 0

@@ -121,7 +121,7 @@ def test_kernels_run_in_all_threads(kernel_threads):
     together = threading.Barrier(3, timeout=elsewhere.TIMEOUT)
     with Workers(3) as workers:
         workers.rows(lambda start, stop: together.wait(), 3, work=1, alignment=1)
-    assert len(kernel_threads) == 3
+    assert len(kernel_threads["<lambda>"]) == 3
 
 
 def test_an_error_in_a_kernel_is_raised():

@@ -87,6 +87,7 @@ def test_the_number_of_threads(name, n_jobs, expected, kernel_threads):
     assert len(kernel_threads.shared) >= 3 if n_jobs > 1 else not kernel_threads.shared
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LARGE)
 def test_the_number_of_threads_with_many_points(name, kernel_threads):
     assert digest(name, 1) == digest(name, 2) == elsewhere.in_thread(digest, name, 4)
@@ -103,7 +104,7 @@ print(json.dumps([test_bits.digests(), len(threads.shared)]))
     return json.loads(elsewhere.in_program(code, Path(__file__).parent, **variables))
 
 
-@pytest.mark.parametrize("n_threads", [1, 2, 4])
+@pytest.mark.parametrize("n_threads", [1, 2, pytest.param(4, marks=pytest.mark.slow)])
 def test_threads_in_the_environment(n_threads, expected):
     variables = {f"{name}_NUM_THREADS": n_threads for name in ("OMP", "OPENBLAS")}
     found, n_shared = digests_in_program(**variables)
@@ -111,24 +112,27 @@ def test_threads_in_the_environment(n_threads, expected):
     assert n_shared >= 3 if min(n_threads, joblib.cpu_count()) > 1 else n_shared == 0
 
 
+@pytest.mark.slow
 def test_newly_compiled_kernels(tmp_path, expected):
     """In the other tests they are read from the cache of an earlier process."""
     assert digests_in_program(NUMBA_CACHE_DIR=tmp_path)[0] == expected
     assert any(tmp_path.rglob("*.nbc"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_joblib_workers(backend, expected):
     assert elsewhere.in_joblib(digests, backend=backend) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("processes", [False, True])
 def test_dask_workers(processes, expected):
     pytest.importorskip("distributed", reason="needs the extra 'distributed'")
     assert elsewhere.in_dask(digests, processes=processes) == expected
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 def test_child_processes(method, expected):
     assert elsewhere.in_child(digests, method=method) == expected
 

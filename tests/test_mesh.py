@@ -41,7 +41,7 @@ def test_the_mesh_suits_maps_of_any_span(rng, span):
     np.testing.assert_allclose(mesh.eigenvalues, expected, rtol=0.05, atol=2e-3)
 
 
-@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("n_components", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_gradient_is_that_of_the_eigenvalues_on_the_mesh(rng, n_components):
     """Along directions of all points: the mesh has single precision, and a point alone moves R little."""
     Y = clusters(rng, n_components, 500)

@@ -281,6 +281,12 @@ class TestBombs:
         with pytest.raises(MemoryError):
             array_file.load_npz(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})))
 
+    def test_the_array_that_is_read_is_the_one_that_was_checked(self):
+        """np.load would prefer a member without the suffix."""
+        twice = zipped({"X.npy": npy(np.ones((3, 2))), "X": npy_head((1 << 16, 1 << 10)) + bytes(1 << 20)})
+        assert array_file.load_npz(io.BytesIO(twice))["X"].shape == (3, 2)
+        assert array_file.load_npz(io.BytesIO(twice), ["X"])["X"].shape == (3, 2)
+
     def test_an_array_whose_header_has_no_end(self):
         head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + b" " * (1 << 28)
         bomb = zipped({"X.npy": head})

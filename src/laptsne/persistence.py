@@ -104,12 +104,8 @@ class _Writer:
             return self.encode(mapping, "network")
         with Workers(n_jobs) as workers:
             potential = mapping.potential(workers)
-        return {
-            "placement": self.encode(mapping.X, "X"),
-            "map": self.encode(mapping.Y, "Y"),
-            "potential": self.encode(potential, "potential"),
-            "perplexity": mapping.perplexity,
-        }
+        arrays = {"placement": self.encode(mapping.X, "X"), "map": self.encode(mapping.Y, "Y")}
+        return arrays | {"potential": self.encode(potential, "potential"), "perplexity": mapping.perplexity}
 
 
 class _Reader:
@@ -152,6 +148,5 @@ def _check_data(X: Any, n_features: Any) -> None:
     values = X.data if scipy.sparse.issparse(X) else X
     if X.ndim != 2 or X.shape[1] != n_features or values.dtype.kind != "f" or not np.isfinite(values).all():
         raise ValueError(
-            f"the data of the model, {values.dtype} of shape {X.shape}, are not finite numbers with {n_features} "
-            "features."
+            f"data of the model: {values.dtype} of shape {X.shape}, not finite with {n_features} features."
         )

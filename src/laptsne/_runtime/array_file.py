@@ -43,8 +43,6 @@ class ArrayHeader(NamedTuple):
 
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
-    fortran_order: bool
-    length: int  # of the header, in bytes
 
     @property
     def nbytes(self) -> int:
@@ -57,8 +55,8 @@ def read_array_header(file: IO[bytes]) -> ArrayHeader:
     head = io.BytesIO(file.read(_MAX_ARRAY_HEADER))
     version = np.lib.format.read_magic(head)
     reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, fortran_order, dtype = reader(head)
-    return ArrayHeader(tuple(shape), dtype, fortran_order, head.tell())
+    shape, _, dtype = reader(head)
+    return ArrayHeader(tuple(shape), dtype)
 
 
 def npz_headers(file: Path | IO[bytes]) -> dict[str, ArrayHeader]:
@@ -86,8 +84,7 @@ def load_npz(file: Path | IO[bytes], names: Collection[str] | None = None) -> di
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> Array:
     with archive.open(f"{name}.npy") as member:
-        array: Array = np.lib.format.read_array(member, allow_pickle=False)
-    return array
+        return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
 
 
 def write_archive(path: str | os.PathLike[str], content: Any, arrays: dict[str, Array]) -> int:
@@ -107,39 +104,35 @@ def write_archive(path: str | os.PathLike[str], content: Any, arrays: dict[str, 
 def read_archive(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any, dict[str, Array]]:
     """Read a file written by :func:`write_archive`; raise ValueError if it is damaged or anything else."""
     path = Path(path)
+    size = path.stat().st_size
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_sizes(archive, path)
+            _check_sizes(archive, npz_headers(path), size)
             header = _read_header(archive)
             version = header["version"]
             supported = isinstance(version, int) and version <= VERSION
             arrays = {name: _read_array(archive, name) for name in header["arrays"]} if supported else {}
-    except FileNotFoundError:
-        raise
     except DAMAGE as error:
         raise ValueError(
             f"{path} is not a {kind} saved by laptsne, or it is truncated or damaged ({error}); make the {kind} again."
         ) from error
     if not supported:
-        raise ValueError(
-            f"{path} has format version {version!r}, and only versions up to {VERSION} can be read; update laptsne."
-        )
+        raise ValueError(f"{path} has format version {version!r}, but the latest known is {VERSION}; update laptsne.")
     for name, array in arrays.items():
         if _digest(array) != header["arrays"][name]:
             raise ValueError(f"{path}: the array {name!r} has changed since it was saved; make the {kind} again.")
     return header["content"], arrays
 
 
-def _check_sizes(archive: zipfile.ZipFile, path: Path) -> None:
-    """Raise ValueError unless all that would be allocated is within the size of the file."""
-    size = path.stat().st_size
+def _check_sizes(archive: zipfile.ZipFile, headers: dict[str, ArrayHeader], size: int) -> None:
+    """Raise ValueError if more would be allocated than the size of the file."""
     members = archive.infolist()
     if any(info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size for info in members):
         raise ValueError("its members are compressed")
     # Members of a ZIP file may overlap: each could claim the same bytes.
     if sum(info.file_size for info in members) > size:
         raise ValueError("its members are larger than the file")
-    if sum(header.nbytes for header in npz_headers(path).values()) > size:
+    if sum(header.nbytes for header in headers.values()) > size:
         raise ValueError("its arrays are larger than the file")
 
 

@@ -14,19 +14,7 @@ _MARK = ".unfinished-"  # distinguishes leftovers from files of the user
 
 @contextlib.contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a temporary file in the same directory; move it to ``path`` on success and remove it on failure.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from laptsne._runtime.atomic_file import atomic_write
-    >>> path = Path(tempfile.mkdtemp(), "notes.txt")
-    >>> with atomic_write(path) as temporary:
-    ...     size = temporary.write_text("complete")
-    >>> path.read_text()
-    'complete'
-    """
+    """Yield a temporary file in the same directory; move it to ``path`` on success and remove it on failure."""
     # Some libraries choose the format by the suffix; remove_leftovers goes by the prefix.
     handle, name = tempfile.mkstemp(prefix=f".{path.name}{_MARK}", suffix=path.suffix, dir=path.parent)
     os.close(handle)

@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-_ROOT = Path("/")
-
 
 def check_room(size: int) -> None:
     """Raise MemoryError if ``size`` bytes exceed the memory available."""
@@ -17,16 +15,11 @@ def check_room(size: int) -> None:
         raise MemoryError(f"it takes {size / 2**30:.3g} GiB, and {available / 2**30:.3g} GiB are available")
 
 
-def available_memory(root: Path = _ROOT) -> int | None:
+def available_memory(root: Path = Path("/")) -> int | None:
     """Return how many bytes this process can still allocate, or None if the system does not say.
 
     The minimum of what the machine has available (free swap included), what the limits of its control groups leave
-    (page cache not counted as used), and what the limit on the address space leaves.
-
-    Parameters
-    ----------
-    root : Path, default="/"
-        Directory with ``proc`` and ``sys``.
+    (page cache not counted as used), and what the limit on the address space leaves. ``root`` contains proc and sys.
     """
     found = [_machine_memory(root), *_cgroup_memory(root), _address_space(root)]
     known = [size for size in found if size is not None]
@@ -35,7 +28,12 @@ def available_memory(root: Path = _ROOT) -> int | None:
 
 def _machine_memory(root: Path) -> int | None:
     if sys.platform == "win32":
-        return _windows_memory()
+        import ctypes  # noqa: PLC0415  needed here only
+
+        # MEMORYSTATUSEX: dwLength and dwMemoryLoad share the first field; the fifth is ullAvailPageFile.
+        status = (ctypes.c_uint64 * 8)()
+        ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))[0] = ctypes.sizeof(status)
+        return int(status[4]) if ctypes.windll.kernel32.GlobalMemoryStatusEx(status) else None
     lines = (line.split() for line in _text(root / "proc/meminfo").splitlines())
     sizes = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) > 1}
     if "MemAvailable" in sizes:
@@ -46,18 +44,6 @@ def _machine_memory(root: Path) -> int | None:
         return None
 
 
-def _windows_memory() -> int | None:
-    if sys.platform == "win32":
-        import ctypes  # noqa: PLC0415  needed here only
-
-        # MEMORYSTATUSEX: dwLength and dwMemoryLoad share the first field; the fifth is ullAvailPageFile.
-        status = (ctypes.c_uint64 * 8)()
-        ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))[0] = ctypes.sizeof(status)
-        if ctypes.windll.kernel32.GlobalMemoryStatusEx(status):
-            return int(status[4])
-    return None
-
-
 def _cgroup_memory(root: Path) -> Iterator[int]:
     """Yield what the memory limits of this process's control groups leave, for versions 1 and 2."""
     for line in _text(root / "proc/self/cgroup").splitlines():
@@ -66,8 +52,7 @@ def _cgroup_memory(root: Path) -> Iterator[int]:
         if number == "0" and not controllers:
             top, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "")
         elif "memory" in controllers.split(","):
-            top = root / "sys/fs/cgroup/memory"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+            top, names = root / "sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
         else:
             continue
         group = top / path.lstrip("/")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,7 +13,6 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import count
 from threading import Lock, get_ident
-from types import TracebackType
 from typing import Any
 
 import joblib
@@ -29,15 +29,8 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
     Fewer cores than the machine has are usable in workers of joblib and Dask, which share them, and if
     ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` is set. A positive ``n_jobs`` is returned unchanged.
-
-    Examples
-    --------
-    >>> from laptsne._runtime.threads import effective_n_jobs
-    >>> effective_n_jobs(3)
-    3
     """
-    if n_jobs is None:
-        n_jobs = -1
+    n_jobs = -1 if n_jobs is None else n_jobs
     return max(1, _usable_cores() + 1 + n_jobs) if n_jobs < 0 else n_jobs
 
 
@@ -46,40 +39,32 @@ def _usable_cores() -> int:
     # Dask comes first: it sets OMP_NUM_THREADS=1 in its workers, whatever their number of threads.
     if dask_threads := _dask_threads():
         return min(cores, dask_threads)
-    limits = [_leading_int(name) for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")]  # joblib sets both
-    if any(limits):
-        return min(cores, *filter(None, limits))
+    variables = [os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")]  # joblib sets both
+    limits = [int(match[1]) for value in variables if (match := re.match(r"\s*([1-9]\d*)", value))]  # 4 for "4,2"
+    if limits:
+        return min(cores, *limits)
     # A multiprocessing pool does not tell its workers how many they are; most have one per core.
     return 1 if multiprocessing.current_process().daemon else cores
 
 
 def _dask_threads() -> int:
     """Return the number of threads of the Dask worker that runs this task, 0 outside of Dask."""
-    distributed = sys.modules.get("distributed")  # imported in every Dask task
-    if distributed is None:
-        return 0
+    distributed: Any = sys.modules.get("distributed")  # imported in every Dask task
     try:
         return int(distributed.get_worker().state.nthreads)
-    except (ValueError, AttributeError):  # not a task, or another thread is still importing distributed
+    except (ValueError, AttributeError):  # not a task, or distributed is not imported or not completely
         return 0
-
-
-def _leading_int(variable: str) -> int:
-    """Return the first integer of an environment variable, such as 4 for "4,2", or 0."""
-    first = os.environ.get(variable, "").partition(",")[0].strip()
-    return int(first) if first.isdecimal() else 0
 
 
 @cache
 def _libraries() -> tuple[list[Any], list[Any]]:
     """Return threadpoolctl's controllers: of libraries with one thread count per process, and with one per thread."""
-    found = [library for library in ThreadpoolController().lib_controllers if library.num_threads is not None]
-    return [lib for lib in found if not _is_per_thread(lib)], [lib for lib in found if _is_per_thread(lib)]
-
-
-def _is_per_thread(library: Any) -> bool:
-    uses_openmp = library.user_api == "openmp" or getattr(library, "threading_layer", "") == "openmp"
-    return uses_openmp or library.internal_api == "mkl"
+    found: tuple[list[Any], list[Any]] = ([], [])
+    for library in ThreadpoolController().lib_controllers:
+        uses_openmp = "openmp" in (library.user_api, getattr(library, "threading_layer", ""))
+        if library.num_threads is not None:
+            found[uses_openmp or library.internal_api == "mkl"].append(library)
+    return found
 
 
 def _set_num_threads(libraries: list[Any], n_threads: list[int]) -> list[int]:
@@ -144,13 +129,9 @@ class _BlasLimit:
 _limit = _BlasLimit()
 
 if hasattr(os, "register_at_fork"):
-    # The lock is held while forking, so that the child finds neither it nor that of threadpoolctl taken by a thread
-    # that does not exist there.
-    os.register_at_fork(
-        before=_limit.lock.acquire,
-        after_in_parent=_limit.lock.release,
-        after_in_child=_limit.after_fork_in_child,
-    )
+    # With the lock held, no other thread is in the middle of a change, which the child would never see completed.
+    os.register_at_fork(before=_limit.lock.acquire, after_in_parent=_limit.lock.release)
+    os.register_at_fork(after_in_child=_limit.after_fork_in_child)
 
 
 @contextmanager
@@ -159,20 +140,18 @@ def single_threaded_blas() -> Iterator[None]:
 
     Little speed is lost: on narrow blocks their threads mostly spin and compete with those of :class:`Workers`.
     """
-    thread, per_thread = get_ident(), _libraries()[1]
+    thread = get_ident()
     _limit.acquire(thread)
     before = _limit_this_thread()
     try:
         yield
     finally:
-        _set_num_threads(per_thread, before)
+        _set_num_threads(_libraries()[1], before)
         _limit.release(thread)
 
 
 def _limit_this_thread() -> list[int]:
-    """Limit the libraries with one thread count per thread to one; return the counts before."""
-    per_thread = _libraries()[1]
-    return _set_num_threads(per_thread, [1] * len(per_thread))
+    return _set_num_threads(_libraries()[1], [1] * len(_libraries()[1]))
 
 
 class Workers:
@@ -188,9 +167,8 @@ class Workers:
     def __init__(self, n_jobs: int | None = None) -> None:
         self._max_threads = effective_n_jobs(n_jobs)
         self._shares_cores = n_jobs is None or n_jobs < 0
-        self._pool: ThreadPoolExecutor | None = None
-        if self._max_threads > 1:
-            self._pool = ThreadPoolExecutor(self._max_threads - 1, "laptsne", initializer=_limit_this_thread)
+        n_others = self._max_threads - 1
+        self._pool = ThreadPoolExecutor(n_others, "laptsne", initializer=_limit_this_thread) if n_others else None
 
     @property
     def n_threads(self) -> int:
@@ -202,9 +180,7 @@ class Workers:
         self._blas.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._blas.__exit__(None, None, None)
         if self._pool is not None:
             self._pool.shutdown()
@@ -212,19 +188,9 @@ class Workers:
     def rows(
         self, kernel: Callable[..., None], n_rows: int, *args: Any, work: float, alignment: int = _ALIGNMENT
     ) -> None:
-        """Run ``kernel`` over all rows.
+        """Run ``kernel`` over all rows, in chunks that start at multiples of ``alignment``.
 
-        Parameters
-        ----------
-        kernel : callable
-            Called as ``kernel(start, stop, *args)``, from several threads.
-        n_rows : int
-        *args
-            Further arguments of the kernel.
-        work : float
-            Rough number of elementary operations; with few of them the kernel runs in this thread only.
-        alignment : int, default=64
-            Chunks of rows start at multiples of this number.
+        ``work`` is the rough number of elementary operations: with few of them the kernel runs in this thread only.
         """
         _limit.enforce()
         n_threads = self.n_threads  # read once: pools of other threads may open and close meanwhile

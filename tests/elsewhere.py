@@ -11,8 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 
-from laptsne._runtime import threads
-
 TIMEOUT = 300  # seconds after which a call counts as hung
 
 
@@ -97,6 +95,8 @@ class KernelThreads(defaultdict):
 
 def record_kernel_threads(set_attribute=setattr):
     """Split kernels of any size among threads; return a record, still empty, of the threads in which they run."""
+    from laptsne._runtime import threads  # here: benchmarks of other libraries do without
+
     found, rows = KernelThreads(), threads.Workers.rows
 
     def recorded(self, kernel, n_rows, *args, **options):

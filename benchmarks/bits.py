@@ -1,9 +1,9 @@
-"""Whether a map has the same bits wherever it is made, beside openTSNE and umap-learn.
+"""Whether embeddings have the same bits in any thread and process, compared with openTSNE and umap-learn.
 
 python benchmarks/bits.py
 
-Every case is made in every place, and its digest compared with that at n_jobs=1: of embedding, transform,
-eigenvalues, labels and objective; of the other libraries the embedding alone.
+Every case is computed in every environment, and its digest compared with that at n_jobs=1. The digest covers embedding,
+transform, eigenvalues, labels and objective; for the other libraries the embedding alone.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def laptsne(n_jobs: int | None = None) -> Digests:
         X = points(n + 50)
         X = X.astype(form) if isinstance(form, type) and issubclass(form, np.floating) else form(np.rint(X))
         model = kind(random_state=0, n_jobs=n_jobs, **settings).fit(X[:n])
-        told = (model.eigenvalues_, model.labels_, np.float64(model.objective_))
-        found[name] = digest(model.embedding_, model.transform(X[n:]), *told)
+        others = (model.eigenvalues_, model.labels_, np.float64(model.objective_))
+        found[name] = digest(model.embedding_, model.transform(X[n:]), *others)
     return found
 
 
@@ -93,7 +93,7 @@ def umap_free(n_jobs: int | None = None) -> Digests:
 def _umap(n_jobs: int | None, random_state: int | None) -> Digests:
     import umap
 
-    warnings.simplefilter("ignore")  # it tells that a seed costs its threads
+    warnings.simplefilter("ignore")  # a seed disables its threads
     return {
         f"umap-learn of {n}": digest(
             umap.UMAP(n_epochs=100, random_state=random_state, n_jobs=n_jobs or -1).fit_transform(points(n))
@@ -109,28 +109,28 @@ def in_program(function: Callable[..., Digests], n_threads: int, **variables: st
     return found
 
 
-def compiled_anew(function: Callable[..., Digests]) -> Digests:
+def newly_compiled(function: Callable[..., Digests]) -> Digests:
     with tempfile.TemporaryDirectory() as folder:
         return in_program(function, 2, NUMBA_CACHE_DIR=folder)
 
 
-def few_places(function: Callable[..., Digests]) -> dict[str, Callable[[], Any]]:
-    """Places that the other libraries are compared in as well."""
+def few_environments(function: Callable[..., Digests]) -> dict[str, Callable[[], Any]]:
+    """Environments in which the other libraries are compared as well."""
     return {
         **{f"n_jobs={n}": lambda n=n: function(n) for n in (1, 2)},
-        **{f"a program, {n} threads in its environment": lambda n=n: in_program(function, n) for n in (1, 2)},
+        **{f"a program, {n} threads set in the environment": lambda n=n: in_program(function, n) for n in (1, 2)},
     }
 
 
-def all_places(function: Callable[..., Digests]) -> dict[str, Callable[[], Any]]:
+def all_environments(function: Callable[..., Digests]) -> dict[str, Callable[[], Any]]:
     return {
-        **few_places(function),
-        "n_jobs=4": lambda: function(4),  # umap-learn refuses more than there are cores
-        "a program, 4 threads in its environment": lambda: in_program(function, 4),
-        "a program that compiles all anew": lambda: compiled_anew(function),
+        **few_environments(function),
+        "n_jobs=4": lambda: function(4),  # umap-learn refuses more threads than cores
+        "a program, 4 threads set in the environment": lambda: in_program(function, 4),
+        "a program that compiles all kernels": lambda: newly_compiled(function),
         "a thread": lambda: elsewhere.in_thread(function),
         "three threads at once": lambda: elsewhere.in_threads(function, n=3),
-        "an executor of asyncio": lambda: elsewhere.in_executor(function),
+        "an asyncio executor": lambda: elsewhere.in_executor(function),
         "joblib, loky": lambda: elsewhere.in_joblib(function, backend="loky"),
         "joblib, threads": lambda: elsewhere.in_joblib(function, backend="threading"),
         "Dask, threads": lambda: elsewhere.in_dask(function, processes=False),
@@ -140,29 +140,29 @@ def all_places(function: Callable[..., Digests]) -> dict[str, Callable[[], Any]]
     }
 
 
-def compare(title: str, places: dict[str, Callable[[], Any]]) -> None:
-    answers = {place: call() for place, call in places.items()}
-    first, *others = answers
-    expected: Digests = answers[first]
+def compare(title: str, environments: dict[str, Callable[[], Any]]) -> None:
+    results = {name: call() for name, call in environments.items()}
+    first, *others = results
+    expected: Digests = results[first]
     equal = compared = 0
     for place in others:
-        for found in answers[place] if isinstance(answers[place], list) else [answers[place]]:
+        for found in results[place] if isinstance(results[place], list) else [results[place]]:
             differing = [name for name in expected if found[name] != expected[name]]
             equal, compared = equal + len(expected) - len(differing), compared + len(expected)
             print(f"  {place}: {len(expected) - len(differing)} of {len(expected)}", *differing, sep="; ", flush=True)
-    print(f"{title}: bits compared: {equal} of {compared} equal", flush=True)
+    print(f"{title}: {equal} of {compared} comparisons with identical bits", flush=True)
 
 
 def main() -> None:
     elsewhere.TIMEOUT = 3600
     warnings.simplefilter("ignore")
-    compare("laptsne", all_places(laptsne))
+    compare("laptsne", all_environments(laptsne))
     for title, function in {
         "openTSNE, random_state=0": opentsne,
         "umap-learn, random_state=0 (one thread)": umap_seeded,
         "umap-learn, no random_state (its threads)": umap_free,
     }.items():
-        compare(title, few_places(function))
+        compare(title, few_environments(function))
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
-"""Many fits in one process, beside openTSNE and umap-learn: memory, deadlocks, wrong answers.
+"""Many fits in one process, compared with openTSNE and umap-learn: memory, deadlocks, wrong results.
 
 python benchmarks/load.py
 
-Each row runs in a process of its own. Memory is that resident after each fit, its growth the slope of a line through
-the second half of them. A fit at once with others, or in a forked process, that has not ended after two minutes
-counts as hung.
+Each row runs in its own process. Memory is the resident size after each fit, and its growth the slope of a linear fit
+to the second half. A concurrent fit, or one in a forked process, that takes more than two minutes counts as hung.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def opentsne() -> Any:
 def umap() -> Any:
     from umap import UMAP
 
-    return UMAP(n_epochs=100, n_jobs=2).fit_transform(points())  # without a seed, which would take its threads
+    return UMAP(n_epochs=100, n_jobs=2).fit_transform(points())  # without a seed, which would disable its threads
 
 
 FITS: dict[str, tuple[Callable[[], Any], int]] = {
@@ -78,25 +77,24 @@ def one_after_another(name: str) -> str:
         used.append(resident())
     late = used[n_fits // 2 :]
     slope = np.polyfit(np.arange(len(late)), late, 1)[0]
-    return (
-        f"{n_fits} fits; {slope * 1e3:+.1f} kB a fit (from {used[0]:.0f} to {used[-1]:.0f} MB); {wrong} with other bits"
-    )
+    growth = f"{slope * 1e3:+.1f} kB per fit (from {used[0]:.0f} to {used[-1]:.0f} MB)"
+    return f"{n_fits} fits; {growth}; {wrong} with different bits"
 
 
 def at_once(name: str) -> str:
     expected = bits(name)
     found = elsewhere.in_threads(bits, name, n=8)
-    return f"8 threads; {sum(other != expected for other in found)} with other bits"
+    return f"8 threads; {sum(other != expected for other in found)} with different bits"
 
 
 def in_fork(name: str) -> str:
-    """After fits in the parent, and after scikit-learn has used the threads of OpenMP there."""
+    """Fit in a child after fits in the parent, and after scikit-learn used OpenMP there."""
     expected = bits(name)
     NearestNeighbors(n_neighbors=5, algorithm="brute").fit(np.tile(points(), (6, 1))).kneighbors()
-    return "works" if elsewhere.in_child(bits, name, method="fork") == expected else "works; other bits"
+    return "works" if elsewhere.in_child(bits, name, method="fork") == expected else "works; different bits"
 
 
-def in_places(name: str) -> str:
+def in_environments(name: str) -> str:
     expected = bits(name)
     found = [
         elsewhere.in_thread(bits, name),
@@ -106,15 +104,15 @@ def in_places(name: str) -> str:
     return f"{sum(other == expected for other in found)} of 3 with the same bits"
 
 
-def tried(test: Callable[[str], str], name: str) -> str:
-    """What the test says in a process of its own, or how it went wrong."""
+def attempt(test: Callable[[str], str], name: str) -> str:
+    """Return what the test reports in its own process, or how it failed."""
     code = f"import load; print(load.{test.__name__}({name!r}))"
     elsewhere.TIMEOUT = TIMEOUT * 6
     try:
         return elsewhere.in_program(code, Path(__file__).parent, LOAD_TIMEOUT=TIMEOUT).splitlines()[-1]
     except Exception as error:
-        told = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-        return f"failed: {told[-1] if told else type(error).__name__}, {getattr(error, 'returncode', '')}"
+        lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+        return f"failed: {lines[-1] if lines else type(error).__name__}, {getattr(error, 'returncode', '')}"
 
 
 if "LOAD_TIMEOUT" in os.environ:
@@ -123,10 +121,12 @@ if "LOAD_TIMEOUT" in os.environ:
 
 
 def main() -> None:
-    for test in (one_after_another, at_once, in_fork, in_places):
+    for test in (one_after_another, at_once, in_fork, in_environments):
         for name in FITS:
             start = time.perf_counter()
-            print(f"{test.__name__:18} {name:9} {tried(test, name)} ({time.perf_counter() - start:.0f} s)", flush=True)
+            print(
+                f"{test.__name__:18} {name:9} {attempt(test, name)} ({time.perf_counter() - start:.0f} s)", flush=True
+            )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Odd data and odd parameters: whether a finite map or a named error comes of them.
+"""Unusual data and parameters: every case must end with a finite embedding or an error that names the problem.
 
 python benchmarks/properties.py --cases 2000
 python benchmarks/properties.py --cases 300 --peers
 
-The cases are those of the tests (tests/strategies.py), drawn anew from ``--seed``. With ``--peers`` the dense features
-among them, all finite, go to openTSNE and umap-learn as well, each with its defaults but a perplexity or a number of
-neighbours that fits, and every fit in a process that is ended after a minute.
+The cases are those of the tests (tests/strategies.py), drawn from ``--seed``. With ``--peers``, cases of dense and
+finite features are given to openTSNE and umap-learn as well, with their defaults except for a perplexity or number of
+neighbours that suits the number of points; every fit runs in a process that is killed after a minute.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from strategies import Case, cases, features, outcome, wrong_cases
 
-_CHUNK = 50  # cases drawn from one seed: further ones become variations of the first
+_CHUNK = 50  # cases per seed: hypothesis turns further ones into variations of the first
 _LIMIT = 60  # seconds
 
 
 def drawn(strategy: st.SearchStrategy[Any], n_cases: int, first_seed: int) -> Iterator[Any]:
-    """So many values of a strategy."""
+    """Draw ``n_cases`` values from a strategy."""
     for start in range(0, n_cases, _CHUNK):
         yield from chunk(strategy, min(_CHUNK, n_cases - start), first_seed + start)
 
 
 def chunk(strategy: st.SearchStrategy[Any], n_cases: int, one_seed: int) -> list[Any]:
-    """Values of a strategy from one seed; n_cases at the most, fewer where there are no more."""
+    """Draw up to ``n_cases`` values from a strategy with one seed."""
     found: list[Any] = []
 
     @seed(one_seed)
@@ -59,12 +59,12 @@ def chunk(strategy: st.SearchStrategy[Any], n_cases: int, one_seed: int) -> list
 
 
 def gist(reason: str) -> str:
-    """A reason without its numbers, so that equal ones can be counted."""
+    """Return a reason without its numbers, so that equal ones can be counted."""
     return re.sub(r"[-+]?\d[\d.e+-]*", "#", reason)[:100]
 
 
 def count(name: str, n_cases: int, found: Iterator[tuple[str, str, Any]], *, fine: set[str]) -> int:
-    """Print what came of the cases; return the number of failures."""
+    """Print the outcomes of the cases; return the number of failures."""
     kinds, reasons, failures = Counter[str](), Counter[tuple[str, str]](), []
     for kind, reason, value in found:
         kinds[kind] += 1
@@ -105,12 +105,12 @@ def of_umap(X: Any) -> Any:
 
 
 def serve(fit: Callable[[Any], Any], pipe: Connection) -> None:
-    """Fit what comes through the pipe and answer what became of it."""
+    """Fit the data received through the pipe and send the outcome."""
     warnings.simplefilter("ignore")
     while True:
         try:
             X = pipe.recv()
-        except EOFError:  # nobody asks any more
+        except EOFError:  # the parent has closed the pipe
             return
         try:
             Y = fit(X)
@@ -120,11 +120,11 @@ def serve(fit: Callable[[Any], Any], pipe: Connection) -> None:
             pipe.send(("crash", f"{type(error).__name__}: {error}"))
         else:
             good = Y.shape == (len(X), 2) and np.isfinite(Y).all()
-            pipe.send(("map", "") if good else ("no map", "not finite, or of another shape"))
+            pipe.send(("map", "") if good else ("no map", "not finite, or of the wrong shape"))
 
 
 class Peer:
-    """A library in a process of its own, started anew where it dies or hangs."""
+    """A library in its own process, restarted if it dies or hangs."""
 
     def __init__(self, fit: Callable[[Any], Any]) -> None:
         self.fit = fit
@@ -145,7 +145,7 @@ class Peer:
         try:
             if self.pipe.poll(limit):
                 return self.pipe.recv()  # type: ignore[no-any-return]
-            fate = ("hang", f"no answer in {limit} s")
+            fate = ("hang", f"no result in {limit} s")
         except EOFError:
             fate = ("crash", "the process died")
         self.process.kill()

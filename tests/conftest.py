@@ -1,3 +1,4 @@
+import elsewhere
 import numpy as np
 import pytest
 
@@ -13,3 +14,9 @@ def blobs(rng):
     centres = rng.normal(scale=10, size=(3, 6))
     labels = np.repeat([0, 1, 2], 40)
     return centres[labels] + rng.normal(size=(120, 6)), labels
+
+
+@pytest.fixture
+def kernel_threads(monkeypatch):
+    """Split small kernels among threads as well, and record in which threads they run."""
+    return elsewhere.record_kernel_threads(monkeypatch.setattr)

@@ -1,4 +1,4 @@
-"""Data frames in and out; joblib, Dask and notebooks around a fit, without more threads than cores."""
+"""Data frames as input and output; fits in joblib, Dask and notebooks, with no more threads than cores."""
 
 import multiprocessing
 import threading
@@ -56,7 +56,7 @@ def test_frames_in_and_out(make, frames, blobs, given, wanted):
 
 
 def numeric(frame):
-    """Frames of several types of numbers, each with what it is in plain ones."""
+    """Frames with several numeric dtypes, each with the same values as plain floats."""
     flag = (frame["a"] > 0).to_numpy()
     whole = frame.round()
     return {
@@ -77,7 +77,7 @@ def numeric(frame):
     "dtype",
     ["nullable float", "nullable int", "bool", "nullable bool", "category of numbers", "polars int", "polars bool"],
 )
-def test_types_of_numbers(make, frames, dtype):
+def test_numeric_dtypes(make, frames, dtype):
     frame, plain = numeric(frames["pandas"])[dtype]
     np.testing.assert_array_equal(make().fit_transform(frame), make().fit_transform(plain.to_numpy()))
 
@@ -97,7 +97,7 @@ def test_missing_values_and_text_are_refused(make, frames):
 
 
 def fitted(X):
-    """The map, and the largest number of threads that laptsne took for it."""
+    """Return the embedding and the largest number of threads that laptsne used."""
     seen = []
 
     def look(state):
@@ -108,7 +108,7 @@ def fitted(X):
 
 @pytest.fixture(scope="module")
 def X():
-    """Large enough for a fit to use threads."""
+    """Large enough that a fit uses threads."""
     return np.random.default_rng(0).normal(size=(700, 5))
 
 
@@ -117,7 +117,7 @@ def expected(X):
     return LaptSNE(n_jobs=1, **FAST).fit_transform(X)
 
 
-def test_processes_of_joblib_share_the_cores(X, expected):
+def test_joblib_processes_share_the_cores(X, expected):
     n = 2
     results = joblib.Parallel(n, backend="loky")(joblib.delayed(fitted)(X) for _ in range(n))
     for Y, n_threads in results:
@@ -125,17 +125,17 @@ def test_processes_of_joblib_share_the_cores(X, expected):
         assert n_threads <= max(1, joblib.cpu_count() // n)
 
 
-def test_joblib_says_how_many_threads_its_processes_have():
+def test_joblib_limits_the_threads_of_its_processes():
     with joblib.parallel_config("loky", inner_max_num_threads=1):
         assert joblib.Parallel(3)([joblib.delayed(effective_n_jobs)(None)]) == [1]
 
 
-def test_threads_of_joblib_give_the_same_map(X, expected):
+def test_joblib_threads_give_the_same_embedding(X, expected):
     for Y, _ in joblib.Parallel(3, backend="threading")(joblib.delayed(fitted)(X) for _ in range(3)):
         np.testing.assert_array_equal(Y, expected)
 
 
-def test_a_pool_of_processes_gets_one_thread_each():
+def test_workers_of_a_process_pool_use_one_thread():
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         assert pool.apply(effective_n_jobs, (None,)) == 1
 
@@ -146,7 +146,7 @@ def dask():
     return pytest.importorskip("dask")
 
 
-def test_a_fit_in_a_process_of_dask(dask, X, expected):
+def test_a_fit_in_a_dask_process(dask, X, expected):
     from distributed import Client, LocalCluster
 
     settings = {"processes": True, "host": "127.0.0.1", "dashboard_address": None}
@@ -156,11 +156,11 @@ def test_a_fit_in_a_process_of_dask(dask, X, expected):
     assert n_threads == 1
 
 
-def test_a_worker_of_dask_has_as_many_threads_as_it_was_given(dask, monkeypatch):
+def test_a_dask_worker_uses_the_threads_it_was_given(dask, monkeypatch):
     from distributed import Client, LocalCluster
 
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as Dask has it in its processes, whatever their threads
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # as in the processes of Dask, whatever their number of threads
     settings = {"processes": False, "dashboard_address": None}
     with LocalCluster(n_workers=1, threads_per_worker=3, **settings) as cluster, Client(cluster) as client:
         assert client.submit(effective_n_jobs, None).result() == 3
@@ -175,14 +175,14 @@ NOTEBOOK = [
 ]
 
 
-def test_a_notebook_shows_one_bar_and_the_model():
+def test_a_notebook_shows_one_progress_bar_and_the_model():
     nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
     pytest.importorskip("ipykernel", reason="needs ipykernel")
     from nbformat import v4
 
     notebook = v4.new_notebook(cells=[v4.new_code_cell(source) for source in NOTEBOOK])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the kernel's own
+        warnings.simplefilter("ignore")  # from the kernel itself
         nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     (bar,) = notebook.cells[1].outputs
     assert "60/60" in bar["data"]["text/html"]

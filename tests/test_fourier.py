@@ -95,6 +95,7 @@ def test_many_fields_at_once_are_those_one_by_one(rng):
     assert relative_error(fields.values(charges), one_by_one) < 1e-6
 
 
+@pytest.mark.slow
 def test_fourier_and_exact_runs_agree():
     X = load_digits().data[:800]
     early, final = {}, {}

@@ -180,6 +180,7 @@ def test_distances_are_refused():
         LandmarkLaptSNE(metric="precomputed", **FAST).fit(np.zeros((200, 200)))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on memory are set as on Linux")
 def test_a_file_larger_than_the_memory_that_may_be_used(tmp_path):
     """640 MB of data with 577 MB to be used beyond what the libraries took."""

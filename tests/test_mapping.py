@@ -84,13 +84,37 @@ def test_new_points_come_to_their_kind(digits, way, least):
     assert classifier.score(models[way].transform(X[1200:]), y[1200:]) > least
 
 
+def values_in(value, name=""):
+    """All arrays and numbers in an object, by the names of the attributes and items that lead to them."""
+    if isinstance(value, np.ndarray | np.generic | int | float | str | type(None)):
+        return {name: value}
+    if isinstance(value, tuple | list | dict):
+        parts = value if isinstance(value, dict) else dict(enumerate(value))
+    else:
+        parts = getattr(value, "__dict__", {})
+    return {key: part for at, item in parts.items() for key, part in values_in(item, f"{name}.{at}").items()}
+
+
 @pytest.mark.parametrize("way", WAYS)
-def test_nothing_fitted_changes(digits, way):
+def test_transform_changes_nothing_fitted(digits, way):
     X, _, models = digits
-    before = {name: copy.deepcopy(value) for name, value in vars(models[way]).items() if name.endswith("_")}
-    models[way].transform(X[1200:1210])
+    model = models[way]
+    model.transform(X[1200:1210])  # computes what is computed lazily
+    before = copy.deepcopy(values_in(model))
+    assert any(name.startswith("._mapping.") and np.size(value) > 100 for name, value in before.items())
+    model.transform(X[1200:1300])
+    after = values_in(model)
+    assert after.keys() == before.keys()
     for name, value in before.items():
-        then, now = (part.data if scipy.sparse.issparse(part) else part for part in (value, getattr(models[way], name)))
+        np.testing.assert_array_equal(after[name], value, err_msg=name)
+
+
+def test_the_first_transform_leaves_the_data_and_the_embedding_alone(blobs):
+    X, _ = blobs
+    model = LaptSNE(**FAST).fit(X[::2])
+    before = copy.deepcopy((model._mapping.X, model._mapping.Y, model.embedding_))
+    model.transform(X[1::2])
+    for then, now in zip(before, (model._mapping.X, model._mapping.Y, model.embedding_), strict=True):
         np.testing.assert_array_equal(now, then)
 
 

@@ -18,7 +18,7 @@ GIB = 2**30
 
 
 def system(root, files):
-    """A file system with these files in it."""
+    """Create a file system with these files."""
     for name, content in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -29,7 +29,7 @@ def system(root, files):
 MEMINFO = {"proc/meminfo": "MemTotal: 16000 kB\nMemFree: 10 kB\nMemAvailable: 8000 kB\nSwapFree: 2000 kB\n"}
 
 
-def test_the_machine_has_what_is_available_and_free_swap(tmp_path):
+def test_free_swap_counts_as_available(tmp_path):
     assert available_memory(system(tmp_path, MEMINFO)) == 10_000 * 1024
 
 
@@ -37,7 +37,7 @@ def test_the_machine_has_what_is_available_and_free_swap(tmp_path):
     ("files", "expected"),
     [
         ({"jobs/one/memory.max": "5000000", "jobs/one/memory.current": "2000000"}, 3_000_000),
-        # What is only cached can be taken back.
+        # The page cache can be reclaimed.
         (
             {
                 "jobs/one/memory.max": "5000000",
@@ -47,7 +47,7 @@ def test_the_machine_has_what_is_available_and_free_swap(tmp_path):
             3_500_000,
         ),
         ({"jobs/one/memory.max": "max", "jobs/one/memory.current": "2000000"}, 10_000 * 1024),
-        # The group above may be narrower.
+        # The limit of the parent group may be lower.
         (
             {
                 "jobs/one/memory.max": "5000000",
@@ -57,18 +57,18 @@ def test_the_machine_has_what_is_available_and_free_swap(tmp_path):
             },
             1_000_000,
         ),
-        # In a container only the top can be seen.
+        # In a container only the top directory is visible.
         ({"memory.max": "4000000", "memory.current": "0"}, 4_000_000),
         ({"memory.max": "4000000", "memory.current": "5000000"}, 0),
     ],
 )
-def test_limits_of_control_groups_count(tmp_path, files, expected):
+def test_limits_of_control_groups_apply(tmp_path, files, expected):
     files = {f"sys/fs/cgroup/{name}": content for name, content in files.items()}
     root = system(tmp_path, MEMINFO | files | {"proc/self/cgroup": "0::/jobs/one\n"})
     assert available_memory(root) == expected
 
 
-def test_limits_of_control_groups_of_the_first_version_count(tmp_path):
+def test_limits_of_control_groups_of_version_1_apply(tmp_path):
     folder = "sys/fs/cgroup/memory/docker/abc"
     files = {
         "proc/self/cgroup": "5:devices:/other\n4:cpu,memory:/docker/abc\n0::/\n",
@@ -81,9 +81,9 @@ def test_limits_of_control_groups_of_the_first_version_count(tmp_path):
     assert available_memory(system(tmp_path, MEMINFO | files)) == 3_000_000
 
 
-def test_this_system_says_something_sensible():
-    room = available_memory()
-    assert room is None or 10 * 2**20 < room < 2**50
+def test_the_memory_of_this_system_is_plausible():
+    available = available_memory()
+    assert available is None or 10 * 2**20 < available < 2**50
 
 
 @pytest.fixture
@@ -238,14 +238,14 @@ def test_a_graph_in_parts_needs_no_more_than_one_in_one_piece(rng):
 
 
 def run(code):
-    # Workers of Dask leave settings of the allocator behind in the environment, which change the peak.
+    # Dask leaves settings of the allocator in the environment, which change the peak.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     options = {"capture_output": True, "text": True, "timeout": 120, "env": environment}
     return subprocess.run([sys.executable, "-c", code], check=False, **options)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits on the address space are those of Linux")
-def test_a_limit_on_the_address_space_counts():
+def test_a_limit_on_the_address_space_applies():
     done = run("""
 import resource
 from pathlib import Path

@@ -41,7 +41,7 @@ def test_the_mesh_suits_maps_of_any_span(rng, span):
     np.testing.assert_allclose(mesh.eigenvalues, expected, rtol=0.05, atol=2e-3)
 
 
-@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("n_components", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_gradient_is_that_of_the_eigenvalues_on_the_mesh(rng, n_components):
     """Along directions of all points: the mesh has single precision, and a point alone moves R little."""
     Y = clusters(rng, n_components, 500)
@@ -61,8 +61,10 @@ def test_the_gradient_is_that_of_the_eigenvalues_on_the_mesh(rng, n_components):
 
     for direction in (np.abs(random) * gradient, gradient, inward):
         assert agrees(direction / np.abs(direction).max(), rel=0.02)
-    # Across the gradient hardly anything changes, and what does has the error of the rest.
-    assert agrees(random, abs=1.5e-4 * np.linalg.norm(gradient) * np.linalg.norm(random))
+    # A random direction is nearly orthogonal to the gradient. The tolerance is that of the others for a typical one:
+    # rounding of the single-precision mesh alone comes to a third of it on some CPUs.
+    typical = np.linalg.norm(gradient) * np.linalg.norm(random) / np.sqrt(random.size)
+    assert agrees(random, abs=0.02 * typical)
 
 
 def test_a_map_that_moves_as_a_whole_keeps_its_gradient(rng):

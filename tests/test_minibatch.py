@@ -93,11 +93,12 @@ def test_the_nearest_neighbours_move_along(dense):
 
 
 @pytest.mark.parametrize("settings", [{}, {"n_neighbors": "all"}, {"kernel": "gaussian", "early_exaggeration": 1.0}])
-def test_a_map_in_batches(blobs, settings):
+def test_a_map_in_batches(blobs, settings, kernel_threads):
     X, labels = blobs
     maps = [
         LaptSNE(batch_size=20, perplexity=10, random_state=0, n_jobs=n, **settings).fit_transform(X) for n in (1, 2, 4)
     ]
+    assert len(kernel_threads.shared) >= 3, kernel_threads
     for other in maps[1:]:
         np.testing.assert_array_equal(other, maps[0])
     assert knn_accuracy(maps[0], labels, 10) == 1

@@ -1,4 +1,4 @@
-"""Files and data by people who mean harm: what SECURITY.md promises."""
+"""Malicious files and data: what SECURITY.md guarantees."""
 
 import ast
 import base64
@@ -41,12 +41,12 @@ from reproduction.table import Entry as Cell
 from reproduction.table import Table
 
 FAST = {"max_iter": 30, "perplexity": 10, "random_state": 0}
-ROOM = 1 << 24  # bytes, where a test says how many are free
+ROOM = 1 << 24  # bytes of available memory in tests that limit it
 NASTY = '"><script>alert(1)</script><img src=x onerror=alert(2)>{{script}}</title></style>-->'
 
 
 class Evil:
-    """A pickle of it writes a file when it is read."""
+    """Writes a file when unpickled."""
 
     def __reduce__(self):
         return (Path.touch, (Path("ran"),))
@@ -54,7 +54,7 @@ class Evil:
 
 @pytest.fixture(autouse=True)
 def nothing_ran(tmp_path, monkeypatch):
-    """Every test runs in a folder of its own, and nothing is written above it or as code would have written it."""
+    """Run each test in its own folder, and check that no code ran and nothing was written outside."""
     folder = tmp_path / "inside"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -65,7 +65,7 @@ def nothing_ran(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def little_room(monkeypatch):
+def little_memory(monkeypatch):
     monkeypatch.setattr("laptsne._runtime.memory.available_memory", lambda: ROOM)
 
 
@@ -96,7 +96,7 @@ def zipped(members, compression=zipfile.ZIP_DEFLATED):
 
 
 def refusal(name, data=None):
-    """What is said of a file that is not read."""
+    """Return the error message for a file that must be refused."""
     if data is not None:
         Path(name).write_bytes(data)
     with pytest.raises(InputError) as error:
@@ -107,7 +107,7 @@ def refusal(name, data=None):
     return message
 
 
-class TestNothingIsRun:
+class TestNoCodeRuns:
     @pytest.mark.parametrize("name", ["x.npy", "x.npz", "x.csv", "x.csv.gz", "x.mtx", "x.parquet", "x.h5ad"])
     def test_a_pickle_under_any_name(self, name):
         refusal(name, pickle.dumps(Evil()))
@@ -167,8 +167,8 @@ class TestNothingIsRun:
         parquet.write_table(arrow.table([[1.0, 2.0]], schema=schema), "x.parquet")
         assert read_source("x.parquet").n_rows == 2
 
-    def test_no_module_has_the_means(self):
-        """No pickle, evaluation, shell or unpacking to disk anywhere in the package."""
+    def test_no_module_could_run_code(self):
+        """No module of the package uses pickle, evaluation, a shell or extraction to disk."""
         root = Path(laptsne.__file__).parent
         found = []
         for path in root.rglob("*.py"):
@@ -178,11 +178,11 @@ class TestNothingIsRun:
                 if isinstance(node, ast.Call):
                     names += [ast.unparse(node.func), f".{getattr(node.func, 'attr', '')}"]
                     names += ["allow_pickle"] if any(_allows_pickle(word) for word in node.keywords) else []
-                found += [(path.name, name) for name in names if name in _MEANS]
+                found += [(path.name, name) for name in names if name in _FORBIDDEN]
         assert found == []
 
 
-_MEANS = {
+_FORBIDDEN = {
     *("pickle", "cPickle", "dill", "cloudpickle", "marshal", "shelve", "yaml", "subprocess", "tarfile"),
     *("eval", "exec", "compile", "__import__", ".popen", ".spawn", ".extract", ".extractall", ".mktemp"),
     *("os.system", ".unpack_archive", "allow_pickle", ".read_pickle"),
@@ -197,10 +197,10 @@ def _sha256(data):
     return hashlib.sha256(data).hexdigest()
 
 
-class TestNamesThatLeadElsewhere:
+class TestPathsToOtherFiles:
     @pytest.mark.parametrize("name", ["../../evil", "/evil", "..\\evil", "a/../../evil"])
     def test_members_of_archives_are_not_unpacked(self, model, name):
-        """A name in an archive is only ever looked up in it."""
+        """Names in an archive are only looked up in the archive."""
         X = npy(np.ones((3, 2)))
         Path("x.npz").write_bytes(zipped({f"{name}.npy": X, "X.npy": X}))
         assert read_source("x.npz").matrix.shape == (3, 2)
@@ -223,7 +223,7 @@ class TestNamesThatLeadElsewhere:
         loaded = LaptSNE.load("model")
         assert loaded.checkpoint is None
 
-    def test_only_files_of_ours_are_swept_away(self, blobs):
+    def test_only_own_leftovers_are_removed(self, blobs):
         mine = [Path(".run.backup"), Path(".run.a1b2c3d4"), Path(".running")]
         for path in mine:
             path.touch()
@@ -264,11 +264,11 @@ def _saved(model):
 
 
 class TestBombs:
-    """A small file that says, or unpacks to, more than there is room for is refused before that room is taken."""
+    """A small file that declares or decompresses to more than the available memory is refused before allocation."""
 
     @pytest.fixture(autouse=True)
-    def bounded(self, little_room):
-        """The peak of what Python allocates stays near the room that there is."""
+    def bounded(self, little_memory):
+        """Check that the peak of what Python allocates stays near the limit."""
         tracemalloc.start()
         yield
         peak = tracemalloc.get_traced_memory()[1]
@@ -276,7 +276,7 @@ class TestBombs:
         assert peak < 8 * ROOM
 
     def test_arrays(self):
-        shape = (1 << 16, 1 << 10)  # half a gigabyte, and zeros pack well
+        shape = (1 << 16, 1 << 10)  # half a gigabyte
         assert "GiB" in refusal("x.npy", npy_head(shape))
         bomb = zipped({"X.npy": npy_head(shape) + bytes(1 << 20)})
         assert "GiB" in refusal("x.npz", bomb)
@@ -286,12 +286,18 @@ class TestBombs:
         with pytest.raises(MemoryError):
             array_file.load_npz(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})))
 
+    def test_the_array_that_is_read_is_the_one_that_was_checked(self):
+        """np.load would prefer a member without the suffix."""
+        twice = zipped({"X.npy": npy(np.ones((3, 2))), "X": npy_head((1 << 16, 1 << 10)) + bytes(1 << 20)})
+        assert array_file.load_npz(io.BytesIO(twice))["X"].shape == (3, 2)
+        assert array_file.load_npz(io.BytesIO(twice), ["X"])["X"].shape == (3, 2)
+
     def test_an_array_whose_header_has_no_end(self):
         head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + b" " * (1 << 28)
         bomb = zipped({"X.npy": head})
         del head
         assert len(bomb) < 1 << 19
-        tracemalloc.reset_peak()  # the bomb was made of more than it may take
+        tracemalloc.reset_peak()  # making the bomb took more
         assert "NPZ" in refusal("x.npz", bomb)
 
     def test_text(self, monkeypatch):
@@ -348,14 +354,14 @@ class TestBombs:
         assert "GiB" in refusal("x.h5ad")
 
     def test_models_take_no_more_than_their_file(self, model):
-        """Members that overlap: each begins in the one before, and all end together."""
+        """Members may overlap in a malicious file."""
         _saved(model)
         data = bytearray(Path("saved").read_bytes())
         directory = data.rindex(b"PK\x01\x02")
         size = struct.pack("<I", len(data))
         data[directory + 20 : directory + 28] = size + size
         Path("model").write_bytes(data)
-        with pytest.raises(ValueError, match="larger than itself"):
+        with pytest.raises(ValueError, match="larger than the file"):
             LaptSNE.load("model")
 
     def test_nesting_and_numbers_without_end(self):
@@ -366,7 +372,7 @@ class TestBombs:
 
 
 class TestCompiledCode:
-    """It has no bounds of its own: what it is given from files must fit together."""
+    """Compiled code does not check bounds: what it gets from files must be consistent."""
 
     @pytest.mark.parametrize("part", ["X", "embedding_", "potential.grid", "potential.origin"])
     @pytest.mark.parametrize("change", ["nan", "infinite", "narrow", "short", "none"])
@@ -385,12 +391,12 @@ class TestCompiledCode:
         with pytest.raises(ValueError, match=r"data of the model|placement|potential"):
             LaptSNE.load("model")
 
-    def test_places_are_looked_up_inside_the_mesh(self):
+    def test_the_potential_is_read_inside_the_mesh_only(self):
         from laptsne.transform.placement import _potential
 
         grid, scratch = np.zeros((1, 5, 5), np.float32), np.zeros((3, 4))
-        for place in (np.nan, np.inf, -np.inf, 1e300):
-            y = np.array([place, 0.0])
+        for coordinate in (np.nan, np.inf, -np.inf, 1e300):
+            y = np.array([coordinate, 0.0])
             assert _potential(y, np.zeros(2), 1.0, grid, scratch, scratch.copy(), np.zeros(2)) == 0
 
     def test_sparse_matrices_in_h5ad(self):
@@ -439,8 +445,8 @@ class TestCompiledCode:
                 LaptSNE(**FAST, checkpoint="run").fit(blobs[0])
 
 
-class Page(HTMLParser):
-    """Tags and attributes of a page."""
+class ParsedHTML(HTMLParser):
+    """Tags, attributes and texts of an HTML file."""
 
     def __init__(self, text):
         super().__init__()
@@ -460,15 +466,15 @@ class Page(HTMLParser):
         return [value for name, value in self.attributes if name in ("src", "href", "action", "srcset", "data")]
 
 
-class TestPages:
+class TestHTML:
     def explored(self, text):
         Y = np.arange(12.0).reshape(6, 2)
         columns = {text: [text, "b"] * 3, "number": np.arange(6.0)}
-        return Page(explorer(Y, "map.html", columns=columns, color=text, title=text).read_text(encoding="utf-8"))
+        return ParsedHTML(explorer(Y, "map.html", columns=columns, color=text, title=text).read_text(encoding="utf-8"))
 
     def reported(self, text):
         table = Table(text, ("set", text), [[Cell(text), Cell(text, best=True)]], text)
-        return Page(as_html(Document(text, [text], [Section(text, [table, text, Bullets([text])])])))
+        return ParsedHTML(as_html(Document(text, [text], [Section(text, [table, text, Bullets([text])])])))
 
     @pytest.mark.parametrize("make", ["explored", "reported"])
     def test_no_tag_or_attribute_comes_from_the_data(self, make):
@@ -479,7 +485,7 @@ class TestPages:
         assert not any(name.startswith("on") for name, _ in nasty.attributes)
 
     @pytest.mark.parametrize("make", ["explored", "reported"])
-    def test_a_policy_forbids_scripts_of_others_and_requests(self, make):
+    def test_a_policy_forbids_foreign_scripts_and_requests(self, make):
         page = getattr(self, make)(NASTY)
         (policy,) = [value for name, value in page.attributes if name == "content" and "default-src" in value]
         assert policy.startswith("default-src 'none'; ")
@@ -487,12 +493,12 @@ class TestPages:
         assert "http" not in policy
         assert all(address.startswith(("data:", "#")) for address in page.addresses)
 
-    def test_the_policy_of_the_report_lets_its_style_count(self):
+    def test_the_policy_of_the_report_allows_its_style(self):
         text = as_html(Document("title", [], []))
         style = re.search("<style>(.*)</style>", text, re.DOTALL)[1]
         assert base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() in text
 
-    def test_the_terminal_is_not_commanded(self, capsys):
+    def test_control_characters_are_not_printed(self, capsys):
         say(["before \x1b[2J\x1b]0;title\x07 \x9b31m after\ttab"])
         said = capsys.readouterr().err
         assert "before" in said
@@ -500,10 +506,10 @@ class TestPages:
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", said.replace("\n", ""))
 
 
-class TestFilesOfOurs:
+class TestOutputFiles:
     @pytest.mark.skipif(sys.platform == "win32", reason="Windows has other permissions")
     @pytest.mark.parametrize("mask", [0o077, 0o022])
-    def test_permissions_are_never_wider_than_asked_for(self, model, monkeypatch, mask):
+    def test_permissions_follow_the_umask(self, model, monkeypatch, mask):
         seen, set_mask = [], os.umask
         before = set_mask(mask)
         try:
@@ -517,14 +523,14 @@ class TestFilesOfOurs:
             set_mask(before)
         paths = [Path("one"), Path("model"), Path("map.html"), *Path("cache").iterdir()]
         assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o666 & ~mask}
-        assert set(seen) == {0o077, mask}  # while it is asked for, other threads' files are not open to all
+        assert set(seen) == {0o077, mask}  # while it is read, files of other threads are not open to everybody
 
-    def test_a_link_in_the_place_of_a_file_is_replaced_and_not_followed(self, model):
+    def test_a_link_is_replaced_and_not_followed(self, model):
         Path("precious").write_text("mine")
         try:
             Path("model").symlink_to("precious")
         except OSError:
-            pytest.skip("no links here")
+            pytest.skip("links are not supported")
         model.save("model")
         assert Path("precious").read_text() == "mine"
         assert not Path("model").is_symlink()
@@ -533,7 +539,7 @@ class TestFilesOfOurs:
 class TestNetwork:
     @pytest.fixture
     def sockets(self, monkeypatch):
-        """Addresses that are bound, listened on or connected to."""
+        """Calls of bind, listen and connect."""
         used = []
 
         class Watched(socket.socket):
@@ -552,7 +558,7 @@ class TestNetwork:
         monkeypatch.setattr(socket, "socket", Watched)
         return used
 
-    def test_it_would_be_seen(self, sockets):
+    def test_connections_would_be_seen(self, sockets):
         with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()):
             pass
         assert [kind for kind, _ in sockets] == ["bind", "listen", "connect"]
@@ -569,7 +575,7 @@ class TestNetwork:
         assert _listening() <= before
         assert "distributed" not in type(Y.dask).__module__
 
-    def test_maps_models_and_pages_use_no_network(self, sockets, blobs):
+    def test_fits_models_and_html_files_use_no_network(self, sockets, blobs):
         X, labels = blobs
         model = LaptSNE(**FAST, n_jobs=2).fit(X)
         model.save("model")
@@ -579,7 +585,7 @@ class TestNetwork:
 
 
 def _listening():
-    """Ports on which this process listens, where the system tells."""
+    """Ports on which this process listens, as far as /proc tells."""
     try:
         inodes = {os.readlink(path) for path in Path("/proc/self/fd").iterdir() if path.is_symlink()}
     except OSError:

@@ -1,4 +1,4 @@
-"""Fitted models to files and back."""
+"""Saving and loading of fitted models."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from laptsne.embedding.kernels import Gaussian, Student
 from laptsne.embedding.potential import Potential
 from laptsne.transform import Network, Placement
 
-# Parameters that are of no use to a fitted model, and may be any object: a file holds None instead.
+# Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
 _DROPPED = {"callbacks", "checkpoint"}
 _OBJECTS: dict[str, Any] = {kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network)}
+_READABLE = _OBJECTS | {"Landscape": Potential}  # its name in version 0.1.0
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> int:
@@ -32,125 +33,120 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> int:
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in model._not_saved}
     content = {
         "class": type(model).__name__,
-        "parameters": {name: writer.encoded(value, name) for name, value in parameters.items()},
-        "fitted": {name: writer.encoded(value, name) for name, value in fitted.items() if not name.startswith("_")},
-        "mapping": writer.mapping(model._mapping, model.n_jobs),
+        "parameters": {name: writer.encode(value, name) for name, value in parameters.items()},
+        "fitted": {name: writer.encode(value, name) for name, value in fitted.items() if not name.startswith("_")},
+        "mapping": writer.encode_mapping(model._mapping, model.n_jobs),
     }
     return write_archive(path, content, writer.arrays)
 
 
 def load_model(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any:
-    """Read a model of one of the classes, by name."""
+    """Read a model of one of the given classes, by name; raise ValueError if the file holds anything else."""
     content, arrays = read_archive(path)
     try:
         kind = content["class"]
         if kind not in classes:
             raise ValueError(f"{path} holds a model of class {kind!r}; load it with laptsne.{kind}.load.")
         reader = _Reader(arrays)
-        # What save leaves out is not taken from a file either: a path for checkpoints would be written to at the next
-        # fit.
+        # Not taken from a file even if present: the next fit would write to a checkpoint path of the file's choice.
         given = {name: value for name, value in content["parameters"].items() if name not in _DROPPED}
-        model = classes[kind](**{name: reader.decoded(value) for name, value in given.items()})
+        model = classes[kind](**{name: reader.decode(value) for name, value in given.items()})
         for name, value in content["fitted"].items():
             if not name.endswith("_") or name.startswith("_"):
                 raise ValueError(f"{path}: {name!r} is not the name of a fitted attribute.")
-            setattr(model, name, reader.decoded(value))
-        model._mapping = reader.mapping(content["mapping"], model)
+            setattr(model, name, reader.decode(value))
+        model._mapping = reader.decode_mapping(content["mapping"], model)
         model._validate_params()
     except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
-        raise ValueError(f"{path}: parts of the model are missing or of another kind ({error!r}).") from error
+        raise ValueError(f"{path}: parts of the model are missing or of the wrong type ({error!r}).") from error
     return model
 
 
 class _Writer:
-    """Values as JSON, with the arrays in them apart."""
+    """Encode values as JSON and collect the arrays in them."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
 
-    def encoded(self, value: Any, name: str) -> Any:  # noqa: PLR0911
+    def encode(self, value: Any, name: str) -> Any:  # noqa: PLR0911
         if value is None or isinstance(value, bool | int | float | str):
             return value
         if isinstance(value, np.generic):
             return value.item()
         if isinstance(value, list | tuple):
-            return {"tuple": [self.encoded(part, f"{name}.{i}") for i, part in enumerate(value)]}
+            return {"tuple": [self.encode(part, f"{name}.{i}") for i, part in enumerate(value)]}
         if isinstance(value, dict):
-            return {"dict": {str(key): self.encoded(part, f"{name}.{key}") for key, part in value.items()}}
+            return {"dict": self._encode_parts(value, name)}
         if scipy.sparse.issparse(value):
             rows = value.tocsr()
             parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
-            return {
-                "csr": {key: self.encoded(part, f"{name}.{key}") for key, part in parts.items()},
-                "shape": list(rows.shape),
-            }
+            return {"csr": self._encode_parts(parts, name), "shape": list(rows.shape)}
         if isinstance(value, np.ndarray) and value.dtype.kind == "O" and all(isinstance(v, str) for v in value.flat):
-            value = value.astype(str)  # names of features
+            value = value.astype(str)  # feature names
         if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-            # An array that is held twice is written once.
+            # An array that occurs twice is written once.
             name = next((key for key, known in self.arrays.items() if known is value), name)
             self.arrays[name] = value
             return {"array": name}
         if type(value) in _OBJECTS.values():
             parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-            encoded = {key: self.encoded(part, f"{name}.{key}") for key, part in parts.items()}
-            return {"object": type(value).__name__, "parts": encoded}
+            return {"object": type(value).__name__, "parts": self._encode_parts(parts, name)}
         raise ValueError(
-            f"{name}={value!r} cannot be saved: a file holds numbers, strings and arrays only. "
-            f"Give {name} by such a value before fit, or keep the model in memory."
+            f"{name}={value!r} cannot be saved: model files hold numbers, strings and arrays only. "
+            f"Use such a value of {name} before fit, or keep the model in memory."
         )
 
-    def mapping(self, mapping: Placement | Network | None, n_jobs: int | None) -> Any:
-        if isinstance(mapping, Placement):
-            with Workers(n_jobs) as workers:
-                potential = mapping.potential(workers)
-            return {
-                "placement": self.encoded(mapping.X, "X"),
-                "map": self.encoded(mapping.Y, "Y"),
-                "potential": self.encoded(potential, "potential"),
-                "perplexity": mapping.perplexity,
-            }
-        return self.encoded(mapping, "network")
+    def _encode_parts(self, parts: dict[Any, Any], name: str) -> dict[str, Any]:
+        return {str(key): self.encode(part, f"{name}.{key}") for key, part in parts.items()}
+
+    def encode_mapping(self, mapping: Placement | Network | None, n_jobs: int | None) -> Any:
+        if not isinstance(mapping, Placement):
+            return self.encode(mapping, "network")
+        with Workers(n_jobs) as workers:
+            potential = mapping.potential(workers)
+        arrays = {"placement": self.encode(mapping.X, "X"), "map": self.encode(mapping.Y, "Y")}
+        return arrays | {"potential": self.encode(potential, "potential"), "perplexity": mapping.perplexity}
 
 
 class _Reader:
-    """Values from JSON and arrays."""
+    """Decode values from JSON and arrays."""
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
-        # Names become objects here, once: a file may refer to an array as often as it likes.
+        # Converted here, once: a file may refer to an array any number of times.
         self.arrays = {name: a.astype(object) if a.dtype.kind == "U" else a for name, a in arrays.items()}
 
-    def decoded(self, value: Any) -> Any:
+    def decode(self, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
         if "array" in value:
             return self.arrays[value["array"]]
         if "tuple" in value:
-            return tuple(self.decoded(part) for part in value["tuple"])
+            return tuple(self.decode(part) for part in value["tuple"])
         if "dict" in value:
-            return {key: self.decoded(part) for key, part in value["dict"].items()}
+            return {key: self.decode(part) for key, part in value["dict"].items()}
         if "csr" in value:
-            parts = (self.decoded(value["csr"][key]) for key in ("data", "indices", "indptr"))
+            parts = (self.decode(value["csr"][key]) for key in ("data", "indices", "indptr"))
             matrix = scipy.sparse.csr_matrix(tuple(parts), shape=tuple(value["shape"]))
             matrix.check_format()
             return matrix
-        return _OBJECTS[value["object"]](**{key: self.decoded(part) for key, part in value["parts"].items()})
+        return _READABLE[value["object"]](**{key: self.decode(part) for key, part in value["parts"].items()})
 
-    def mapping(self, content: Any, model: Any) -> Placement | Network | None:
-        if content is not None and "placement" in content:
-            X, Y, potential = (self.decoded(content[part]) for part in ("placement", "map", "potential"))
-            _check_data(X, model.n_features_in_)
-            options = {"metric": model.metric, "metric_params": model.metric_params}
-            return Placement(X, Y, potential, perplexity=float(content["perplexity"]), **options)
-        return self.decoded(content)  # type: ignore[no-any-return]
+    def decode_mapping(self, content: Any, model: Any) -> Placement | Network | None:
+        if content is None or "placement" not in content:
+            return self.decode(content)  # type: ignore[no-any-return]
+        name = "landscape" if "landscape" in content else "potential"  # the former in files of version 0.1.0
+        X, Y, potential = (self.decode(content[part]) for part in ("placement", "map", name))
+        _check_data(X, model.n_features_in_)
+        options = {"metric": model.metric, "metric_params": model.metric_params}
+        return Placement(X, Y, potential, perplexity=float(content["perplexity"]), **options)
 
 
 def _check_data(X: Any, n_features: Any) -> None:
-    """Refuse data that compiled code could not go through; fit has checked those that it was given."""
+    """Raise ValueError for data that fit would have refused: compiled code does not check bounds."""
     if X is None:
         return
     values = X.data if scipy.sparse.issparse(X) else X
     if X.ndim != 2 or X.shape[1] != n_features or values.dtype.kind != "f" or not np.isfinite(values).all():
         raise ValueError(
-            f"the data of the model, {values.dtype} of shape {X.shape}, are not {n_features} numbers a row."
+            f"data of the model: {values.dtype} of shape {X.shape}, not finite with {n_features} features."
         )

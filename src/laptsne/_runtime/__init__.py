@@ -1,1 +1,1 @@
-"""What everything runs on: compiled kernels, threads, memory, files."""
+"""Compiled kernels, threads, memory, and files: what the rest of the package runs on."""

@@ -1,8 +1,8 @@
-"""The one decorator for compiled kernels: it fixes cache, threads and floating-point rules.
+"""The decorators for compiled kernels, which fix caching, threading and floating-point rules.
 
-Kernels release the interpreter lock and are single-threaded; :mod:`laptsne._runtime.threads` runs them side by side
-over ranges of rows. That compiles several times faster than numba's own parallel loops, has no threading
-layer to clash with other libraries, and gives the same bits for any number of threads.
+Kernels are single-threaded and release the interpreter lock; :class:`laptsne._runtime.threads.Workers` runs them in
+threads over ranges of rows. This compiles several times faster than numba's parallel loops, has no threading layer
+that could clash with other libraries, and gives the same bits for any number of threads.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import numba
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-# Backend may be reordered and fused so that loops vectorise. "nnan" and "ninf" stay off: with them a comparison
-# against infinity or a guard against NaN is optimised away.
+# Sums may be reordered and fused so that loops vectorise. "nnan" and "ninf" stay off: they would optimise away
+# comparisons with infinity and guards against NaN.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 
 
 def compiled(function: F) -> F:
-    """Compile ``function`` at its first call; keep the machine code on disk where a folder is writable."""
+    """Compile ``function`` at its first call; cache the machine code on disk if a directory is writable."""
     return _compile(function)
 
 
 def inlined(function: F) -> F:
     """Compile ``function`` into every kernel that calls it.
 
-    A call of a function on its own would run its own machine code in the process that compiles it, and the copy that
-    is kept beside the machine code of its caller in later processes. Both are right, and sum in another order.
+    Otherwise the process that compiles the caller would run the function's own machine code, and later processes the
+    copy in the caller's cache. The two may sum in different orders.
     """
     return _compile(function, forceinline=True)
 
@@ -37,14 +37,11 @@ def _compile(function: F, **options: Any) -> F:
     options |= {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
     try:
         return cast(F, numba.njit(cache=True, **options)(function))
-    except RuntimeError:  # no writable cache folder, as in a read-only container
+    except RuntimeError:  # no writable cache directory, as in a read-only container
         return cast(F, numba.njit(**options)(function))
 
 
 @inlined
 def window(values: Any, lo: int, hi: int) -> Any:
-    """The part of an array from lo to hi, or None of None.
-
-    Loops over such a part vectorise; loops over the whole array with an added offset do not.
-    """
+    """Return ``values[lo:hi]``, or None for None. Loops over a slice vectorise; those over an offset do not."""
     return None if values is None else values[lo:hi]

@@ -1,225 +1,217 @@
-"""Threads that share the rows of a kernel among them."""
+"""Threads for compiled kernels, and the limit of one thread on BLAS and OpenMP meanwhile."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import re
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from itertools import pairwise
-from types import TracebackType
+from itertools import count
+from threading import Lock, get_ident
 from typing import Any
 
 import joblib
 from threadpoolctl import ThreadpoolController
 
-# Below this many elementary operations, handing work to another thread costs more than it saves.
-_MIN_WORK = 1_000_000
+# Elementary operations below which handing work to another thread costs more than it saves. Tests set it to 0.
+MIN_WORK = 1_000_000
 _CHUNKS_PER_THREAD = 4
-_lock = threading.Lock()
-_n_narrow = 0
-_before: list[int] = []  # threads of the libraries that all fits hold to one
-_owners: Counter[int] = Counter()  # threads in which pools are open, and how many in each
-_ALIGNMENT = 64  # kernels may take that many rows together
+_ALIGNMENT = 64  # kernels may process up to this many rows together
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
-    """Number of threads for ``n_jobs``: None and -1 are all cores this process may use, -2 all but one.
+    """Return the number of threads for ``n_jobs``: None and -1 mean all usable cores, -2 all but one.
 
-    What a process may use is less than the machine has in a worker of joblib or Dask, whose siblings have the rest, and
-    where ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` says so. A positive number is taken as it is.
-
-    Examples
-    --------
-    >>> from laptsne._runtime.threads import effective_n_jobs
-    >>> effective_n_jobs(3)
-    3
+    Fewer cores than the machine has are usable in workers of joblib and Dask, which share them, and if
+    ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` is set. A positive ``n_jobs`` is returned unchanged.
     """
-    if n_jobs is None:
-        n_jobs = -1
-    if n_jobs < 0:
-        return max(1, _usable_cores() + 1 + n_jobs)
-    return n_jobs
+    n_jobs = -1 if n_jobs is None else n_jobs
+    return max(1, _usable_cores() + 1 + n_jobs) if n_jobs < 0 else n_jobs
 
 
 def _usable_cores() -> int:
-    """Cores for this process, or for this worker of Dask."""
     cores = int(joblib.cpu_count())
-    of_dask = _dask_threads()
-    if of_dask:  # asked first: Dask holds OpenMP to one thread, however many its workers have
-        return min(cores, of_dask)
-    said = [_number_in(name) for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")]  # joblib sets both in its workers
-    if any(said):
-        return min(cores, *filter(None, said))
-    # A pool of multiprocessing does not say how many processes it has; most have one a core.
+    # Dask comes first: it sets OMP_NUM_THREADS=1 in its workers, whatever their number of threads.
+    if dask_threads := _dask_threads():
+        return min(cores, dask_threads)
+    variables = [os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")]  # joblib sets both
+    limits = [int(match[1]) for value in variables if (match := re.match(r"\s*([1-9]\d*)", value))]  # 4 for "4,2"
+    if limits:
+        return min(cores, *limits)
+    # A multiprocessing pool does not tell its workers how many they are; most have one per core.
     return 1 if multiprocessing.current_process().daemon else cores
 
 
 def _dask_threads() -> int:
-    """Threads of the worker of Dask that runs the present task; 0 where there is none."""
-    distributed = sys.modules.get("distributed")  # a task of Dask has loaded it
-    if distributed is None:
-        return 0
+    """Return the number of threads of the Dask worker that runs this task, 0 outside of Dask."""
+    distributed: Any = sys.modules.get("distributed")  # imported in every Dask task
     try:
         return int(distributed.get_worker().state.nthreads)
-    except (ValueError, AttributeError):  # not a task; or half loaded, in another thread
+    except (ValueError, AttributeError):  # not a task, or distributed is not imported or not completely
         return 0
-
-
-def _number_in(variable: str) -> int:
-    """The first number in a variable of the environment, such as 4 of "4,2"; 0 where there is none."""
-    first = os.environ.get(variable, "").partition(",")[0].strip()
-    return int(first) if first.isdecimal() else 0
 
 
 @cache
 def _libraries() -> tuple[list[Any], list[Any]]:
-    """Libraries with threads of their own: those with one number of threads for all, and those with one a thread."""
-    found = [lib for lib in ThreadpoolController().lib_controllers if lib.num_threads is not None]
-    return [lib for lib in found if not _is_told_by_thread(lib)], [lib for lib in found if _is_told_by_thread(lib)]
+    """Return threadpoolctl's controllers: of libraries with one thread count per process, and with one per thread."""
+    found: tuple[list[Any], list[Any]] = ([], [])
+    for library in ThreadpoolController().lib_controllers:
+        uses_openmp = "openmp" in (library.user_api, getattr(library, "threading_layer", ""))
+        if library.num_threads is not None:
+            found[uses_openmp or library.internal_api == "mkl"].append(library)
+    return found
 
 
-def _is_told_by_thread(library: Any) -> bool:
-    by_openmp = library.user_api == "openmp" or getattr(library, "threading_layer", "") == "openmp"
-    return by_openmp or library.internal_api == "mkl"
+def _set_num_threads(libraries: list[Any], n_threads: list[int]) -> list[int]:
+    """Set the thread counts of libraries; return the counts before.
 
-
-def _tell(library: Any, n_threads: int) -> None:
-    if library.num_threads != n_threads:
-        # From version 3.8 on, threadpoolctl heeds only the first thread that ever asked; here a count guards it.
-        getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
-
-
-def _narrow(libraries: list[Any]) -> list[int]:
-    """Hold libraries to one thread; return how many they had."""
+    From version 3.8 on, threadpoolctl ignores requests for OpenBLAS from all threads but the first, the controlling
+    one. Fits run in any thread, so each request takes control, and gives it up again for other users of threadpoolctl.
+    """
     before = [library.num_threads for library in libraries]
-    for library in libraries:
-        _tell(library, 1)
+    for library, old, new in zip(libraries, before, n_threads, strict=True):
+        if old != new:
+            release_control = getattr(library, "clear_controlling_thread", lambda **_: None)
+            release_control(force=True)
+            library.set_num_threads(new)
+            release_control(force=True)
     return before
 
 
-def _widen(libraries: list[Any], before: list[int]) -> None:
-    for library, n_threads in zip(libraries, before, strict=True):
-        _tell(library, n_threads)
+class _BlasLimit:
+    """One thread for libraries whose thread count belongs to the process, as long as any thread holds the limit.
+
+    The first holder sets the limit and the last one restores the thread counts from before.
+    """
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.holders: Counter[int] = Counter()  # thread identifier: how many times it holds the limit
+        self._before: list[int] = []
+
+    def acquire(self, thread: int) -> None:
+        with self.lock:
+            if not self.holders:
+                self._before = [library.num_threads for library in _libraries()[0]]
+            self.holders[thread] += 1
+        self.enforce()
+
+    def release(self, thread: int) -> None:
+        with self.lock:
+            self.holders -= Counter([thread])
+            self._restore_if_unused()
+
+    def enforce(self) -> None:
+        """Set the limit again if other code has raised the thread counts since."""
+        libraries = _libraries()[0] if self.holders else []
+        if any(library.num_threads != 1 for library in libraries):
+            with self.lock:
+                _set_num_threads(libraries, [1] * len(libraries))
+
+    def after_fork_in_child(self) -> None:
+        """Drop the other holders: only the thread that forked goes on in the child."""
+        self.lock.release()
+        if self.holders:
+            thread = get_ident()
+            self.holders = +Counter({thread: self.holders[thread]})
+            self._restore_if_unused()
+
+    def _restore_if_unused(self) -> None:
+        if not self.holders:
+            _set_num_threads(_libraries()[0], self._before)
+
+
+_limit = _BlasLimit()
+
+if hasattr(os, "register_at_fork"):
+    # With the lock held, no other thread is in the middle of a change, which the child would never see completed.
+    os.register_at_fork(before=_limit.lock.acquire, after_in_parent=_limit.lock.release)
+    os.register_at_fork(after_in_child=_limit.after_fork_in_child)
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Hold BLAS and OpenMP to one thread: with more of them their results have other bits.
+    """Limit BLAS and OpenMP to one thread, since the bits of their results depend on the number of threads.
 
-    Nor would their threads gain much: for narrow blocks they mostly wait, by spinning, in the way of ours. Of BLAS the
-    setting mostly belongs to the process, so the first fit that runs makes it and the last that ends takes it back.
+    Little speed is lost: on narrow blocks their threads mostly spin and compete with those of :class:`Workers`.
     """
-    global _n_narrow, _before  # noqa: PLW0603
-    shared, own = _libraries()
-    with _lock:
-        found = _narrow(shared)
-        if _n_narrow == 0:
-            _before = found
-        _n_narrow += 1
-    mine = _narrow(own)
+    thread = get_ident()
+    _limit.acquire(thread)
+    before = _limit_this_thread()
     try:
         yield
     finally:
-        _widen(own, mine)
-        with _lock:
-            _n_narrow -= 1
-            if _n_narrow == 0:
-                _widen(shared, _before)
+        _set_num_threads(_libraries()[1], before)
+        _limit.release(thread)
 
 
-def _narrow_thread() -> None:
-    """Hold what has a number of threads in every thread to one, for the rest of the life of this thread."""
-    _narrow(_libraries()[1])
-
-
-def _forget_other_threads() -> None:
-    """Begin anew in a forked process, in which no other thread goes on."""
-    global _lock, _n_narrow  # noqa: PLW0603
-    _lock = threading.Lock()
-    _owners.clear()
-    if _n_narrow:
-        _n_narrow = 0
-        _widen(_libraries()[0], _before)
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_other_threads)
+def _limit_this_thread() -> list[int]:
+    return _set_num_threads(_libraries()[1], [1] * len(_libraries()[1]))
 
 
 class Workers:
     """A pool of threads, to be used as a context manager.
 
     A kernel is called as ``kernel(start, stop, *args)`` and writes the rows ``start`` to ``stop`` of its outputs.
-    Since every row is computed by itself, the result does not depend on how the rows are split.
+    Since every row is computed on its own, the result does not depend on how the rows are split.
 
-    While it is open, BLAS and OpenMP have one thread, and what they compute has the same bits everywhere.
-
-    Where pools are open in several threads of the process, as with joblib's threads, those without a number of their
-    own share its cores.
+    While the pool is open, BLAS and OpenMP are limited to one thread. If several threads of the process have open
+    pools, as with joblib's threading backend, the pools without a positive ``n_jobs`` share the cores.
     """
 
     def __init__(self, n_jobs: int | None = None) -> None:
-        self._most = effective_n_jobs(n_jobs)
-        self._shares = n_jobs is None or n_jobs < 0
-        self._pool: ThreadPoolExecutor | None = None
-        if self._most > 1:
-            self._pool = ThreadPoolExecutor(self._most - 1, "laptsne", initializer=_narrow_thread)
-        self._owner = 0
+        self._max_threads = effective_n_jobs(n_jobs)
+        self._shares_cores = n_jobs is None or n_jobs < 0
+        n_others = self._max_threads - 1
+        self._pool = ThreadPoolExecutor(n_others, "laptsne", initializer=_limit_this_thread) if n_others else None
 
     @property
     def n_threads(self) -> int:
         """Number of threads to use now."""
-        return max(1, self._most // max(1, len(_owners))) if self._shares else self._most
+        return max(1, self._max_threads // max(1, len(_limit.holders))) if self._shares_cores else self._max_threads
 
     def __enter__(self) -> Workers:
-        self._owner = threading.get_ident()
-        with _lock:
-            _owners[self._owner] += 1
-        self._narrow = single_threaded_blas()
-        self._narrow.__enter__()
+        self._blas = single_threaded_blas()
+        self._blas.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._narrow.__exit__(None, None, None)
-        with _lock:
-            _owners[self._owner] -= 1
-            if not _owners[self._owner]:
-                del _owners[self._owner]
+    def __exit__(self, *_: object) -> None:
+        self._blas.__exit__(None, None, None)
         if self._pool is not None:
             self._pool.shutdown()
 
     def rows(
         self, kernel: Callable[..., None], n_rows: int, *args: Any, work: float, alignment: int = _ALIGNMENT
     ) -> None:
-        """Run ``kernel`` over all rows; ``work`` is the rough number of its elementary operations.
+        """Run ``kernel`` over all rows, in chunks that start at multiples of ``alignment``.
 
-        Chunks of rows begin at multiples of ``alignment``.
+        ``work`` is the rough number of elementary operations: with few of them the kernel runs in this thread only.
         """
-        if _n_narrow:
-            for library in _libraries()[0]:
-                _tell(library, 1)  # again: others in this process may have given BLAS its threads back
-        n_threads = self.n_threads  # others may begin or end meanwhile
-        if self._pool is None or n_threads == 1 or work < _MIN_WORK:
+        _limit.enforce()
+        n_threads = self.n_threads  # read once: pools of other threads may open and close meanwhile
+        n_blocks = -(-n_rows // alignment)
+        if self._pool is None or n_threads == 1 or n_blocks < 2 or work < MIN_WORK:
             kernel(0, n_rows, *args)
             return
-        n_blocks = -(-n_rows // alignment)
         n_chunks = min(n_blocks, n_threads * _CHUNKS_PER_THREAD)
         edges = [min(n_blocks * c // n_chunks * alignment, n_rows) for c in range(n_chunks + 1)]
-        chunks = iter(list(pairwise(edges)))
+        # A shared iterator may skip or repeat values without the interpreter lock.
+        chunks, lock = count(), Lock()
 
-        def take_chunks() -> None:
-            for start, stop in chunks:
-                kernel(start, stop, *args)
+        def run_chunks() -> None:
+            while True:
+                with lock:
+                    chunk = next(chunks)
+                if chunk >= n_chunks:
+                    return
+                kernel(edges[chunk], edges[chunk + 1], *args)
 
-        others = [self._pool.submit(take_chunks) for _ in range(n_threads - 1)]
-        take_chunks()
+        others = [self._pool.submit(run_chunks) for _ in range(n_threads - 1)]
+        run_chunks()
         for other in others:
             other.result()

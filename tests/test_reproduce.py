@@ -308,7 +308,7 @@ def report(reproduce, small, counting, monkeypatch, tmp_path):
     return tmp_path / "results"
 
 
-def test_the_report_has_every_score_and_says_what_is_missing(report, capsys):
+def test_the_report_has_every_score_and_says_what_is_missing(report):
     results = json.loads((report / "results.json").read_text())
     assert results["counts"]["cells"] == 30
     assert results["counts"]["compared"] == 17  # all but k-NN with 200 and more neighbours on har

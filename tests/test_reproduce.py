@@ -365,7 +365,9 @@ def test_a_missing_library_is_named_with_the_command_that_installs_it(tmp_path):
 
 
 def test_names_are_taken_in_any_case_and_put_in_order():
-    assert command.select("mnist,digits", "pca,laptsne", quick=False) == Options(("digits", "mnist"), ("LaptSNE", "PCA"))
+    assert command.select("mnist,digits", "pca,laptsne", quick=False) == Options(
+        ("digits", "mnist"), ("LaptSNE", "PCA")
+    )
     assert command.select(None, None, quick=True).sets == plan.QUICK_SETS
 
 

@@ -42,30 +42,20 @@ class Comparison:
     ours: Statistic | None
 
     @property
-    def paper(self) -> float:
-        """The paper's figure for LaptSNE."""
-        return self.published.by_method["LaptSNE"]
-
-    @property
-    def best(self) -> float:
-        """The best figure of all methods in the paper."""
-        return self.published.by_method[self.published.best_method]
-
-    @property
     def beats_paper(self) -> bool | None:
         """Whether ours is at least as good as the paper's LaptSNE."""
-        return self._at_least(self.paper)
+        return self._beats("LaptSNE")
 
     @property
     def beats_best(self) -> bool | None:
         """Whether ours is at least as good as every method in the paper."""
-        return self._at_least(self.best)
+        return self._beats(self.published.best_method)
 
-    def _at_least(self, other: float) -> bool | None:
+    def _beats(self, method: str) -> bool | None:
         if self.ours is None:
             return None
         decimals = self.published.decimals
-        ours, other = round(self.ours.mean, decimals), round(other, decimals)
+        ours, other = round(self.ours.mean, decimals), round(self.published.by_method[method], decimals)
         return ours <= other if self.published.lower_is_better else ours >= other
 
 

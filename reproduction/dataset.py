@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
@@ -57,12 +57,12 @@ class Dataset:
     @cached_property
     def digest(self) -> str:
         """Digest of the data."""
-        return array_digest(self.loaded)
+        return str(joblib.hash(self.loaded))
 
     @cached_property
     def labels_digest(self) -> str:
         """Digest of the labels."""
-        return array_digest(self.y)
+        return str(joblib.hash(self.y))
 
 
 def load_reduced(name: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -76,11 +76,3 @@ def _reduce(X: NDArray[Any]) -> NDArray[Any]:
         return X
     reduced: NDArray[Any] = PCA(N_COMPONENTS, random_state=0).fit_transform(X.astype(np.float32))
     return reduced
-
-
-def array_digest(array: NDArray[Any]) -> str:
-    """Digest of the type, shape and values of an array."""
-    array = np.ascontiguousarray(array)
-    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
-    digest.update(array.data)
-    return digest.hexdigest()[:32]

@@ -22,6 +22,8 @@ from reproduction.plan import Options
 from reproduction.runs import Run, Runner
 from reproduction.scores import cluster_name, knn_name
 
+LabelledEmbedding = tuple[NDArray[Any], NDArray[Any]]
+
 _DPI = 110
 _BLUE, _ORANGE, _PURPLE, _RED = PALETTE[:4]
 _CURVE_STYLES: dict[str, dict[str, Any]] = {
@@ -85,21 +87,19 @@ def embeddings_figure(runner: Runner, options: Options, methods: Sequence[str], 
     methods = [method for method in options.methods if method in methods]
     if not names or not methods:
         return None
-    runs = [[Run(name, method) for method in methods] for name in names]
-    return _embedding_grid(runner, runs, [title(name) for name in names], methods, size)
+    panels = [[_embedding(runner, Run(name, method)) for method in methods] for name in names]
+    return _embedding_grid(panels, [title(name) for name in names], methods, size)
 
 
 def grid_figure(runner: Runner, options: Options) -> Figure | None:
     """Embeddings over contraction and number of clusters."""
-    contractions, counts = plan.grid_axes(options)
+    contractions, counts = plan.GRID_AXES[options.quick]
     runs = [[plan.contracted_run(plan.GRID_SET, strength, count) for strength in contractions] for count in counts]
     if runs[-1][-1] not in runner.records:
         return None
-    rows, columns = (
-        [f"{count} clusters" for count in counts],
-        [f"contraction {strength:g}" for strength in contractions],
-    )
-    return _embedding_grid(runner, runs, rows, columns, 2)
+    panels = [[_embedding(runner, run) for run in row] for row in runs]
+    columns = [f"contraction {strength:g}" for strength in contractions]
+    return _embedding_grid(panels, [f"{count} clusters" for count in counts], columns, 2)
 
 
 def eigenvalue_figure(runner: Runner, options: Options) -> Figure | None:
@@ -117,7 +117,7 @@ def eigenvalue_figure(runner: Runner, options: Options) -> Figure | None:
 
 def heat_figure(runner: Runner, options: Options) -> Figure | None:
     """Heat maps of accuracy, neighbours kept, NMI and silhouette over contraction and number of clusters."""
-    name, (contractions, counts) = plan.HEAT_SET, plan.heat_axes(options)
+    name, (contractions, counts) = plan.HEAT_SET, plan.HEAT_AXES[options.quick]
     runs = [[plan.contracted_run(name, strength, count) for count in counts] for strength in contractions]
     if not all(run in runner.records for row in runs for run in row):
         return None
@@ -143,14 +143,9 @@ def early_figure(runner: Runner, options: Options) -> Figure | None:
     fits = _snapshot_fits(runner, options)
     if fits is None:
         return None
-    steps = plan.EARLY_ITERATIONS
-    figure = Figure(figsize=(2.2 * len(steps), 4.6), layout="constrained")
-    for row, (heading, fit) in zip(figure.subplots(2, len(steps)), fits.items(), strict=True):
-        for ax, step in zip(row, steps, strict=True):
-            _draw_embedding(ax, fit.snapshots[step], runner.labels[plan.SNAPSHOT_SET])
-            ax.set_title("start" if step == 0 else f"iteration {step}", fontsize=10)
-        row[0].set_ylabel(heading, fontsize=10)
-    return figure
+    labels, steps = runner.labels[plan.SNAPSHOT_SET], plan.EARLY_ITERATIONS
+    panels = [[(fit.snapshots[step], labels) for step in steps] for fit in fits.values()]
+    return _embedding_grid(panels, list(fits), [f"iteration {step}" if step else "start" for step in steps], 2.2)
 
 
 def gap_figure(runner: Runner, options: Options) -> Figure | None:
@@ -186,17 +181,25 @@ def _snapshot_fits(runner: Runner, options: Options) -> dict[str, Fit] | None:
     return found if len(found) == len(fits) else None
 
 
+def _embedding(runner: Runner, run: Run) -> LabelledEmbedding | None:
+    fit = runner.fit(run)
+    return (fit.embedding, runner.labels[run.data]) if fit else None
+
+
 def _embedding_grid(
-    runner: Runner, runs: list[list[Run]], row_titles: Sequence[str], column_titles: Sequence[str], size: float
+    panels: Sequence[Sequence[LabelledEmbedding | None]],
+    row_titles: Sequence[str],
+    column_titles: Sequence[str],
+    size: float,
 ) -> Figure:
     figure = Figure(figsize=(size * len(column_titles), size * len(row_titles) + 0.3), layout="constrained")
     axes = figure.subplots(len(row_titles), len(column_titles), squeeze=False)
-    for ax, run in zip(axes.flat, (run for row in runs for run in row), strict=True):
-        fit = runner.fit(run)
-        if fit:
-            _draw_embedding(ax, fit.embedding, runner.labels[run.data])
+    for ax, panel in zip(axes.flat, (panel for row in panels for panel in row), strict=True):
+        ax.set(xticks=[], yticks=[], box_aspect=1)
+        ax.spines[:].set_color("0.85")
+        if panel:
+            _draw_embedding(ax, *panel)
         else:
-            ax.set(xticks=[], yticks=[], box_aspect=1)
             ax.text(0.5, 0.5, "no result", ha="center", va="center", transform=ax.transAxes, color="0.5")
     for ax, heading in zip(axes[:, 0], row_titles, strict=True):
         ax.set_ylabel(heading, fontsize=10)
@@ -216,8 +219,6 @@ def _draw_embedding(ax: Axes, Y: NDArray[Any], labels: NDArray[Any]) -> None:
     low, high = np.quantile(Y, [0.001, 0.999], axis=0)
     centre, half = (low + high) / 2, 0.55 * float((high - low).max()) + 1e-12
     ax.set(xlim=(centre[0] - half, centre[0] + half), ylim=(centre[1] - half, centre[1] + half))
-    ax.set(xticks=[], yticks=[], box_aspect=1)
-    ax.spines[:].set_color("0.85")
 
 
 def _panels(n_panels: int, n_columns: int, width: float, height: float) -> tuple[Figure, list[Axes]]:

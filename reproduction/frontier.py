@@ -11,23 +11,13 @@ from reproduction.scores import cluster_name
 
 @dataclass(frozen=True)
 class FrontierPoint:
-    """An embedding on a curve.
+    """An embedding on a curve."""
 
-    Parameters
-    ----------
-    curve, value : str
-        The method with its parameter, and the value of the parameter.
-    run : Run
-        The run that computed it.
-    silhouette, kept : float
-        Silhouette of k-means with as many clusters as classes, and share of the 30 nearest neighbours kept.
-    """
-
-    curve: str
-    value: str
+    curve: str  # the method and its parameter
+    value: str  # of the parameter
     run: Run
-    silhouette: float
-    kept: float
+    silhouette: float  # of k-means with as many clusters as classes
+    kept: float  # share of the 30 nearest neighbours
 
 
 @dataclass(frozen=True)

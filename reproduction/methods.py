@@ -35,21 +35,11 @@ _MAX_FACTORISED = 20_000
 
 @dataclass(frozen=True)
 class Fit:
-    """An embedding and what is known about how it was computed.
-
-    Parameters
-    ----------
-    embedding : array of shape (n_samples, 2)
-        The embedding.
-    facts : dict
-        JSON values: seconds, warnings, and for LaptSNE the clusters, the contraction and the KL divergence.
-    snapshots : dict
-        Embeddings at the requested iterations, by iteration.
-    """
+    """An embedding and what is known about how it was computed."""
 
     embedding: Array
-    facts: dict[str, Any] = field(default_factory=dict)
-    snapshots: dict[int, Array] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)  # JSON values: seconds, warnings, LaptSNE's attributes
+    snapshots: dict[int, Array] = field(default_factory=dict)  # embeddings by iteration
 
 
 @dataclass(frozen=True)

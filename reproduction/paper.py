@@ -13,23 +13,11 @@ METHODS = ("LaptSNE", "LaptSNE-Mini", "t-SNE", "UMAP", "Eigenmaps", "PCA")
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """One score on one set, for every method in the paper.
-
-    Parameters
-    ----------
-    data : str
-        Name of the set.
-    score : str
-        Such as "10-nn" or "NMI".
-    khat : bool
-        Whether k-means was run with k-hat clusters rather than with the number of classes.
-    by_method : dict
-        Printed figures by method.
-    """
+    """One score on one set, for every method in the paper."""
 
     data: str
-    score: str
-    khat: bool
+    score: str  # such as "10-nn" or "NMI"
+    khat: bool  # whether k-means was run with k-hat clusters rather than with the number of classes
     by_method: dict[str, float]
 
     @property

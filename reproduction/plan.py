@@ -10,6 +10,7 @@ from reproduction.dataset import LARGE
 from reproduction.runs import Run
 
 Changes = tuple[tuple[str, Any], ...]
+Axes = tuple[tuple[float, ...], tuple[int, ...]]
 Curves = dict[str, list[tuple[str, Run]]]
 
 QUICK_SETS = ("digits", "coil20", "waveform")
@@ -18,6 +19,15 @@ _FIVE_SEEDS = ("digits", "coil20", "waveform", "coil100", "har")  # the sets tha
 _TIMED_SETS = ("coil20", "coil100")
 GRID_SET = "digits"
 HEAT_SET = "coil20"
+# Contractions and numbers of clusters, by whether the run is a quick one.
+GRID_AXES: dict[bool, Axes] = {
+    True: ((0.0, 0.01, 0.04), (5, 11)),
+    False: ((0.0, 0.005, 0.02, 0.08), (3, 5, 11, 15, 20)),
+}
+HEAT_AXES: dict[bool, Axes] = {
+    True: ((0.0, 0.005, 0.02), (10, 19, 25)),
+    False: ((0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08), (5, 8, 10, 15, 19, 20, 25, 30)),
+}
 # LaptSNE finds no evidence of clusters here and would not contract: its frontier uses the number from the eigengap.
 _WITHOUT_EVIDENCE = ("waveform",)
 # LaptSNE on the frontier: with the late exaggeration that contraction brings by default, and without.
@@ -82,25 +92,11 @@ def contracted_run(name: str, contraction: float, n_clusters: int) -> Run:
     return Run(name, "LaptSNE", 0, (("contraction", contraction), ("n_clusters", n_clusters)), "sweep")
 
 
-def heat_axes(options: Options) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Return the contractions and numbers of clusters of the heat maps."""
-    if options.quick:
-        return (0.0, 0.005, 0.02), (10, 19, 25)
-    return (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08), (5, 8, 10, 15, 19, 20, 25, 30)
-
-
-def grid_axes(options: Options) -> tuple[tuple[float, ...], tuple[int, ...]]:
-    """Return the contractions and numbers of clusters of the grid of embeddings."""
-    if options.quick:
-        return (0.0, 0.01, 0.04), (5, 11)
-    return (0.0, 0.005, 0.02, 0.08), (3, 5, 11, 15, 20)
-
-
 def sweep_runs(options: Options) -> list[Run]:
     """Return the runs of the heat maps, the grid of embeddings and the snapshots."""
     if "LaptSNE" not in options.methods:
         return []
-    axes = {HEAT_SET: heat_axes(options), GRID_SET: grid_axes(options)}
+    axes = {HEAT_SET: HEAT_AXES[options.quick], GRID_SET: GRID_AXES[options.quick]}
     runs = [
         contracted_run(name, contraction, n_clusters)
         for name, (contractions, counts) in axes.items()

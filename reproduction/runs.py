@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
@@ -13,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from laptsne.graph.spectrum import laplacian_spectrum
 from reproduction import paper
-from reproduction.dataset import N_COMPONENTS, Dataset, array_digest
+from reproduction.dataset import N_COMPONENTS, Dataset
 from reproduction.datasets import title
 from reproduction.methods import METHODS, Fit, MissingLibraryError, timed_fit
 from reproduction.result_cache import ResultCache, code_digest
@@ -22,25 +23,13 @@ from reproduction.scores import ScoreGroup, score_groups
 
 @dataclass(frozen=True)
 class Run:
-    """What to run.
-
-    Parameters
-    ----------
-    data, method : str
-        Names of the set and of the method.
-    seed : int
-        Random seed.
-    changes : tuple of pairs
-        Settings that differ from those of the method, by name.
-    purpose : str
-        What it is scored for; see :func:`reproduction.scores.score_groups`.
-    """
+    """A method to run on a data set."""
 
     data: str
     method: str
     seed: int = 0
-    changes: tuple[tuple[str, Any], ...] = ()
-    purpose: str = field(default="table", compare=False)
+    changes: tuple[tuple[str, Any], ...] = ()  # names and values of settings that differ from the method's own
+    purpose: str = field(default="table", compare=False)  # decides the scores, see reproduction.scores.score_groups
 
     def __str__(self) -> str:
         changes = "".join(f", {name} {value}" for name, value in self.changes if name != "keep")
@@ -141,7 +130,7 @@ class Runner:
             return np.stack([laplacian_spectrum(squareform(1 / (1 + d)), n_values).eigenvalues for d in distances])
 
         code = code_digest("laptsne.graph.spectrum")
-        key = {"kind": "eigenvalues", "snapshots": array_digest(snapshots), "n_values": n_values, "code": code}
+        key = {"kind": "eigenvalues", "snapshots": joblib.hash(snapshots), "n_values": n_values, "code": code}
         return self.cache.get(key, compute)
 
     def _load(self, name: str) -> Dataset:
@@ -176,7 +165,7 @@ class Runner:
 
     def _score(self, record: Record, Y: NDArray[Any], data: Dataset, purpose: str) -> None:
         counts = (paper.khat(data.name), self.n_clusters(data.name)) if purpose == "table" else ()
-        embedding_digest = array_digest(Y)
+        embedding_digest = str(joblib.hash(Y))
         for group in score_groups(purpose, data, tuple(count for count in counts if count and count > 1)):
 
             def compute(group: ScoreGroup = group) -> dict[str, float]:

@@ -21,15 +21,7 @@ FAITHFULNESS = ("trustworthiness", "continuity", "neighbours kept")
 
 @dataclass(frozen=True)
 class ScoreGroup:
-    """Scores that are computed together.
-
-    Parameters
-    ----------
-    compute : callable
-        Takes the data, the embedding and the parameters; returns the scores by name.
-    parameters : dict
-        JSON values.
-    """
+    """Scores that are computed together, by a function of the data, the embedding and parameters."""
 
     compute: Callable[..., dict[str, float]]
     parameters: dict[str, Any]

@@ -73,6 +73,8 @@ def frontier_figure(runner: Runner, options: Options) -> Figure | None:
 def _draw_curves(ax: Axes, points: list[FrontierPoint]) -> None:
     for curve, style in _CURVE_STYLES.items():
         on_curve = [point for point in points if point.curve == curve]
+        if not on_curve:
+            continue
         line = sorted((p for p in on_curve if p.value != "auto"), key=lambda p: float(p.value))
         ax.plot([p.silhouette for p in line], [p.kept for p in line], markersize=5, label=curve, **style)
         for point in on_curve:

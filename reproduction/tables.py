@@ -199,7 +199,7 @@ def _method_table(runner: Runner, options: Options, columns: dict[str, list[Scor
         ]
         best = column[0].best(found)
         cells.append([TableCell(_text(one), one is not None and round(one.mean, 3) == best) for one in found])
-        headings.append(f"{column[0].heading} {_arrow(column[0].lower_is_better)}")
+        headings.append(f"{column[0].heading}\N{NO-BREAK SPACE}{_arrow(column[0].lower_is_better)}")
     return ReportTable(headings, [[TableCell(name), *row] for name, *row in zip(options.methods, *cells, strict=True)])
 
 

@@ -53,7 +53,7 @@ def published_table(runner: Runner, options: Options, name: str) -> ReportTable:
         ours = _text(summarise(runner, options, name, "LaptSNE", score))
         rows.append(_row(f"{score} ↑", _NONE, _NONE, ours, _NONE, _NONE))
     return ReportTable(
-        ("score", "LaptSNE, paper", "best, paper", "LaptSNE, here", "≥ LaptSNE in paper", "≥ best in paper"), rows
+        ("score", "LaptSNE, paper", "best, paper", "LaptSNE, here", "matches its LaptSNE", "matches its best"), rows
     )
 
 
@@ -79,7 +79,7 @@ def count_table(runner: Runner, options: Options) -> ReportTable:
         kept = _text(summarise(runner, options, name, "LaptSNE", "neighbours kept"))
         rows.append(_row(title(name), *_counts(comparisons), kept))
     rows.append(_row("all", *_counts(everything), ""))
-    return ReportTable(("set", "≥ LaptSNE in the paper", "≥ best in the paper", "neighbours kept"), rows)
+    return ReportTable(("set", "match LaptSNE in the paper", "match the best in the paper", "neighbours kept"), rows)
 
 
 def _counts(comparisons: list[Comparison]) -> list[str]:

@@ -16,10 +16,10 @@ import time
 from typing import Any
 
 import numpy as np
+from data import load
 
 from laptsne import LaptSNE
 from laptsne.metrics import cluster_scores, knn_accuracy
-from reproduction.datasets import load
 
 # k-hat, contraction, batches (points, neighbours of each), and number of seeds.
 SETTINGS = {

@@ -1,13 +1,13 @@
-"""Clusters that are not there, and clusters that are: what HDBSCAN finds in the maps of LaptSNE, openTSNE and UMAP.
+"""Clusters that do not exist, and clusters that do: what HDBSCAN finds in embeddings of LaptSNE, openTSNE and UMAP.
 
 python benchmarks/null.py null 2000            # data without clusters
 python benchmarks/null.py null 20000
 python benchmarks/null.py mixtures             # 3 to 50 Gaussians of unequal size and spread
-python benchmarks/null.py show                 # the tables, of what was run so far
+python benchmarks/null.py show                 # the tables of the results so far
 
-All methods have their defaults. On data without clusters HDBSCAN has a smallest cluster of 2 % of the points; where it
-calls more than half of them noise, it has found none. In the mixtures the smallest have 0.5 % of the points;
-half of that is HDBSCAN's smallest cluster there. Results are added to benchmarks/results/null.json.
+All methods run with their defaults. On data without clusters, the smallest cluster of HDBSCAN has 2 % of the points,
+and it has found none if it labels more than half of them as noise. In the mixtures the smallest component has 0.5 % of
+the points, and the smallest cluster of HDBSCAN half of that. Results are added to benchmarks/results/null.json.
 
 Needs ``pip install ".[benchmark]"``.
 """
@@ -47,14 +47,14 @@ def swiss_roll(n: int, rng: Rng) -> np.ndarray:
 
 
 def line(n: int, rng: Rng) -> np.ndarray:
-    """A line in ten dimensions, 80 times as long as its noise is wide."""
+    """A line in ten dimensions, 80 times as long as the standard deviation of its noise."""
     X = rng.normal(scale=0.05, size=(n, 10))
     X[:, 0] += 4 * rng.random(n)
     return X
 
 
 def tree(n: int, rng: Rng) -> np.ndarray:
-    """Seven branches in ten dimensions, each of which but the first two begins where another ends."""
+    """Seven branches in ten dimensions; all but the first two start where another one ends."""
     ends = [np.zeros(10)]
     starts = []
     for branch in range(7):
@@ -78,9 +78,9 @@ NULL: dict[str, Callable[[int, Rng], np.ndarray]] = {
 
 
 def mixture(n: int, n_groups: int, rng: Rng) -> np.ndarray:
-    """Gaussians in 20 dimensions, sizes from 1 to 10 but no less than 0.5 % of the points, spreads from 1 to 3.
+    """Gaussians in 20 dimensions with sizes from 1 to 10, at least 0.5 % of the points, and spreads from 1 to 3.
 
-    Centres are near enough for the widest to overlap: further apart, every method finds all of them.
+    The centres are so close that the widest components overlap: further apart, every method finds all of them.
     """
     weights = np.exp(rng.uniform(0, np.log(10), n_groups))
     weights = np.maximum(weights / weights.sum(), 0.005)
@@ -90,7 +90,7 @@ def mixture(n: int, n_groups: int, rng: Rng) -> np.ndarray:
 
 
 def embed(method: str, X: np.ndarray, seed: int) -> tuple[np.ndarray, int | None]:
-    """The map, and the number of clusters that the method itself says it has."""
+    """Return the embedding, and the number of clusters that the method itself reports."""
     if method == "LaptSNE":
         from laptsne import LaptSNE
 
@@ -106,7 +106,7 @@ def embed(method: str, X: np.ndarray, seed: int) -> tuple[np.ndarray, int | None
 
 
 def n_found(Y: np.ndarray, smallest: float) -> int:
-    """Clusters that HDBSCAN finds in a map."""
+    """Count the clusters that HDBSCAN finds in an embedding."""
     size = max(5, int(smallest * len(Y)))
     labels = HDBSCAN(min_cluster_size=size, copy=True, n_jobs=-1).fit_predict(Y.astype(np.float64))
     return 0 if (labels < 0).mean() > 0.5 else int(labels.max() + 1)
@@ -137,14 +137,14 @@ def counts(results: dict[str, Any], name: str, method: str, what: str = "found")
 
 def show() -> None:
     results = load()
-    print("Clusters found where there are none, mean over the seeds (number of seeds)\n")
+    print("Clusters found in data without clusters: mean over the seeds (number of seeds)\n")
     print("| data | points |" + "".join(f" {method} |" for method in METHODS) + "\n" + "|---" * 5 + "|")
     for n in (2000, 20_000):
         for title in NULL:
             found = [counts(results, f"{title}, {n}", method) for method in METHODS]
             cells = (f" {np.mean(c):.1f} ({len(c)}) |" if c else " |" for c in found)
             print(f"| {title} | {n} |" + "".join(cells))
-    print("\nMixtures: seeds of all in which the right number is found, and the mean number\n")
+    print("\nMixtures: seeds with the right number of clusters, and the mean number found\n")
     titles = [*METHODS, "LaptSNE's own n_clusters_"]
     print("| clusters |" + "".join(f" {title} |" for title in titles) + "\n" + "|---" * 5 + "|")
     for k in MIXTURES:

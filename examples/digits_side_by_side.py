@@ -8,14 +8,14 @@ from __future__ import annotations
 import sys
 
 from matplotlib.figure import Figure
+from sklearn.datasets import load_digits
 
 from laptsne import LaptSNE, plotting
 from laptsne.metrics import cluster_scores
-from reproduction.datasets import load
 
 
 def main() -> None:
-    X, y = load("digits")
+    X, y = load_digits(return_X_y=True)
     figure = Figure(figsize=(11, 5.4), layout="constrained")
     for ax, contraction, name in zip(figure.subplots(1, 2), (0, "auto"), ("t-SNE", "LaptSNE"), strict=True):
         model = LaptSNE(contraction=contraction, random_state=0).fit(X)

@@ -1,1 +1,1 @@
-"""The experiments of the LaptSNE paper, run again and beside other methods: the command ``laptsne reproduce``."""
+"""The experiments of the LaptSNE paper, repeated next to other methods: ``python -m reproduction``."""

@@ -1,70 +1,83 @@
-"""The command: all runs in order, the report after each part of them."""
+"""The command: all runs in order, with a report at the end and from time to time before."""
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
-
-from reproduction.data import SETS
+from reproduction.dataset import SETS
 from reproduction.methods import METHODS
-from reproduction.plan import QUICK_SETS, Options, frontier_runs, sweep_runs, table_runs, timing_runs
+from reproduction.plan import QUICK_SETS, Options, all_runs
 from reproduction.report import write_report
-from reproduction.runs import Laboratory, Run
-from reproduction.status import Status
-from reproduction.store import Store
+from reproduction.result_cache import ResultCache
+from reproduction.runs import Runner
 
-_PAUSE = 60.0  # seconds between two reports of a run that goes on
+_REPORT_INTERVAL = 60.0  # seconds between two reports while runs go on
 
 
-def choose(names: str | None, known: Sequence[str], kind: str) -> tuple[str, ...]:
-    """Names given with commas between them, in the order in which they are known; ValueError names the unknown."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Repeat the experiments of the LaptSNE paper next to other methods, and write a report.
+
+    Finished results are kept: stop at any time, and the same command continues from there.
+    """
+    parser = argparse.ArgumentParser("python -m reproduction", description=main.__doc__)
+    parser.add_argument("--quick", action="store_true", help="three small sets and one seed, in a few minutes")
+    parser.add_argument("--sets", help=f"only these sets, separated by commas, of {', '.join(SETS)}")
+    parser.add_argument("--methods", help=f"only these methods, separated by commas, of {', '.join(METHODS)}")
+    parser.add_argument("--out", type=Path, default=Path("laptsne-results"), help="folder of the report and results")
+    given = parser.parse_args(arguments)
+    try:
+        reproduce(given.out, select(given.sets, given.methods, quick=given.quick))
+    except (ValueError, OSError) as error:
+        print(f"reproduction: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("reproduction: stopped; the same command continues from here.", file=sys.stderr)
+        return 130
+    print(f"report: {given.out / 'report.html'}, {given.out / 'report.md'}, {given.out / 'results.json'}")
+    return 0
+
+
+def select(sets: str | None, methods: str | None, *, quick: bool) -> Options:
+    """Return the options for names as typed; raise ValueError if one is unknown."""
+    chosen = QUICK_SETS if quick and sets is None else _choose(sets, SETS, "sets")
+    return Options(chosen, _choose(methods, tuple(METHODS), "methods"), quick)
+
+
+def _choose(names: str | None, known: Sequence[str], option: str) -> tuple[str, ...]:
+    """Return the known names among those given with commas, in any case, in the order in which they are run."""
     if names is None:
         return tuple(known)
     given = [name.strip() for name in names.split(",") if name.strip()]
-    exact = {name.lower(): name for name in known}
-    unknown = [name for name in given if name.lower() not in exact]
+    unknown = [name for name in given if name.lower() not in {one.lower() for one in known}]
     if unknown or not given:
-        wrong = ", ".join(unknown) or "nothing"
-        raise ValueError(f"{wrong} is no {kind} here; give some of {', '.join(known)}, with commas between them.")
-    return tuple(name for name in known if name in {exact[given_name.lower()] for given_name in given})
+        listed = ", ".join(unknown) or "no name"
+        raise ValueError(f"--{option} got {listed}; give some of {', '.join(known)}, separated by commas.")
+    return tuple(name for name in known if name.lower() in {one.lower() for one in given})
 
 
-def make_options(sets: str | None, methods: str | None, *, quick: bool) -> Options:
-    """Options from what was typed; ValueError where a name is unknown."""
-    chosen = choose(sets, SETS, "set")
-    if quick and sets is None:
-        chosen = QUICK_SETS
-    return Options(chosen, choose(methods, tuple(METHODS), "method"), quick)
+def reproduce(out: Path, options: Options) -> None:
+    """Make all runs, or load those made before, and write the report."""
+    batches = all_runs(options)
+    n_runs, n_done, due, last = sum(len(batch) for batch in batches), 0, 0.0, ""
 
+    def say(text: str) -> None:
+        nonlocal last
+        if text != last:  # each score of a run says the same
+            print(f"run {min(n_done + 1, n_runs)} of {n_runs}  {text}", file=sys.stderr, flush=True)
+        last = text
 
-def reproduce(out: Path, options: Options, console: Console) -> None:
-    """Make all runs, or find those made before; write the report after parts that took a while, and at the end."""
-    with Status(console) as status:
-        laboratory = Laboratory(Store(out / "cache"), status.say)
-        parts = [part for part in _parts(options) if part]
-        status.expect(sum(len(part) for part in parts))
-        due = 0.0
-        for part in parts:
-            made = laboratory.made
-            for run in part:
-                if laboratory.has(run.data):
-                    laboratory.record(run)
-                status.advance()
-            if laboratory.made > made and time.monotonic() >= due:
-                write_report(out, laboratory, options)
-                due = time.monotonic() + _PAUSE
-        write_report(out, laboratory, options)
-
-
-def _parts(options: Options) -> list[list[Run]]:
-    """Runs in order, in parts after which a report is worth writing: cheap ones first, tables before the frontier."""
-    return [
-        *(table_runs(options, name) for name in options.small),
-        list(timing_runs(options).values()),
-        sweep_runs(options),
-        *(table_runs(options, name) for name in options.large),
-        *([run for curve in frontier_runs(options, name).values() for _, run in curve] for name in options.frontier),
-    ]
+    runner = Runner(ResultCache(out / "cache"), say)
+    for batch in batches:
+        n_computed = runner.n_computed
+        for run in batch:
+            if runner.has(run.data):
+                runner.record(run)
+            n_done += 1
+        if runner.n_computed > n_computed and time.monotonic() >= due:
+            write_report(out, runner, options)
+            due = time.monotonic() + _REPORT_INTERVAL
+    write_report(out, runner, options)

@@ -1,20 +1,20 @@
-"""The paper's figures beside ours, cell by cell."""
+"""Our scores next to the paper's."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reproduction import paper
-from reproduction.paper import Cell
-from reproduction.plan import Options, table_run
-from reproduction.runs import Laboratory
+from reproduction.paper import PublishedScore
+from reproduction.plan import Options
+from reproduction.runs import Run, Runner
 from reproduction.scores import cluster_name, knn_name
 
 
 @dataclass(frozen=True)
-class Stat:
+class Statistic:
     """Mean and standard deviation over the seeds."""
 
     mean: float
@@ -22,63 +22,46 @@ class Stat:
     n: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Stat | None:
-        """Statistics of some values; None of none."""
+    def of(cls, values: Sequence[float]) -> Statistic | None:
+        """Summarise values; None if there are none."""
         if not values:
             return None
         return cls(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0, len(values))
 
     def text(self, decimals: int) -> str:
-        """As it is printed."""
+        """Format as in the report."""
         spread = f" ± {self.deviation:.{decimals}f}" if self.n > 1 else ""
         return f"{self.mean:.{decimals}f}{spread}"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A cell of the paper's tables and ours; a win is a figure at least as good, as printed.
+    """A published score and ours, None if we have none; the better figure wins, ties as printed included."""
 
-    Parameters
-    ----------
-    cell : Cell
-        The paper's.
-    ours : Stat or None
-        None where we have none.
-    """
-
-    cell: Cell
-    ours: Stat | None
-
-    @property
-    def paper(self) -> float:
-        """Figure of LaptSNE in the paper."""
-        return self.cell.columns["LaptSNE"]
-
-    @property
-    def best(self) -> float:
-        """Best figure of all methods in the paper."""
-        return self.cell.columns[self.cell.best]
+    published: PublishedScore
+    ours: Statistic | None
 
     @property
     def beats_paper(self) -> bool | None:
-        """Whether we are at least as good as LaptSNE in the paper."""
-        return self._at_least(self.paper)
+        """Whether ours is at least as good as the paper's LaptSNE."""
+        return self._beats("LaptSNE")
 
     @property
     def beats_best(self) -> bool | None:
-        """Whether we are at least as good as all methods in the paper."""
-        return self._at_least(self.best)
+        """Whether ours is at least as good as every method in the paper."""
+        return self._beats(self.published.best_method)
 
-    def _at_least(self, other: float) -> bool | None:
+    def _beats(self, method: str) -> bool | None:
         if self.ours is None:
             return None
-        ours, other = round(self.ours.mean, self.cell.decimals), round(other, self.cell.decimals)
-        return ours <= other if self.cell.lower_is_better else ours >= other
+        decimals = self.published.decimals
+        ours, other = round(self.ours.mean, decimals), round(self.published.by_method[method], decimals)
+        return ours <= other if self.published.lower_is_better else ours >= other
 
 
 @dataclass(frozen=True)
-class Count:
-    """How many cells we win against LaptSNE in the paper, and against the best in the paper."""
+class WinCount:
+    """Number of published scores that ours match or exceed: those of the paper's LaptSNE, and its best ones."""
 
     cells: int
     compared: int
@@ -86,37 +69,36 @@ class Count:
     best: int
 
     @classmethod
-    def of(cls, comparisons: Iterable[Comparison]) -> Count:
-        """Count some comparisons."""
-        found = list(comparisons)
+    def of(cls, comparisons: Sequence[Comparison]) -> WinCount:
+        """Count wins."""
         return cls(
-            len(found),
-            sum(one.ours is not None for one in found),
-            sum(bool(one.beats_paper) for one in found),
-            sum(bool(one.beats_best) for one in found),
+            len(comparisons),
+            sum(one.ours is not None for one in comparisons),
+            sum(bool(one.beats_paper) for one in comparisons),
+            sum(bool(one.beats_best) for one in comparisons),
         )
 
 
-def values(laboratory: Laboratory, options: Options, name: str, method: str, score: str) -> list[float]:
-    """Values of a score over the seeds, of the runs that have it."""
-    runs = [table_run(name, method, seed) for seed in options.seeds(name)]
-    records = [laboratory.records[run] for run in runs if run in laboratory.records]
-    return [record.scores[score] for record in records if score in record.scores]
+def summarise(runner: Runner, options: Options, name: str, method: str, score: str) -> Statistic | None:
+    """Summarise a score over the seeds of a method's runs; None if no run has it."""
+    records = (runner.records.get(Run(name, method, seed)) for seed in options.seeds(name))
+    return Statistic.of([record.scores[score] for record in records if record and score in record.scores])
 
 
-def compare(laboratory: Laboratory, options: Options, name: str) -> list[Comparison]:
-    """Compare LaptSNE with the paper, in all cells of a set."""
-    if name not in laboratory.n_classes:
-        return [Comparison(cell, None) for cell in paper.cells(name)]
-    n_classes = laboratory.n_classes[name]
+def compare_with_paper(runner: Runner, options: Options, name: str) -> list[Comparison]:
+    """Compare LaptSNE with all published scores of a set."""
+    n_classes = runner.n_classes.get(name)
     return [
-        Comparison(cell, Stat.of(values(laboratory, options, name, "LaptSNE", _score_name(cell, n_classes))))
-        for cell in paper.cells(name)
+        Comparison(
+            published,
+            summarise(runner, options, name, "LaptSNE", _score_name(published, n_classes)) if n_classes else None,
+        )
+        for published in paper.published_scores(name)
     ]
 
 
-def _score_name(cell: Cell, n_classes: int) -> str:
-    """Name that the score of a cell has among the scores of a map."""
-    if cell.score.endswith("-nn"):
-        return knn_name(int(cell.score.removesuffix("-nn")), "paper")
-    return cluster_name(cell.score, (paper.khat(cell.data) or n_classes) if cell.khat else n_classes)
+def _score_name(published: PublishedScore, n_classes: int) -> str:
+    """Return the name of a published score among the scores of an embedding."""
+    if published.score.endswith("-nn"):
+        return knn_name(int(published.score.removesuffix("-nn")), "paper")
+    return cluster_name(published.score, (paper.khat(published.data) or n_classes) if published.khat else n_classes)

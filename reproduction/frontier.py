@@ -1,76 +1,71 @@
-"""Separation against faithfulness: the maps that a method makes as its parameter varies."""
+"""Separation against faithfulness: the embeddings of a method as its parameter varies."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from reproduction.plan import OURS, Options, frontier_runs
-from reproduction.runs import Laboratory, Run
+from reproduction.runs import Run, Runner
 from reproduction.scores import cluster_name
 
 
 @dataclass(frozen=True)
-class Point:
-    """A map on a curve.
+class FrontierPoint:
+    """An embedding on a curve."""
 
-    Parameters
-    ----------
-    curve, value : str
-        The method with its parameter, and the value of that.
-    run : Run
-        What made the map.
-    silhouette, kept : float
-        Silhouette of k-means with as many clusters as classes, and share of the 30 neighbours kept.
-    """
-
-    curve: str
-    value: str
+    curve: str  # the method and its parameter
+    value: str  # of the parameter
     run: Run
-    silhouette: float
-    kept: float
+    silhouette: float  # of k-means with as many clusters as classes
+    kept: float  # share of the 30 nearest neighbours
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """A map of another method beside LaptSNE's at the same separation.
+class FrontierComparison:
+    """An embedding of another method, and the share of neighbours that LaptSNE keeps at that separation.
 
-    ``ours`` is the share of neighbours that LaptSNE keeps there; None where none of its maps is so separate.
+    ``ours`` is None if no embedding of LaptSNE is as separated.
     """
 
-    point: Point
+    point: FrontierPoint
     ours: float | None
 
     @property
     def ahead(self) -> bool:
-        """Whether LaptSNE keeps more."""
+        """Whether LaptSNE keeps more neighbours."""
         return self.ours is not None and self.ours > self.point.kept
 
 
-def points(laboratory: Laboratory, options: Options, name: str) -> list[Point]:
-    """All maps of a set that have both scores."""
-    if name not in laboratory.n_classes:
+def frontier_points(runner: Runner, options: Options, name: str) -> list[FrontierPoint]:
+    """Return all embeddings of a set that have both scores."""
+    if name not in runner.n_classes:
         return []
-    silhouette = cluster_name("SC", laboratory.n_classes[name])
-    found = []
+    silhouette = cluster_name("SC", runner.n_classes[name])
+    points = []
     for curve, runs in frontier_runs(options, name).items():
         for value, run in runs:
-            record = laboratory.records.get(run)
-            if record is not None and silhouette in record.scores and "neighbours kept" in record.scores:
-                scores = record.scores
-                found.append(Point(curve, value, run, scores[silhouette], scores["neighbours kept"]))
-    return found
+            scores = runner.records[run].scores if run in runner.records else {}
+            if silhouette in scores and "neighbours kept" in scores:
+                points.append(FrontierPoint(curve, value, run, scores[silhouette], scores["neighbours kept"]))
+    return points
 
 
-def verdicts(found: list[Point]) -> list[Verdict]:
-    """Compare every map of the others with those of LaptSNE that are at least as separate, the best of which counts.
+def compare_points(points: list[FrontierPoint]) -> list[FrontierComparison]:
+    """Compare each embedding of another method with the best of LaptSNE's that are at least as separated.
 
-    Nothing is interpolated: there may be no map between two others. A map more separate than all of LaptSNE's has none
-    beside it. A map that both curves share is not compared.
+    Nothing is interpolated, since there may be no embedding between two others. An embedding that is more separated
+    than all of LaptSNE's has no counterpart. Embeddings that belong to both curves are not compared.
     """
-    own = [point for point in found if point.curve in OURS]
-    runs = {point.run for point in own}
-    others = [point for point in found if point.curve not in OURS and point.run not in runs] if own else []
+    own = [point for point in points if point.curve in OURS]
+    own_runs = {point.run for point in own}
+    others = [point for point in points if point.curve not in OURS and point.run not in own_runs] if own else []
     return [
-        Verdict(point, max((ours.kept for ours in own if ours.silhouette >= point.silhouette), default=None))
+        FrontierComparison(point, max((o.kept for o in own if o.silhouette >= point.silhouette), default=None))
         for point in others
     ]
+
+
+def compare_frontiers(runner: Runner, options: Options) -> dict[str, list[FrontierComparison]]:
+    """Return the comparisons of all sets that have any."""
+    found = {name: compare_points(frontier_points(runner, options, name)) for name in options.frontier_sets}
+    return {name: comparisons for name, comparisons in found.items() if comparisons}

@@ -1,4 +1,4 @@
-"""What the paper printed: the figures of its tables."""
+"""The figures printed in the paper's tables."""
 
 from __future__ import annotations
 
@@ -8,63 +8,53 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-COLUMNS = ("LaptSNE", "LaptSNE-Mini", "t-SNE", "UMAP", "Eigenmaps", "PCA")
+METHODS = ("LaptSNE", "LaptSNE-Mini", "t-SNE", "UMAP", "Eigenmaps", "PCA")
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A row of the paper's tables: one score on one set, of all its methods.
-
-    Parameters
-    ----------
-    data : str
-        Name of the set.
-    score : str
-        Such as "10-nn" or "NMI".
-    khat : bool
-        Whether k-means had k-hat clusters, and not as many as there are classes.
-    columns : dict
-        Figures by method.
-    """
+class PublishedScore:
+    """One score on one set, for every method in the paper."""
 
     data: str
-    score: str
-    khat: bool
-    columns: dict[str, float]
+    score: str  # such as "10-nn" or "NMI"
+    khat: bool  # whether k-means was run with k-hat clusters rather than with the number of classes
+    by_method: dict[str, float]
 
     @property
     def decimals(self) -> int:
-        """Digits behind the point that are printed."""
+        """Number of decimals printed."""
         return 3 if self.score.endswith("-nn") else 4
 
     @property
     def lower_is_better(self) -> bool:
-        """Whether the lower figure wins."""
+        """Whether lower figures are better."""
         return self.score == "DBI"
 
     @property
-    def best(self) -> str:
-        """The method with the best figure, the first of equals."""
+    def best_method(self) -> str:
+        """The method with the best figure; the first of equals."""
         pick = min if self.lower_is_better else max
-        return pick(self.columns, key=lambda name: self.columns[name])
+        return pick(self.by_method, key=lambda name: self.by_method[name])
 
 
-def cells(name: str) -> list[Cell]:
-    """All rows of the paper's tables on a set."""
-    main, khat = _figures()["main"].get(name, {}), _figures()["kmeans_with_khat"].get(name, {})
-    return [Cell(name, score, False, columns) for score, columns in main.items()] + [
-        Cell(name, score, True, columns) for score, columns in khat.items()
+def published_scores(name: str) -> list[PublishedScore]:
+    """Return all scores that the paper prints for a set."""
+    tables = (("main", False), ("kmeans_with_khat", True))
+    return [
+        PublishedScore(name, score, khat, by_method)
+        for table, khat in tables
+        for score, by_method in _figures()[table].get(name, {}).items()
     ]
 
 
 def khat(name: str) -> int | None:
-    """Number of clusters that the authors read off the eigenvalues of a set."""
+    """Return the number of clusters that the authors read off the eigenvalues of a set."""
     found: int | None = _figures()["khat"].get(name)
     return found
 
 
 def seconds(name: str) -> dict[str, float]:
-    """Seconds that 100 iterations took the authors, by method; empty where the paper does not say."""
+    """Return the authors' seconds for 100 iterations by method; empty if the paper does not give them."""
     return dict(_figures()["seconds_for_100_iterations"].get(name, {}))
 
 

@@ -1,4 +1,4 @@
-"""Runs: a method on a set with a seed, its map and its scores."""
+"""Runs: one method on one set with one seed, its embedding and its scores."""
 
 from __future__ import annotations
 
@@ -6,38 +6,30 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import joblib
+import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import pdist, squareform
 from threadpoolctl import threadpool_limits
 
+from laptsne.graph.spectrum import laplacian_spectrum
 from reproduction import paper
-from reproduction.data import COMPONENTS, Data, digest, load
+from reproduction.dataset import N_COMPONENTS, Dataset
 from reproduction.datasets import title
-from reproduction.methods import METHODS, MissingLibraryError, run_fit
-from reproduction.scores import Score, scores_for
-from reproduction.store import Entry, Store, code_digest
+from reproduction.methods import METHODS, Fit, MissingLibraryError, timed_fit
+from reproduction.result_cache import ResultCache, code_digest
+from reproduction.scores import ScoreGroup, score_groups
 
 
 @dataclass(frozen=True)
 class Run:
-    """What is run.
-
-    Parameters
-    ----------
-    data, method : str
-        Name of the set and of the method.
-    seed : int
-        Seed.
-    changes : tuple of pairs
-        Settings that are not the method's own, by name.
-    purpose : str
-        What it is scored for; see :func:`reproduction.scores.scores_for`.
-    """
+    """A method to run on a data set."""
 
     data: str
     method: str
     seed: int = 0
-    changes: tuple[tuple[str, Any], ...] = ()
-    purpose: str = field(default="table", compare=False)
+    changes: tuple[tuple[str, Any], ...] = ()  # names and values of settings that differ from the method's own
+    purpose: str = field(default="table", compare=False)  # decides the scores, see reproduction.scores.score_groups
 
     def __str__(self) -> str:
         changes = "".join(f", {name} {value}" for name, value in self.changes if name != "keep")
@@ -46,141 +38,144 @@ class Run:
 
 @dataclass
 class Record:
-    """What came of a run: facts, map and scores, or why there are none."""
+    """The outcome of a run: a fit and its scores, or the reason why there is none."""
 
     run: Run
-    facts: dict[str, Any] = field(default_factory=dict)
-    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    fit: Fit | None
+    missing: str | None = None
     scores: dict[str, float] = field(default_factory=dict)
-    absent: str | None = None
     remarks: list[str] = field(default_factory=list)
 
-    @property
-    def Y(self) -> NDArray[Any]:
-        """The map."""
-        return self.arrays["map"]
 
-
-class Laboratory:
-    """Where runs are made, and found again.
+class Runner:
+    """Makes runs, or loads those made before.
 
     Parameters
     ----------
-    store : Store
+    cache : ResultCache
         Where results are kept.
     say : callable
-        Is told what is being done, in a few words, before something that takes time.
+        Called with a short text before anything that takes time.
 
     Attributes
     ----------
     records : dict
-        What came of each run.
+        Outcome of each run.
     missing_sets : dict
-        Why sets are not available, by name.
+        Reasons why sets are not available, by name.
     labels, n_classes : dict
-        Labels of the points, and their number, by set that was loaded.
-    made : int
-        How many results were made, and not found.
+        Labels and numbers of classes of the sets loaded so far.
+    n_computed : int
+        Number of results that were computed rather than loaded.
     """
 
-    def __init__(self, store: Store, say: Callable[[str], None] = lambda text: None) -> None:
-        self.store, self.say = store, say
+    def __init__(self, cache: ResultCache, say: Callable[[str], None] = lambda text: None) -> None:
+        self.cache, self.say = cache, say
         self.records: dict[Run, Record] = {}
         self.missing_sets: dict[str, str] = {}
         self.labels: dict[str, NDArray[Any]] = {}
         self.n_classes: dict[str, int] = {}
-        self.made = 0
-        self._data: Data | None = None
-        self._warm: set[tuple[Any, ...]] = set()
-
-    def data(self, name: str) -> Data:
-        """A set; only the last one is kept in memory."""
-        if self._data is None or self._data.name != name:
-            self.say(f"{title(name)}: loading")
-            self._data = load(name)
-            self.labels[name], self.n_classes[name] = self._data.y, self._data.n_classes
-        return self._data
+        self.n_computed = 0
+        self._data: Dataset | None = None
+        self._warm: set[tuple[str, str]] = set()
 
     def has(self, name: str) -> bool:
-        """Whether a set is available; why not is noted."""
+        """Whether a set is available; if not, the reason is recorded."""
         if name in self.missing_sets:
             return False
         try:
-            self.data(name)
-        except (FileNotFoundError, OSError) as error:
+            self._load(name)
+        except OSError as error:
             self.missing_sets[name] = str(error)
             return False
         return True
 
     def record(self, run: Run) -> Record:
-        """Make a run, or find it; a method that fails is absent, with the reason.
+        """Make or load a run; a method that fails yields a record with the reason.
 
-        A run that has been made for something else gets the scores that it is now for as well.
+        A run that was made for another purpose before gets the scores of this purpose as well.
         """
-        data = self.data(run.data)
-        known = self.records.get(run)
-        if known is not None:
-            if known.absent is None:
-                self._score(known, data, run.purpose)
-            return known
-        try:
-            entry = self._map(run, data)
-        except MissingLibraryError as error:
-            record = Record(run, absent=str(error))
-        except Exception as error:  # whatever a library throws, the rest goes on
-            record = Record(run, absent=f"failed: {type(error).__name__}: {error}")
-        else:
-            record = Record(run, entry.facts, entry.arrays, remarks=list(entry.facts["warnings"]))
+        data = self._load(run.data)
+        record = self.records.get(run)
+        if record is None:
+            try:
+                fit = self._fit(run, data)
+                record = Record(run, fit, remarks=list(fit.facts["warnings"]))
+            except MissingLibraryError as error:
+                record = Record(run, None, str(error))
+            except Exception as error:  # whatever a library raises, the other runs go on
+                record = Record(run, None, f"failed: {type(error).__name__}: {error}")
             self.records[run] = record
-            self._score(record, data, run.purpose)
-        self.records[run] = record
+        if record.fit:
+            self._score(record, record.fit.embedding, data, run.purpose)
         return record
 
-    def _map(self, run: Run, data: Data) -> Entry:
+    def fit(self, run: Run) -> Fit | None:
+        """Return the fit of a run; None if it was not made or failed."""
+        record = self.records.get(run)
+        return record.fit if record else None
+
+    def n_clusters(self, name: str) -> int | None:
+        """Return the number of clusters that LaptSNE finds in a set with the first seed; None if it was not run."""
+        fit = self.fit(Run(name, "LaptSNE"))
+        return fit.facts["n_clusters"] if fit else None
+
+    def snapshot_eigenvalues(self, fit: Fit, n_values: int) -> NDArray[np.float64]:
+        """Return the smallest eigenvalues of the Student-kernel Laplacian of each snapshot, one row per snapshot."""
+        snapshots = np.stack(list(fit.snapshots.values()))
+
+        def compute() -> NDArray[np.float64]:
+            self.say("eigenvalues of the embeddings during optimisation")
+            distances = (pdist(Y.astype(np.float64), "sqeuclidean") for Y in snapshots)
+            return np.stack([laplacian_spectrum(squareform(1 / (1 + d)), n_values).eigenvalues for d in distances])
+
+        code = code_digest("laptsne.graph.spectrum")
+        key = {"kind": "eigenvalues", "snapshots": joblib.hash(snapshots), "n_values": n_values, "code": code}
+        return self.cache.get(key, compute)
+
+    def _load(self, name: str) -> Dataset:
+        """Load a set; only the last one is kept in memory."""
+        if self._data is None or self._data.name != name:
+            self.say(f"{title(name)}: loading")
+            self._data = Dataset.load(name)
+            self.labels[name], self.n_classes[name] = self._data.y, self._data.n_classes
+        return self._data
+
+    def _fit(self, run: Run, data: Dataset) -> Fit:
         method = METHODS[run.method]
-        settings = method.settings(data.n_samples) | dict(run.changes)
+        settings = method.settings(len(data.loaded)) | dict(run.changes)
+
+        def compute() -> Fit:
+            self.say(f"{run}: fitting")
+            self.n_computed += 1
+            warm_up = (run.method, data.name) not in self._warm
+            self._warm.add((run.method, data.name))
+            return timed_fit(method, data.X, run.seed, settings, warm_up=warm_up)
+
         key = {
-            "kind": "map",
+            "kind": "fit",
             "method": run.method,
             "settings": settings,
             "seed": run.seed,
             "data": data.digest,
-            "components": COMPONENTS,
-            "library": "" if method.own else method.version(),
-            "code": code_digest("laptsne.estimator") if method.own else "",
+            "n_components": N_COMPONENTS,
+            "code": code_digest("laptsne.estimator") if method.own else method.version(),
         }
+        return self.cache.get(key, compute)
 
-        def make() -> Entry:
-            self.say(f"{run}: fitting")
-            self.made += 1
-            method.version()
-            group = (run.method, data.name)
-            warm = group not in self._warm
-            self._warm.add(group)
-            return run_fit(method, data.X, run.seed, settings, warm=warm)
-
-        return self.store.get(key, make)
-
-    def _score(self, record: Record, data: Data, purpose: str) -> None:
+    def _score(self, record: Record, Y: NDArray[Any], data: Dataset, purpose: str) -> None:
         counts = (paper.khat(data.name), self.n_clusters(data.name)) if purpose == "table" else ()
-        map_digest = digest(record.Y)
-        for score in scores_for(purpose, data, tuple(count for count in counts if count and count > 1)):
+        embedding_digest = str(joblib.hash(Y))
+        for group in score_groups(purpose, data, tuple(count for count in counts if count and count > 1)):
+
+            def compute(group: ScoreGroup = group) -> dict[str, float]:
+                self.say(f"{record.run}: scoring")
+                self.n_computed += 1
+                # On embeddings k-means gains nothing from threads, and loses much next to another busy process.
+                with threadpool_limits(1, "openmp"):
+                    return group.compute(data, Y, **group.parameters)
+
             try:
-                record.scores |= self._scored(score, record, data, map_digest)
+                record.scores |= self.cache.get(group.key(data, embedding_digest), compute)
             except Exception as error:  # a score that fails leaves the others
-                record.remarks.append(f"{score.name} failed: {type(error).__name__}: {error}")
-
-    def _scored(self, score: Score, record: Record, data: Data, map_digest: str) -> dict[str, float]:
-        def make() -> Entry:
-            self.say(f"{record.run}: scoring")
-            self.made += 1
-            # k-means on several threads is no faster on a map, and many times slower beside another process.
-            with threadpool_limits(1, "openmp"):
-                return Entry(dict(score.compute(data, record.Y)))
-
-        return self.store.get(score.key(data, map_digest), make).facts
-
-    def n_clusters(self, name: str) -> int | None:
-        """The number of clusters that LaptSNE finds in a set with the first seed; None where it was not run."""
-        record = self.records.get(Run(name, "LaptSNE"))
-        return record.facts.get("n_clusters") if record else None
+                record.remarks.append(f"{group.compute.__name__} failed: {type(error).__name__}: {error}")

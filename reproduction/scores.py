@@ -1,8 +1,8 @@
-"""What a map is scored by: tidiness, by labels and by k-means, and faithfulness to the data."""
+"""Scores of embeddings: how separate clusters are, by labels and k-means, and how faithful to the data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,41 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne import metrics
-from reproduction.data import NEIGHBORS, Data
-from reproduction.store import code_digest
+from reproduction.dataset import N_NEIGHBORS, Dataset
+from reproduction.result_cache import code_digest
 
-_MAX_RANKED = 20_000
-_KS = (10, 20, 40, 80)
-_LARGE_KS = (100, 200, 400, 800)
-_LARGE_SETS = ("mnist", "fashion_mnist", "har")
+_MAX_RANKED = 20_000  # points among which trustworthiness and continuity are computed
+_LARGE_KS = ("mnist", "fashion_mnist", "har")
 CLUSTER_SCORES = ("NMI", "SC", "DBI")
+FAITHFULNESS = ("trustworthiness", "continuity", "neighbours kept")
 
 
 @dataclass(frozen=True)
-class Score:
-    """Scores that are computed together.
+class ScoreGroup:
+    """Scores that are computed together, by a function of the data, the embedding and parameters."""
 
-    Parameters
-    ----------
-    name : str
-        Which ones.
-    parameters : dict
-        With what.
-    compute : callable
-        Takes data and map; returns the scores by their names.
-    """
-
-    name: str
+    compute: Callable[..., dict[str, float]]
     parameters: dict[str, Any]
-    compute: Callable[[Data, NDArray[Any]], dict[str, float]]
 
-    def key(self, data: Data, map_digest: str) -> Mapping[str, Any]:
-        """All that the scores depend on."""
+    def key(self, data: Dataset, embedding_digest: str) -> dict[str, Any]:
+        """Return what the scores depend on."""
         return {
-            "kind": "score",
-            "name": self.name,
+            "kind": self.compute.__name__,
             "parameters": self.parameters,
-            "map": map_digest,
+            "n_neighbors": N_NEIGHBORS,
+            "embedding": embedding_digest,
             "data": data.digest,
             "labels": data.labels_digest,
             "code": code_digest("laptsne.metrics"),
@@ -52,90 +40,76 @@ class Score:
 
 
 def neighbor_counts(name: str) -> tuple[int, ...]:
-    """Numbers of neighbours at which the paper gives accuracies on a set."""
-    return _LARGE_KS if name in _LARGE_SETS else _KS
+    """Return the numbers of neighbours for which the paper gives accuracies on a set."""
+    return (100, 200, 400, 800) if name in _LARGE_KS else (10, 20, 40, 80)
 
 
 def knn_name(k: int, protocol: str = "cross-validated") -> str:
-    """Name of an accuracy among the scores of a map."""
+    """Return the name of a k-NN accuracy among the scores of an embedding."""
     return f"{k}-nn" + (" on training points" if protocol == "paper" else "")
 
 
 def cluster_name(score: str, n_clusters: int) -> str:
-    """Name of a score of k-means among the scores of a map."""
+    """Return the name of a k-means score among the scores of an embedding."""
     return f"{score} of {n_clusters} clusters"
 
 
-def knn(ks: tuple[int, ...], protocol: str) -> Score:
-    """Accuracy of a vote of nearest neighbours."""
-
-    def compute(data: Data, Y: NDArray[Any]) -> dict[str, float]:
-        usable = [k for k in ks if k < 0.8 * len(Y)]
-        found = metrics.knn_accuracy(Y, data.y, usable, protocol=protocol)
-        return {knn_name(k, protocol): float(value) for k, value in zip(usable, np.atleast_1d(found), strict=True)}
-
-    return Score("knn", {"ks": list(ks), "protocol": protocol}, compute)
+def knn_scores(data: Dataset, Y: NDArray[Any], ks: tuple[int, ...], protocol: str) -> dict[str, float]:
+    """Accuracy of k-NN classification in the embedding."""
+    usable = [k for k in ks if k < 0.8 * len(Y)]
+    accuracies = np.atleast_1d(metrics.knn_accuracy(Y, data.y, usable, protocol=protocol))
+    return {knn_name(k, protocol): float(value) for k, value in zip(usable, accuracies, strict=True)}
 
 
-def clusters(n_clusters: int) -> Score:
-    """NMI, silhouette and Davies-Bouldin index of k-means on the map."""
-
-    def compute(data: Data, Y: NDArray[Any]) -> dict[str, float]:
-        found = metrics.cluster_scores(Y, data.y, n_clusters)
-        return {cluster_name(name, n_clusters): float(value) for name, value in zip(CLUSTER_SCORES, found, strict=True)}
-
-    return Score("clusters", {"n_clusters": n_clusters}, compute)
+def kmeans_scores(data: Dataset, Y: NDArray[Any], n_clusters: int) -> dict[str, float]:
+    """NMI, silhouette and Davies-Bouldin index of k-means in the embedding."""
+    values = metrics.cluster_scores(Y, data.y, n_clusters)
+    return {cluster_name(name, n_clusters): float(value) for name, value in zip(CLUSTER_SCORES, values, strict=True)}
 
 
-def faithfulness() -> Score:
-    """Trustworthiness and continuity; of large sets among points chosen at random, the same ones for all maps."""
-
-    def compute(data: Data, Y: NDArray[Any]) -> dict[str, float]:
-        rows = np.arange(len(Y))
-        if len(Y) > _MAX_RANKED:
-            rows = np.sort(np.random.default_rng(0).choice(len(Y), _MAX_RANKED, replace=False))
-        return {
-            "trustworthiness": float(metrics.trustworthiness(data.X[rows], Y[rows], n_neighbors=NEIGHBORS)),
-            "continuity": float(metrics.continuity(data.X[rows], Y[rows], n_neighbors=NEIGHBORS)),
-        }
-
-    return Score("faithfulness", {"n_neighbors": NEIGHBORS, "max_points": _MAX_RANKED}, compute)
+def rank_scores(data: Dataset, Y: NDArray[Any], max_points: int) -> dict[str, float]:
+    """Trustworthiness and continuity; for large sets among random points, the same for all embeddings."""
+    rows = np.arange(len(Y))
+    if len(Y) > max_points:
+        rows = np.sort(np.random.default_rng(0).choice(len(Y), max_points, replace=False))
+    X, Y = data.X[rows], Y[rows]
+    return {
+        "trustworthiness": float(metrics.trustworthiness(X, Y, n_neighbors=N_NEIGHBORS)),
+        "continuity": float(metrics.continuity(X, Y, n_neighbors=N_NEIGHBORS)),
+    }
 
 
-def kept() -> Score:
-    """Share of the nearest neighbours in the data that are nearest neighbours in the map."""
-
-    def compute(data: Data, Y: NDArray[Any]) -> dict[str, float]:
-        return {"neighbours kept": float(data.faithfulness.neighbors_kept(Y))}
-
-    return Score("kept", {"n_neighbors": NEIGHBORS}, compute)
+def neighbor_scores(data: Dataset, Y: NDArray[Any]) -> dict[str, float]:
+    """Share of the nearest neighbours in the data that are nearest neighbours in the embedding."""
+    return {"neighbours kept": float(data.faithfulness.neighbors_kept(Y))}
 
 
-def scores_for(purpose: str, data: Data, counts: tuple[int, ...] = ()) -> list[Score]:
-    """The scores that a run is for.
+def score_groups(purpose: str, data: Dataset, cluster_counts: tuple[int, ...] = ()) -> list[ScoreGroup]:
+    """Return the scores that runs of a purpose need.
 
     Parameters
     ----------
     purpose : {"table", "sweep", "frontier", "none"}
         What the run is for.
-    data : Data
+    data : Dataset
         The data.
-    counts : tuple of int
-        Numbers of clusters besides that of the classes, for tables.
+    cluster_counts : tuple of int
+        Numbers of clusters for k-means besides that of the classes, for tables.
     """
     if purpose == "none":
         return []
+    kmeans = ScoreGroup(kmeans_scores, {"n_clusters": data.n_classes})
+    kept = ScoreGroup(neighbor_scores, {})
     if purpose == "sweep":
-        return [knn((20,), "paper"), clusters(data.n_classes), kept()]
+        return [ScoreGroup(knn_scores, {"ks": (20,), "protocol": "paper"}), kmeans, kept]
     if purpose == "frontier":
-        return [knn((10,), "cross-validated"), clusters(data.n_classes), kept()]
+        return [ScoreGroup(knn_scores, {"ks": (10,), "protocol": "cross-validated"}), kmeans, kept]
     ks = neighbor_counts(data.name)
-    wanted = dict.fromkeys((data.n_classes, *counts))
-    honest = tuple(dict.fromkeys((10, *ks)))
     return [
-        knn(ks, "paper"),
-        knn(honest, "cross-validated"),
-        *(clusters(count) for count in wanted),
-        kept(),
-        faithfulness(),
+        ScoreGroup(knn_scores, {"ks": ks, "protocol": "paper"}),
+        ScoreGroup(knn_scores, {"ks": tuple(dict.fromkeys((10, *ks))), "protocol": "cross-validated"}),
+        kmeans,
+        *(ScoreGroup(kmeans_scores, {"n_clusters": n}) for n in dict.fromkeys(cluster_counts) if n != data.n_classes),
+        kept,
+        ScoreGroup(rank_scores, {"max_points": _MAX_RANKED}),
     ]

@@ -1,195 +1,223 @@
-"""Tables of how good the maps are: tidiness and, beside it, faithfulness."""
+"""The tables of the report; its template gives them titles and notes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from reproduction import paper
-from reproduction.comparison import Comparison, Count, Stat, compare, values
+from reproduction.comparison import Comparison, Statistic, WinCount, compare_with_paper, summarise
 from reproduction.datasets import title
-from reproduction.frontier import Verdict
-from reproduction.plan import Options
-from reproduction.runs import Laboratory
-from reproduction.scores import CLUSTER_SCORES, cluster_name, knn_name, neighbor_counts
-from reproduction.table import NONE, Entry, Table
+from reproduction.frontier import FrontierComparison
+from reproduction.plan import Options, plain_run, timing_runs
+from reproduction.runs import Run, Runner
+from reproduction.scores import CLUSTER_SCORES, FAITHFULNESS, cluster_name, knn_name, neighbor_counts
 
-FAITHFULNESS = ("trustworthiness", "continuity", "neighbours kept")
+_NONE = "—"
 
 
 @dataclass(frozen=True)
-class Column:
-    """A column of a table of methods: its heading, its score, and how that is read."""
+class TableCell:
+    """The text of a cell, and whether it is highlighted as the best."""
+
+    text: str
+    best: bool = False
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table: headings, and one row of cells per line."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[TableCell]]
+
+
+@dataclass(frozen=True)
+class ScoreColumn:
+    """A column of a table of methods: its heading, and the name of its score."""
 
     heading: str
     score: str
-    decimals: int = 3
     lower_is_better: bool = False
-    stats: dict[str, Stat | None] = field(default_factory=dict, compare=False)
 
-    @property
-    def arrow(self) -> str:
-        """Which way is better."""
-        return "↓" if self.lower_is_better else "↑"
-
-    def best(self) -> float | None:
-        """The best mean, as printed."""
-        means = [round(stat.mean, self.decimals) for stat in self.stats.values() if stat]
-        return (min if self.lower_is_better else max)(means) if means else None
+    def best(self, statistics: Sequence[Statistic | None]) -> float | None:
+        """Return the best mean as printed."""
+        means = [round(statistic.mean, 3) for statistic in statistics if statistic]
+        return (min if self.lower_is_better else max)(means, default=None)
 
 
-def cell_table(laboratory: Laboratory, options: Options, name: str) -> Table:
-    """The paper's cells of a set beside ours, and what our maps keep of the data, which the paper does not say."""
-    rows = [_cell_row(one) for one in compare(laboratory, options, name)]
+def published_table(runner: Runner, options: Options, name: str) -> ReportTable:
+    """The paper's scores of a set next to ours, and the faithfulness of our embeddings, which the paper lacks."""
+    rows = [_published_row(one) for one in compare_with_paper(runner, options, name)]
     for score in FAITHFULNESS:
-        stat = Stat.of(values(laboratory, options, name, "LaptSNE", score))
-        rows.append([Entry(f"{score} ↑"), Entry(NONE), Entry(NONE), Entry(stat.text(3) if stat else NONE), *_blank(2)])
-    khat = paper.khat(name)
-    return Table(
-        f"{title(name)}: the paper's cells",
-        ("score", "LaptSNE, paper", "best, paper", "LaptSNE, here", "as good as its LaptSNE", "as good as its best"),
-        rows,
-        f"k-NN accuracy on the training points, as the paper counts it. k-hat is the paper's, {khat}. The paper does "
-        "not say how faithful its maps are.",
+        ours = _text(summarise(runner, options, name, "LaptSNE", score))
+        rows.append(_row(f"{score} ↑", _NONE, _NONE, ours, _NONE, _NONE))
+    return ReportTable(
+        ("score", "LaptSNE, paper", "best, paper", "LaptSNE, here", "matches its LaptSNE", "matches its best"), rows
     )
 
 
-def _cell_row(one: Comparison) -> list[Entry]:
-    cell, digits = one.cell, one.cell.decimals
-    arrow = "↓" if cell.lower_is_better else "↑"
-    score = f"{cell.score}{', k-hat' if cell.khat else ''} {arrow}"
-    best = f"{one.best:.{digits}f} ({cell.best})"
-    ours = one.ours.text(digits) if one.ours else NONE
+def _published_row(one: Comparison) -> list[TableCell]:
+    published, decimals = one.published, one.published.decimals
+    paper_score, best_score = (published.by_method[name] for name in ("LaptSNE", published.best_method))
+    heading = f"{published.score}{', k-hat' if published.khat else ''} {_arrow(published.lower_is_better)}"
+    answers = (_NONE if wins is None else "yes" if wins else "no" for wins in (one.beats_paper, one.beats_best))
     return [
-        Entry(score),
-        Entry(f"{one.paper:.{digits}f}"),
-        Entry(best, one.beats_best is False),
-        Entry(ours, bool(one.beats_best)),
-        Entry(_yes(one.beats_paper)),
-        Entry(_yes(one.beats_best)),
+        *_row(heading, f"{paper_score:.{decimals}f}"),
+        TableCell(f"{best_score:.{decimals}f} ({published.best_method})", one.beats_best is False),
+        TableCell(_text(one.ours, decimals), bool(one.beats_best)),
+        *_row(*answers),
     ]
 
 
-def count_table(laboratory: Laboratory, options: Options) -> Table:
-    """How many cells of the paper we reach, by set and in all, beside what our maps keep of the data."""
+def count_table(runner: Runner, options: Options) -> ReportTable:
+    """Numbers of published scores that ours reach, by set and in total, next to the neighbours that ours keep."""
     rows, everything = [], []
     for name in options.sets:
-        comparisons = compare(laboratory, options, name)
+        comparisons = compare_with_paper(runner, options, name)
         everything += comparisons
-        stat = Stat.of(values(laboratory, options, name, "LaptSNE", "neighbours kept"))
-        rows.append([*_count_row(title(name), Count.of(comparisons)), Entry(stat.text(3) if stat else NONE)])
-    rows.append([*_count_row("all", Count.of(everything)), Entry("")])
-    headings = ("set", "as good as LaptSNE in the paper", "as good as the best in the paper", "neighbours kept")
-    return Table("Cells of the paper's tables that LaptSNE reaches here", headings, rows)
+        kept = _text(summarise(runner, options, name, "LaptSNE", "neighbours kept"))
+        rows.append(_row(title(name), *_counts(comparisons), kept))
+    rows.append(_row("all", *_counts(everything), ""))
+    return ReportTable(("set", "match LaptSNE in the paper", "match the best in the paper", "neighbours kept"), rows)
 
 
-def _count_row(heading: str, count: Count) -> list[Entry]:
+def _counts(comparisons: list[Comparison]) -> list[str]:
+    count = WinCount.of(comparisons)
     without = f" ({count.cells - count.compared} not run)" if count.compared < count.cells else ""
-    return [
-        Entry(heading),
-        Entry(f"{count.paper} of {count.cells}{without}"),
-        Entry(f"{count.best} of {count.cells}{without}"),
-    ]
+    return [f"{wins} of {count.cells}{without}" for wins in (count.paper, count.best)]
 
 
-def methods_table(laboratory: Laboratory, options: Options, name: str) -> Table:
-    """All methods on a set, cross-validated."""
-    return _table(f"{title(name)}: all methods", _filled(laboratory, options, name, _main_columns(laboratory, name)))
+def methods_table(runner: Runner, options: Options, name: str) -> ReportTable:
+    """All methods on a set, with k-NN cross-validated."""
+    return _method_table(runner, options, {name: _main_columns(runner, name)})
 
 
-def accuracy_table(laboratory: Laboratory, options: Options, name: str) -> Table:
-    """Accuracies at the paper's numbers of neighbours, cross-validated and on the training points."""
-    columns = [Column(knn_name(k), knn_name(k)) for k in neighbor_counts(name)]
-    columns += [Column(f"{k}-nn, training", knn_name(k, "paper")) for k in neighbor_counts(name)]
-    columns += [Column("neighbours kept", "neighbours kept")]
-    return _table(f"{title(name)}: accuracies", _filled(laboratory, options, name, columns))
-
-
-def cluster_table(laboratory: Laboratory, options: Options, name: str) -> Table:
-    """k-means with the paper's k-hat, and with the number of clusters that LaptSNE finds."""
-    counts: dict[int | None, str] = {paper.khat(name): "k-hat"}
-    found = laboratory.n_clusters(name)
-    counts[found] = "k-hat and found" if found in counts else "found"
+def accuracy_table(runner: Runner, options: Options, name: str) -> ReportTable:
+    """k-NN accuracies at the paper's numbers of neighbours, cross-validated and on the training points."""
+    ks = neighbor_counts(name)
     columns = [
-        Column(f"{score}, {count} ({who})", cluster_name(score, count), 3, score == "DBI")
-        for count, who in counts.items()
+        *(ScoreColumn(knn_name(k), knn_name(k)) for k in ks),
+        *(ScoreColumn(f"{k}-nn, training", knn_name(k, "paper")) for k in ks),
+        ScoreColumn("neighbours kept", "neighbours kept"),
+    ]
+    return _method_table(runner, options, {name: columns})
+
+
+def cluster_table(runner: Runner, options: Options, name: str) -> ReportTable:
+    """k-means with the paper's k-hat, and with the number of clusters that LaptSNE finds."""
+    sources: dict[int | None, str] = {paper.khat(name): "k-hat"}
+    found = runner.n_clusters(name)
+    sources[found] = "k-hat and found" if found in sources else "found"
+    columns = [
+        ScoreColumn(f"{score}, {count} ({source})", cluster_name(score, count), score == "DBI")
+        for count, source in sources.items()
         if count and count > 1
         for score in CLUSTER_SCORES
     ]
-    columns += [Column("neighbours kept", "neighbours kept")]
-    return _table(
-        f"{title(name)}: other numbers of clusters",
-        _filled(laboratory, options, name, columns),
-        "k-means with the paper's k-hat, and with the number of clusters that LaptSNE finds by itself.",
-    )
+    columns.append(ScoreColumn("neighbours kept", "neighbours kept"))
+    return _method_table(runner, options, {name: columns})
 
 
-def mean_table(laboratory: Laboratory, options: Options) -> Table:
+def mean_table(runner: Runner, options: Options) -> ReportTable:
     """Means over the sets; a method that lacks a score on one of them has no mean of it."""
-    names = [name for name in options.sets if name in laboratory.n_classes]
-    by_set = [_filled(laboratory, options, name, _main_columns(laboratory, name)) for name in names]
-    columns = _main_columns(laboratory, names[0]) if names else []
-    for position, column in enumerate(columns):
-        for method in options.methods:
-            stats = [found[position].stats[method] for found in by_set]
-            means = [stat.mean for stat in stats if stat]
-            column.stats[method] = Stat(sum(means) / len(means), 0.0, 1) if means and len(means) == len(stats) else None
-    listed = ", ".join(title(name) for name in names)
-    return _table("All methods: means over the sets", columns, f"Sets: {listed}. Accuracy is cross-validated.")
+    columns = {name: _main_columns(runner, name) for name in options.sets if name in runner.n_classes}
+    return _method_table(runner, options, columns)
 
 
-def frontier_table(found: dict[str, list[Verdict]]) -> Table:
-    """At how many of the others' separations LaptSNE keeps more neighbours, by set and method."""
-    curves = list(dict.fromkeys(verdict.point.curve for verdicts in found.values() for verdict in verdicts))
+def frontier_table(found: dict[str, list[FrontierComparison]]) -> ReportTable:
+    """Numbers of embeddings of other methods at whose separation LaptSNE keeps more neighbours, by set and curve."""
+    everything = [one for comparisons in found.values() for one in comparisons]
+    curves = list(dict.fromkeys(one.point.curve for one in everything))
     rows = []
-    for name, verdicts in found.items():
-        groups = [[verdict for verdict in verdicts if verdict.point.curve == curve] for curve in curves]
-        rows.append([Entry(title(name)), *(Entry(_ahead(group)) for group in (*groups, verdicts))])
-    together = [verdict for verdicts in found.values() for verdict in verdicts]
-    groups = [[verdict for verdict in together if verdict.point.curve == curve] for curve in curves]
-    rows.append([Entry("all"), *(Entry(_ahead(group)) for group in (*groups, together))])
-    return Table(
-        "Maps of others at whose separation LaptSNE keeps more neighbours",
-        ("set", *curves, "all"),
-        rows,
-        "Silhouette of k-means with as many clusters as classes; beside each map the best of LaptSNE's that are at "
-        "least as separate. A map more separate than any of LaptSNE's counts for the other method.",
-    )
+    for heading, comparisons in [*((title(name), ones) for name, ones in found.items()), ("all", everything)]:
+        groups = [[one for one in comparisons if one.point.curve == curve] for curve in curves]
+        ahead = (f"{sum(one.ahead for one in group)} of {len(group)}" for group in (*groups, comparisons))
+        rows.append(_row(heading, *(_NONE if text == "0 of 0" else text for text in ahead)))
+    return ReportTable(("set", *curves, "all"), rows)
 
 
-def _ahead(verdicts: Sequence[Verdict]) -> str:
-    return f"{sum(verdict.ahead for verdict in verdicts)} of {len(verdicts)}" if verdicts else NONE
-
-
-def _main_columns(laboratory: Laboratory, name: str) -> list[Column]:
-    count = laboratory.n_classes[name]
-    scores = [Column(score, cluster_name(score, count), 3, score == "DBI") for score in CLUSTER_SCORES]
-    return [Column("10-nn", knn_name(10)), *scores, *(Column(score, score) for score in FAITHFULNESS)]
-
-
-def _filled(laboratory: Laboratory, options: Options, name: str, columns: list[Column]) -> list[Column]:
-    for column in columns:
-        for method in options.methods:
-            column.stats[method] = Stat.of(values(laboratory, options, name, method, column.score))
-    return columns
-
-
-def _table(heading: str, columns: list[Column], note: str = "") -> Table:
-    """One line a method, the best of each column marked."""
+def contraction_table(runner: Runner, options: Options) -> ReportTable:
+    """What contraction gains and costs: embeddings with and without it from the same initialisation."""
     rows = []
-    for method in columns[0].stats if columns else ():
-        row = [Entry(method)]
-        for column in columns:
-            stat = column.stats[method]
-            best = stat is not None and round(stat.mean, column.decimals) == column.best()
-            row.append(Entry(stat.text(column.decimals) if stat else NONE, best))
-        rows.append(row)
-    return Table(heading, ("method", *(f"{column.heading} {column.arrow}" for column in columns)), rows, note)
+    for name in options.sets:
+        runs = ((plain_run(name, seed), Run(name, "LaptSNE", seed)) for seed in options.seeds(name))
+        pairs = [(plain, ours) for plain, ours in runs if runner.fit(plain) and runner.fit(ours)]
+        if not pairs:
+            continue
+        facts = [[fit.facts for run in pair if (fit := runner.fit(run))] for pair in pairs]
+        row = [title(name), f"{facts[0][1]['n_clusters']}", f"{facts[0][1]['contraction']:.3g}"]
+        for score in (cluster_name("SC", runner.n_classes[name]), "neighbours kept"):
+            for side in (0, 1):
+                scores = [runner.records[pair[side]].scores for pair in pairs]
+                row.append(_text(Statistic.of([found[score] for found in scores if score in found])))
+        row += [_text(Statistic.of([pair[side]["kl"] for pair in facts])) for side in (0, 1)]
+        rows.append(_row(*row, _text(Statistic.of([ours["kl"] - plain["kl"] for plain, ours in facts]))))
+    columns = ("SC without", "SC with", "kept without", "kept with", "KL without", "KL with", "KL difference")
+    return ReportTable(("set", "clusters", "contraction", *columns), rows)
 
 
-def _yes(answer: bool | None) -> str:  # noqa: FBT001
-    return NONE if answer is None else "yes" if answer else "no"
+def iteration_table(runner: Runner, options: Options) -> ReportTable:
+    """Seconds for 100 iterations with the paper's settings."""
+    rows = []
+    for (name, method), run in timing_runs(options).items():
+        fit, printed = runner.fit(run), paper.seconds(name)[method]
+        times = [f"{fit.facts['seconds']:.2f}", f"{printed / fit.facts['seconds']:.0f}"] if fit else [_NONE, _NONE]
+        rows.append(_row(title(name), method, f"{printed:.1f}", *times))
+    return ReportTable(("set", "method", "paper", "here", "paper / here"), rows)
 
 
-def _blank(count: int) -> list[Entry]:
-    return [Entry(NONE)] * count
+def time_table(runner: Runner, options: Options) -> ReportTable:
+    """Seconds of whole fits."""
+    columns = []
+    for name in options.sets:
+        fits = [[runner.fit(Run(name, method, seed)) for seed in options.seeds(name)] for method in options.methods]
+        times = [Statistic.of([fit.facts["seconds"] for fit in group if fit]) for group in fits]
+        fastest = min((time.mean for time in times if time), default=None)
+        columns.append([TableCell(_text(time, 1), bool(time and time.mean == fastest)) for time in times])
+    rows = [[TableCell(method), *cells] for method, *cells in zip(options.methods, *columns, strict=True)]
+    return ReportTable(("method", *(title(name) for name in options.sets)), rows)
+
+
+def _main_columns(runner: Runner, name: str) -> list[ScoreColumn]:
+    count = runner.n_classes[name]
+    kmeans = (ScoreColumn(score, cluster_name(score, count), score == "DBI") for score in CLUSTER_SCORES)
+    return [ScoreColumn("10-nn", knn_name(10)), *kmeans, *(ScoreColumn(score, score) for score in FAITHFULNESS)]
+
+
+def _method_table(runner: Runner, options: Options, columns: dict[str, list[ScoreColumn]]) -> ReportTable:
+    """One row per method, the best of each column highlighted; with several sets, the means over them.
+
+    ``columns`` holds the columns by set, in the same order for each.
+    """
+    headings, cells = ["method"], []
+    for column in zip(*columns.values(), strict=True):
+        scores = [(name, by_set.score) for name, by_set in zip(columns, column, strict=True)]
+        found = [
+            _mean_over_sets([summarise(runner, options, name, method, score) for name, score in scores])
+            for method in options.methods
+        ]
+        best = column[0].best(found)
+        cells.append([TableCell(_text(one), one is not None and round(one.mean, 3) == best) for one in found])
+        headings.append(f"{column[0].heading}\N{NO-BREAK SPACE}{_arrow(column[0].lower_is_better)}")
+    return ReportTable(headings, [[TableCell(name), *row] for name, *row in zip(options.methods, *cells, strict=True)])
+
+
+def _mean_over_sets(statistics: list[Statistic | None]) -> Statistic | None:
+    """Average the means of several sets, of one its statistic; None if a set has none."""
+    means = [statistic.mean for statistic in statistics if statistic]
+    if len(means) < len(statistics):
+        return None
+    return statistics[0] if len(statistics) == 1 else Statistic(sum(means) / len(means), 0.0, 1)
+
+
+def _row(*texts: str) -> list[TableCell]:
+    return [TableCell(text) for text in texts]
+
+
+def _text(statistic: Statistic | None, decimals: int = 3) -> str:
+    return statistic.text(decimals) if statistic else _NONE
+
+
+def _arrow(lower_is_better: bool) -> str:  # noqa: FBT001
+    return "↓" if lower_is_better else "↑"

@@ -28,7 +28,7 @@ BLOCK = re.compile(
 )
 INSTALL = re.compile(r"^(?:python -m )?pip install [^&]*(?:&& )?")
 # Lines of other blocks that take minutes or longer, and the suite itself.
-SLOW = re.compile(r"laptsne reproduce|python benchmarks/|python -m pytest|sphinx-build")
+SLOW = re.compile(r"python -m reproduction|python benchmarks/|python -m pytest|sphinx-build")
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 FAST = ("scaling_features", "first_map", "edit_distances")
 NEEDS_SITE = pytest.mark.skipif(
@@ -126,7 +126,7 @@ def test_blocks_are_found():
     command = [language for _, language, _ in blocks(ROOT / "docs" / "command.md")]
     assert command.count("sh") >= 7
     assert command[0] == "python"
-    text = 'pip install ".[cli]" && laptsne embed digits  # why\nlaptsne reproduce\nlaptsne gap \\\n  digits'
+    text = 'pip install ".[cli]" && laptsne embed digits  # why\npython -m reproduction\nlaptsne gap \\\n  digits'
     assert [line.split() for line in _commands(text)] == [["laptsne", "embed", "digits"], ["laptsne", "gap", "digits"]]
 
 

@@ -1,23 +1,17 @@
-"""Data sets of the LaptSNE paper: read from a folder of yours, or downloaded once and kept."""
+"""The data sets of the LaptSNE paper: read from a folder of yours, or downloaded once."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
-from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
-from laptsne._runtime.array_file import DAMAGE, load_npz, write_archive
-from reproduction.datasets.cache import cache_folder
-from reproduction.datasets.download import obtain
-from reproduction.datasets.sources import SOURCES
+from reproduction.datasets.archives import ARCHIVES, cache_folder, read_archives
+from reproduction.datasets.readers import Arrays, read_npz
 from reproduction.datasets.waveform import waveform
 
 __all__ = ["NAMES", "cache_folder", "load", "title"]
-
-NAMES = ("digits", "waveform", *SOURCES)
 
 _TITLES = {
     "digits": "Digits",
@@ -28,27 +22,27 @@ _TITLES = {
     "mnist": "MNIST",
     "fashion_mnist": "Fashion-MNIST",
 }
-# Features of HAR computed again from the recordings, for where the published file is out of reach.
+NAMES = ("digits", "waveform", *ARCHIVES)
+# Features of HAR recomputed from the recordings, for use where the published file cannot be had.
 _REBUILT = "har_reconstructed.npz"
 
 
-def load(name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+def load(name: str) -> Arrays:
     """Load a data set by name.
 
     Parameters
     ----------
     name : {"digits", "waveform", "coil20", "coil100", "har", "mnist", "fashion_mnist"}
-        "digits" comes with scikit-learn and "waveform" is generated. The others are files of arrays X and y, such
-        as ``mnist.npz``. They are looked for in the folder that the environment variable LAPTSNE_DATA names and then
-        in :func:`cache_folder`. Where there is none, the published archives are downloaded, compared with their
-        SHA-256, and converted into such a file in the cache. For "har" the folder of LAPTSNE_DATA may instead hold
-        ``har_reconstructed.npz``, features that were computed again from the recordings; :func:`title` then says so.
+        "digits" comes with scikit-learn and "waveform" is generated. The others are read from an NPZ file with arrays
+        X and y, such as ``mnist.npz``, in the folder given by the environment variable LAPTSNE_DATA; if there is none,
+        from the published archives, which are downloaded once into :func:`cache_folder` and checked against their
+        SHA-256. For "har" that folder may instead hold ``har_reconstructed.npz``; :func:`title` then says so.
 
     Returns
     -------
     X : array of shape (n_samples, n_features)
-        Images one a row: of 28 x 28 grey values in "mnist" and "fashion_mnist", whose training images come first,
-        128 x 128 in "coil20", and 32 x 32, means over squares of the published ones, in "coil100".
+        One image per row in the image data: 28 x 28 grey values in "mnist" and "fashion_mnist" (training images
+        first), 128 x 128 in "coil20", and 32 x 32 in "coil100", averaged over blocks of 4 x 4 published pixels.
     y : array of shape (n_samples,)
         Labels.
 
@@ -65,25 +59,12 @@ def load(name: str) -> tuple[NDArray[Any], NDArray[Any]]:
         return X, y
     if name == "waveform":
         return waveform()
-    path = _stored(name)
-    if path is None:
-        path = _cached(name)
-        X, y = obtain(name, path.parent)
-        write_archive(path, {"data": name}, {"X": X, "y": y})
-    try:
-        arrays = load_npz(path, ["X", "y"])
-        return arrays["X"], arrays["y"]
-    except (MemoryError, *DAMAGE) as error:
-        raise OSError(f"{path} is not a file of arrays X and y ({error}); delete it or put another there.") from error
+    path = _local_file(name)
+    return read_archives(name) if path is None else read_npz(path)
 
 
 def title(name: str) -> str:
-    """Name of a data set as tables show it; it tells HAR from a reconstruction of it.
-
-    Parameters
-    ----------
-    name : str
-        One of ``NAMES``.
+    """Return the name of a data set as tables show it; a reconstruction of HAR is marked as such.
 
     Examples
     --------
@@ -92,9 +73,8 @@ def title(name: str) -> str:
     'Fashion-MNIST'
     """
     _check(name)
-    path = _stored(name)
-    rebuilt = path is not None and path.name == _REBUILT
-    return f"{_TITLES[name]} (rebuilt)" if rebuilt else _TITLES[name]
+    path = _local_file(name)
+    return f"{_TITLES[name]} (rebuilt)" if path is not None and path.name == _REBUILT else _TITLES[name]
 
 
 def _check(name: str) -> None:
@@ -102,15 +82,9 @@ def _check(name: str) -> None:
         raise ValueError(f"name must be one of {', '.join(NAMES)}; got {name!r}.")
 
 
-def _stored(name: str) -> Path | None:
-    """The file that load would read, if there is one already."""
-    own = os.environ.get("LAPTSNE_DATA")
-    names = [f"{name}.npz", *([_REBUILT] if name == "har" else [])]
-    for path in (Path(own, file) for file in names if own):
-        if path.is_file():
-            return path
-    return _cached(name) if _cached(name).is_file() else None
-
-
-def _cached(name: str) -> Path:
-    return cache_folder() / f"{name}.npz"
+def _local_file(name: str) -> Path | None:
+    """Return the file of a data set in the folder LAPTSNE_DATA, if there is one."""
+    folder = os.environ.get("LAPTSNE_DATA")
+    names = (f"{name}.npz", *([_REBUILT] if name == "har" else []))
+    paths = (Path(folder, file) for file in names if folder)
+    return next((path for path in paths if path.is_file()), None)

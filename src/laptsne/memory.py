@@ -17,10 +17,9 @@ from laptsne._runtime.threads import effective_n_jobs
 from laptsne.embedding.fields.fourier import _SPACING as _CELL
 from laptsne.embedding.objective.mesh import _MAX_NODES
 from laptsne.embedding.objective.mesh import _SPACING as _NODE
-from laptsne.graph.neighbors import _BATCH, _EUCLIDEAN, _WORKING_MEMORY
-from laptsne.graph.neighbors import _MAX_EXACT as _MAX_EXACT_SEARCH
+from laptsne.graph.neighbors import EUCLIDEAN_METRICS, MAX_EXACT_NEIGHBORS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB
 from laptsne.graph.ordering import MAX_UNORDERED
-from laptsne.graph.spectrum import _LARGE, MAX_CLUSTERS
+from laptsne.graph.spectrum import MAX_ARPACK, MAX_CLUSTERS
 from laptsne.kmeans import Sampler
 from laptsne.transform.placement import MAX_PERPLEXITY
 
@@ -134,7 +133,7 @@ class Demand:
         if n_given:
             n_neighbors = math.ceil(n_given if model.metric == "affinities" else min(n_neighbors, n_given))
         kernel = _KERNELS[model.kernel] if isinstance(model.kernel, str) else model.kernel
-        euclidean = isinstance(model.metric, str) and model.metric in _EUCLIDEAN and not model.metric_params
+        euclidean = isinstance(model.metric, str) and model.metric in EUCLIDEAN_METRICS and not model.metric_params
         searched = not (n_given or everything)
         return cls(
             n_samples=n_samples,
@@ -145,7 +144,7 @@ class Demand:
             n_clusters=_ASSUMED_CLUSTERS if isinstance(model.n_clusters, str) else model.n_clusters,
             n_components=model.n_components,
             fourier=model._uses_fourier(kernel, n_samples),
-            approximate=searched and euclidean and n_samples > _MAX_EXACT_SEARCH,
+            approximate=searched and euclidean and n_samples > MAX_EXACT_NEIGHBORS,
             in_blocks=searched and not _is_streamed(model.metric),
             batches=model.batch_size is not None and bool(model.n_batch_neighbors),
             n_threads=effective_n_jobs(model.n_jobs),
@@ -192,7 +191,7 @@ class Demand:
         similarity = 0.2 * float(self.n_samples) ** 2 * 2 * (_SINGLE + 4)
         # The order of each row of P, as negative, in the search for neighbours of batches.
         order = float(self.n_samples) ** 2 * (_SINGLE + 8) if self.batches else 0.0
-        blocks = 3.0 * min(_WORKING_MEMORY << 20, _DOUBLE * self.n_samples**2)  # of distances
+        blocks = 3.0 * min(WORKING_MEMORY_MIB << 20, _DOUBLE * self.n_samples**2)  # of distances
         return self._affinity + max(similarity, order, blocks)
 
     def _search(self) -> float:
@@ -211,7 +210,7 @@ class Demand:
             return n * max(centred, sorting, probes, found)
         # Numbers and distances as scikit-learn has them, 8 bytes each, and the numbers in 4; a tree copies the data.
         found = n * (20 * k + _DOUBLE * self.n_features)
-        block = min(_WORKING_MEMORY << 20, _DOUBLE * n * min(n, _BATCH)) if self.in_blocks else 0
+        block = min(WORKING_MEMORY_MIB << 20, _DOUBLE * n * min(n, ROWS_PER_BLOCK)) if self.in_blocks else 0
         return found + 2 * self.n_threads * block  # distances and their order
 
     def _affinities(self) -> float:
@@ -227,7 +226,7 @@ class Demand:
     def _spectrum(self) -> float:
         """P, the values of its normalised form, and the space in which eigenvectors are sought."""
         n_vectors = max(MAX_CLUSTERS, self.n_clusters, self.n_components) + 1
-        if self.n_samples > _LARGE:
+        if self.n_samples > MAX_ARPACK:
             n_vectors += 3
             # Space and image have four blocks each; some six more are images, residuals and their orthonormal basis.
             space = _SINGLE * n_vectors * (2 * 4 + 6)
@@ -274,7 +273,8 @@ class Demand:
 
 def _is_streamed(metric: Any) -> bool:
     """Whether scikit-learn finds neighbours in this metric without blocks of the matrix of distances."""
-    return isinstance(metric, str) and metric in {*VALID_METRICS["kd_tree"], *_EUCLIDEAN} - {"cosine", "correlation"}
+    streamed = {*VALID_METRICS["kd_tree"], *EUCLIDEAN_METRICS} - {"cosine", "correlation"}
+    return isinstance(metric, str) and metric in streamed
 
 
 def check_memory(model: Any, X: Any) -> None:

@@ -1,4 +1,4 @@
-"""The silhouette of a clustering, exactly and without storing distances."""
+"""Exact silhouette coefficient without a distance matrix."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[Any]
 def _silhouette_rows(
     start: int, stop: int, points: Array, own: Array, tiles: Array, edges: Array, sizes: Array, out: Array
 ) -> None:
-    """Set out to the silhouettes of the points; the tiles edges[c] to edges[c + 1] hold cluster c."""
+    """Set ``out`` to the silhouette of every point; cluster c is in the tiles edges[c] to edges[c + 1]."""
     distances = np.empty(TILE)
     sums = np.empty(stop - start)
     within = np.zeros(stop - start)
@@ -44,18 +44,18 @@ def _silhouette_rows(
 
 
 def silhouette(Y: ArrayLike, labels: ArrayLike) -> float:
-    r"""Mean silhouette of points: how much nearer they are to their own cluster than to the next.
+    r"""Compute the mean silhouette coefficient over all points.
 
-    Of a point with mean distance :math:`a` to the others of its cluster, and :math:`b` to the points of the cluster
-    where that mean is least among the other clusters, it is :math:`(b - a) / \max(a, b)`, and 0 of a point alone in
-    its cluster. All pairs are taken, in memory proportional to the number of points.
+    The coefficient of a point is :math:`(b - a) / \max(a, b)`, where :math:`a` is its mean distance to the other points
+    of its cluster and :math:`b` the smallest mean distance to the points of another cluster; 0 if it is alone in its
+    cluster. This is scikit-learn's ``silhouette_score`` in memory proportional to the number of points.
 
     Parameters
     ----------
     Y : array of shape (n_samples, n_features)
         The points.
     labels : array of shape (n_samples,)
-        Their clusters: at least two, and fewer than points.
+        Cluster of every point: at least two clusters, and fewer than points.
 
     References
     ----------
@@ -71,7 +71,7 @@ def silhouette(Y: ArrayLike, labels: ArrayLike) -> float:
     points = np.ascontiguousarray(Y, np.float64)
     names, own = np.unique(labels, return_inverse=True)
     if not 2 <= names.size < len(points):
-        raise ValueError(f"labels must be of 2 to n_samples - 1 clusters; got {names.size} of {len(points)} points.")
+        raise ValueError(f"labels must name 2 to n_samples - 1 clusters; got {names.size} for {len(points)} points.")
     sizes = np.bincount(own)
     tiles = [tiled(points[own == c]) for c in range(names.size)]
     edges = np.concatenate([[0], np.cumsum([len(t) for t in tiles])])

@@ -151,7 +151,7 @@ def probes_by_linear_scan(index, n_neighbors, most):
     return probes
 
 
-@pytest.mark.parametrize(("n", "n_features", "n_neighbors"), [(3000, 4, 10), (3000, 10, 60), (5000, 3, 90)])
+@pytest.mark.parametrize(("n", "n_features", "n_neighbors"), [(1000, 4, 200), (3000, 4, 10), (5000, 3, 90)])
 def test_probes_are_those_of_a_scan_over_the_whole_table(rng, monkeypatch, n, n_features, n_neighbors):
     monkeypatch.setattr(ivf, "PROBE_ENTRIES", 10_000)  # many blocks
     ks = []

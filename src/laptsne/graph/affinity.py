@@ -222,16 +222,9 @@ def _dense_affinities(X: Any, perplexity: float, workers: Workers, **options: An
 
 
 def conditional_affinities(distances: Array, perplexity: float, workers: Workers) -> Array:
-    """Return the affinities of points to their own neighbours; every row sums to 1.
+    """Return the affinities of points to their own neighbours, given distances of shape (n_points, n_neighbors).
 
-    Parameters
-    ----------
-    distances : array of shape (n_points, n_neighbors)
-        Distances to the neighbours.
-    perplexity : float
-        Effective number of neighbours, lowered to a third of the neighbours.
-    workers : Workers
-        Thread pool.
+    Every row sums to 1. The perplexity is lowered to a third of the neighbours.
     """
     n_points, n_neighbors = distances.shape
     p = distances.astype(np.float64)

@@ -43,10 +43,7 @@ def _add_weights(indptr: Array, indices: Array, data: Array, roots: Array, label
 def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
     """Partition the nodes of a graph by growing aggregates from random seeds along the strongest edges.
 
-    Returns
-    -------
-    label : array of shape (n_samples,)
-        Aggregate of every node; ``n_aggregates`` for nodes that no seed reaches.
+    Returns the aggregate of every node; ``n_aggregates`` for nodes that no seed reaches.
     """
     n_samples = graph.shape[0]
     label = np.full(n_samples, -1, np.int32)
@@ -64,23 +61,10 @@ def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
 
 
 def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: Workers) -> Array:
-    """Approximate the leading eigenvectors of a graph by those of its aggregates.
+    """Approximate the leading eigenvectors of a connected graph, except the first, by those of its aggregates.
 
-    Parameters
-    ----------
-    similarity : CSR matrix of shape (n_samples, n_samples)
-        D^(-1/2) P D^(-1/2) of a connected graph P.
-    roots : array of shape (n_samples,)
-        Square roots of the degrees of P, proportional to the first eigenvector.
-    n_vectors : int
-        Number of eigenvectors, not counting the first.
-    workers : Workers
-        Thread pool.
-
-    Returns
-    -------
-    vectors : float32 array of shape (n_vectors, n_samples)
-        Proportional to ``roots`` within every aggregate.
+    The graph is given as D^(-1/2) P D^(-1/2) in CSR form and the ``roots`` of the degrees, its first eigenvector.
+    Returns a float32 array of shape (n_vectors, n_samples); within an aggregate, vectors are proportional to ``roots``.
     """
     n_samples = similarity.shape[0]
     wanted = min(max(n_samples // NODES_PER_AGGREGATE, 4 * n_vectors), MAX_AGGREGATES)

@@ -16,20 +16,11 @@ _MAX_BLOCKS = 4  # size of the search space, in blocks, at which it is restarted
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """Approximate eigenpairs, largest eigenvalue first.
-
-    Attributes
-    ----------
-    values : array of shape (n_vectors,)
-    vectors : array of shape (n_vectors, n_samples)
-        Orthonormal rows.
-    residual : float
-        Largest residual norm of the wanted pairs, which bounds the error of their eigenvalues.
-    """
+    """Approximate eigenpairs, largest eigenvalue first; ``residual`` bounds the error of the wanted eigenvalues."""
 
     values: NDArray[np.float64]
-    vectors: Block
-    residual: float
+    vectors: Block  # orthonormal rows
+    residual: float  # largest residual norm of the wanted pairs
 
 
 def largest_eigenpairs(
@@ -68,17 +59,6 @@ def largest_eigenpairs(
     ----------
     E. R. Davidson, The iterative calculation of a few of the lowest eigenvalues and corresponding eigenvectors of large
     real-symmetric matrices, Journal of Computational Physics 17 (1975).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.graph.eigensolver import largest_eigenpairs
-    >>> A = np.diag([3.0, 2.0, 1.0, 0.0])
-    >>> pairs = largest_eigenpairs(
-    ...     lambda V: V @ A, np.ones((1, 4)), 1, known=np.eye(4)[0], tol=1e-9, max_passes=9
-    ... )
-    >>> pairs.values.round(6)
-    array([2.])
     """
     known = known[None].astype(start.dtype)
     n_vectors = min(max(len(start), n_wanted), start.shape[1] - 1)

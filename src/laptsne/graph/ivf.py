@@ -165,17 +165,11 @@ def _first_ranks(wanted: Array, cells: Array, ranks: Array) -> None:
 
 
 class IVFIndex:
-    """Inverted file index for Euclidean distances.
+    """Inverted file index of points of shape (n_samples, n_features) for Euclidean distances.
 
     A query searches the lists that are among the nearest of any point in its cell. How many nearest lists that takes
-    for a recall of at least 0.98 is calibrated on a sample of the points, whose neighbours are found exactly.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The points.
-    workers : Workers
-        Thread pool; the result does not depend on it.
+    for a recall of at least 0.98 is calibrated on a sample of the points, whose neighbours are found exactly. Results
+    do not depend on the number of threads.
     """
 
     def __init__(self, X: Array, workers: Workers) -> None:
@@ -233,13 +227,9 @@ class IVFIndex:
         return np.asarray(np.where(furthest > reach, centred * (reach / np.maximum(furthest, reach)), centred))
 
     def probes(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
-        """Return the lists that each cell searches: the fewest that reach the target recall on the calibration points.
+        """Return the lists to search: the fewest that reach the target recall on the calibration points.
 
-        Returns
-        -------
-        starts : array of shape (n_lists + 1,)
-        probes : array of shape (starts[-1],)
-            Cell c searches the lists probes[starts[c]:starts[c + 1]].
+        Cell c searches the lists probes[starts[c]:starts[c + 1]] of the returned (starts, probes).
         """
         n_samples, n_lists = self.columns.shape[1], self.lists.size - 1
         sample = np.linspace(0, n_samples - 1, min(_CALIBRATION, n_samples)).astype(np.int64)

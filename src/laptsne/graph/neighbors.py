@@ -35,27 +35,14 @@ _MIN_BATCH, _MAX_BATCH, _BATCH_VALUES = 1 << 8, 1 << 16, 1 << 22  # rows, rows a
 def neighbor_distances(
     X: Any, n_neighbors: int, *, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
 ) -> Any:
-    """Return the distances of every point to its nearest neighbours, of which it is none itself.
+    """Return the graph of distances to the nearest neighbours as a CSR matrix; no point is its own neighbour.
 
     Neighbours of more than 10,000 points with dense features are approximate for "euclidean", "sqeuclidean", "cosine"
-    and "correlation", with a recall of at least 0.98 as estimated on a sample; otherwise they are exact.
+    and "correlation", with a recall of at least 0.98 as estimated on a sample; otherwise they are exact. A stored zero
+    is the distance of a duplicate.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Features. With ``metric="precomputed"`` distances of shape (n_samples, n_samples); if sparse, a neighbour graph
-        with any number of neighbours per row.
-    n_neighbors : int
-        Number of neighbours; a graph may have fewer.
-    metric, metric_params
-        See :func:`laptsne.graph.affinity.joint_affinities`.
-    workers : Workers
-        Thread pool.
-
-    Returns
-    -------
-    graph : CSR matrix of shape (n_samples, n_samples)
-        Distances; a stored zero is the distance of a duplicate.
+    With ``metric="precomputed"``, X has distances of shape (n_samples, n_samples); if sparse, it is a neighbour graph
+    that may have any number of neighbours per row, of which at most ``n_neighbors`` are kept.
     """
     if isinstance(metric, str) and metric == "precomputed" and scipy.sparse.issparse(X):
         return nearest_of_graph(X.tocsr(), n_neighbors)
@@ -90,8 +77,8 @@ def _exact(
             indices[rows] = found[others].reshape(-1, n_neighbors)
             distances[rows] = far[others].reshape(-1, n_neighbors)
 
-    n_blocks, work = -(-n_samples // size), float(n_samples) * n_samples * X.shape[1]
-    _pool(metric, workers).rows(search_blocks, n_blocks, work=work, alignment=1)
+    work = float(n_samples) * n_samples * X.shape[1]
+    _pool(metric, workers).rows(search_blocks, -(-n_samples // size), work=work, alignment=1)
     return indices, distances
 
 
@@ -143,16 +130,7 @@ def _from_euclidean(distances: Array, metric: str) -> Array:
 class NeighborIndex:
     """Index of points for nearest-neighbour queries; the result of a query does not depend on the other queries.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The points.
-    metric, metric_params
-        As in :func:`neighbor_distances`; not "precomputed".
-    n_neighbors : int
-        Number of neighbours.
-    workers : Workers
-        Thread pool.
+    X, metric and metric_params are those of :func:`neighbor_distances`, but not "precomputed".
     """
 
     def __init__(
@@ -198,8 +176,8 @@ class NeighborIndex:
                     far, found = self._index.kneighbors(X[np.minimum(rows, n_rows - 1)])
                 indices[first:last], distances[first:last] = found[: last - first], far[: last - first]
 
-        n_blocks, work = -(-n_rows // size), float(n_rows) * n_samples * X.shape[1]
-        _pool(self._index.metric, workers).rows(search, n_blocks, work=work, alignment=1)
+        work = float(n_rows) * n_samples * X.shape[1]
+        _pool(self._index.metric, workers).rows(search, -(-n_rows // size), work=work, alignment=1)
         return indices, distances
 
 
@@ -216,13 +194,9 @@ def _euclidean_name(X: Any, metric: Any, metric_params: dict[str, Any] | None) -
 
 
 def neighbor_graph(indices: Any, distances: Any) -> Any:
-    """Return the graph of neighbours given as two arrays.
+    """Return the graph of neighbours given as two arrays of shape (n_samples, n_neighbors).
 
-    Parameters
-    ----------
-    indices : integer array of shape (n_samples, n_neighbors)
-        Neighbours of each point, possibly including itself; negative for none.
-    distances : array of the same shape
+    The neighbours of a point may include itself; a negative index is none.
 
     Examples
     --------

@@ -38,18 +38,10 @@ _SEEDED = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).pa
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Smallest eigenpairs of a normalised graph Laplacian.
+    """Smallest eigenpairs of a normalised graph Laplacian."""
 
-    Attributes
-    ----------
-    eigenvalues : array of shape (n_values,)
-        In ascending order; the first is 0.
-    eigenvectors : array of shape (n_samples, n_values)
-        Orthonormal columns.
-    """
-
-    eigenvalues: NDArray[np.float64]
-    eigenvectors: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]  # ascending, from 0
+    eigenvectors: NDArray[np.float64]  # orthonormal columns, of shape (n_samples, n_values)
 
 
 @compiled
@@ -79,14 +71,7 @@ def _block_product_rows(start: int, stop: int, indptr: Any, indices: Any, data: 
 def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) -> Spectrum:
     r"""Compute the smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
 
-    Parameters
-    ----------
-    P : array or sparse matrix of shape (n_samples, n_samples)
-        Symmetric affinities; the graph may be disconnected and have isolated points.
-    n_values : int
-        Number of eigenvalues.
-    workers : Workers, optional
-        Thread pool.
+    P is a symmetric array or sparse matrix; its graph may be disconnected and have isolated points.
 
     Examples
     --------
@@ -224,10 +209,7 @@ def eigengap_clusters(eigenvalues: ArrayLike) -> int:
     largest k from 2 to 30 whose gap between :math:`\sigma_k` and :math:`\sigma_{k+1}` is at least three quarters of the
     largest gap, since one cluster too many does less harm than one too few.
 
-    Parameters
-    ----------
-    eigenvalues : array-like
-        Smallest eigenvalues of the normalised Laplacian in ascending order.
+    ``eigenvalues`` are the smallest ones of the normalised Laplacian in ascending order.
 
     Examples
     --------

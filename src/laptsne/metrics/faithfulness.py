@@ -119,15 +119,7 @@ def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
     """Compute how far neighbourhoods of the data stay together: trustworthiness with data and embedding exchanged.
 
     Neighbours in the data that are not neighbours in the embedding lower it, the more so the higher their rank there.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
-    Y : array of shape (n_samples, n_components)
-        The embedding.
-    n_neighbors : int, default=5
-        Neighbourhood size, less than half the number of points.
+    Parameters are those of :func:`trustworthiness`.
 
     Examples
     --------

@@ -100,18 +100,12 @@ def _count_before(distances: Array, threshold: float, own: int) -> int:
 
     Points at the same distance count if their position is lower.
     """
+    own = min(max(own, 0), TILE)
     count = 0
-    if own >= TILE:
-        for j in range(TILE):
-            count += distances[j] <= threshold
-    elif own <= 0:
-        for j in range(TILE):
-            count += distances[j] < threshold
-    else:
-        for j in range(own):
-            count += distances[j] <= threshold
-        for j in range(own, TILE):
-            count += distances[j] < threshold
+    for j in range(own):
+        count += distances[j] <= threshold
+    for j in range(own, TILE):
+        count += distances[j] < threshold
     return count
 
 
@@ -144,30 +138,9 @@ def _rank_rows(start: int, stop: int, points: Array, tiles: Array, others: Array
 
 
 def nearest(points: Array, k: int, *, queries: Array | None = None, workers: Workers | None = None) -> Array:
-    """Find the k nearest points of every query, nearest first; ties go to the lower row.
+    """Return the k nearest points of every query, of shape (n_queries, k): nearest first, ties to the lower row.
 
-    Parameters
-    ----------
-    points : array of shape (n_samples, n_features)
-    k : int
-        Number of neighbours.
-    queries : array of shape (n_queries, n_features), optional
-        By default the points themselves. A point is then not its own neighbour, but its duplicates may be.
-    workers : Workers, optional
-        Thread pool.
-
-    Returns
-    -------
-    indices : array of shape (n_queries, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.metrics.pairwise import nearest
-    >>> nearest(np.array([[0.0], [1.0], [3.0]]), 2)
-    array([[1, 2],
-           [0, 2],
-           [1, 0]])
+    The queries are by default the points themselves. A point is then not its own neighbour, but its duplicates may be.
     """
     points = np.ascontiguousarray(points, np.float64)
     own = queries is None
@@ -179,29 +152,9 @@ def nearest(points: Array, k: int, *, queries: Array | None = None, workers: Wor
 
 
 def ranks(points: Array, others: Array, *, workers: Workers | None = None) -> Array:
-    """Rank given points by their distance among all points.
+    """Return the ranks of the points ``others[i]`` by distance to point i, in the shape (n_samples, k) of ``others``.
 
-    Parameters
-    ----------
-    points : array of shape (n_samples, n_features)
-    others : integer array of shape (n_samples, k)
-        For every point, the points to rank.
-    workers : Workers, optional
-        Thread pool.
-
-    Returns
-    -------
-    ranks : array of shape (n_samples, k)
-        1 for the nearest neighbour of a point; ties go to the lower row.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.metrics.pairwise import ranks
-    >>> ranks(np.array([[0.0], [1.0], [3.0]]), np.array([[1], [2], [0]]))
-    array([[1],
-           [2],
-           [2]])
+    The nearest neighbour of a point has rank 1; ties go to the lower row.
     """
     points = np.ascontiguousarray(points, np.float64)
     found = np.zeros(others.shape, np.intp)

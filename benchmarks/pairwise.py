@@ -28,7 +28,8 @@ def by_cdist(X: Any) -> Any:
     for start in range(0, len(X), ROWS):
         D = cdist(X[start : start + ROWS], X, "sqeuclidean")
         D[np.arange(len(D)), np.arange(start, start + len(D))] = np.inf
-        row, column = np.nonzero(D <= np.partition(D, K - 1, axis=1)[:, K - 1 : K])
+        kth = np.partition(D, K - 1, axis=1)[:, K - 1 : K]
+        row, column = np.nonzero(kth >= D)
         order = np.lexsort((column, D[row, column], row))
         rank = np.arange(row.size) - np.searchsorted(row[order], row[order])
         neighbors[start : start + ROWS] = column[order][rank < K].reshape(-1, K)

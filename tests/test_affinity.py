@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -5,11 +7,11 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
 from laptsne._runtime.threads import Workers
-from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 
 
 def plain_affinities(X, perplexity):
-    """Dense P of t-SNE by a root search a row."""
+    """Dense P of t-SNE by root finding in every row."""
     from scipy.optimize import brentq
 
     squared = pairwise_distances(X) ** 2
@@ -65,7 +67,7 @@ def test_the_form_of_the_input_does_not_matter(rng):
         (scipy.sparse.csr_matrix(X), "euclidean"),
         (X, lambda a, b: np.sqrt(((a - b) ** 2).sum())),
     ]:
-        # Whole numbers have equal distances, whose order among the neighbours is open.
+        # Integers have ties, whose order is undefined.
         found = joint_affinities(given, perplexity=12, metric=metric).toarray()
         assert np.abs(found - expected).sum() < 0.05
     np.testing.assert_allclose(
@@ -89,7 +91,7 @@ def test_a_graph_may_have_rows_of_any_length():
     graph = scipy.sparse.csr_matrix(
         (np.ones(9), ([0, 0, 0, 0, 1, 2, 2, 3, 4], [1, 2, 3, 4, 0, 0, 1, 0, 0])), shape=(6, 6)
     )
-    with pytest.warns(UserWarning, match="lowered to 1.333"):
+    with pytest.warns(UserWarning, match="lowered to 1.333"), pytest.warns(UserWarning, match="1 of 6 points"):
         P = joint_affinities(graph, perplexity=30, metric="precomputed")
     assert np.isfinite(P.data).all()
     assert P.sum() == pytest.approx(1, abs=1e-6)
@@ -122,8 +124,66 @@ def test_metric_params(rng):
 
 
 def test_perplexity_is_lowered_with_a_warning_that_says_to_what(rng):
-    with pytest.warns(UserWarning, match=r"perplexity=30 needs 90 neighbours a point.*only 19.*lowered to 6.333"):
+    with pytest.warns(UserWarning, match=r"perplexity=30 takes 90 neighbours per point.*only 19.*lowered to 6.333"):
         joint_affinities(rng.normal(size=(20, 3)), perplexity=30)
+
+
+@pytest.mark.parametrize("n_neighbors", ["auto", "all"])
+@pytest.mark.parametrize("n", [2, 3])
+def test_the_least_perplexity_is_never_lowered(rng, n, n_neighbors):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint_affinities(rng.normal(size=(n, 3)), perplexity=1, n_neighbors=n_neighbors)
+
+
+def test_the_feasible_perplexity_is_the_one_used(rng):
+    X = rng.normal(size=(20, 3))
+    graph = kneighbors_graph(X, 6, mode="distance", include_self=True)
+    for data, options, expected in [
+        (X, {"perplexity": 5}, 5),
+        (X, {"perplexity": 1}, 1),
+        (X[:3], {"perplexity": 1}, 1),
+        (X, {"perplexity": 30}, 19 / 3),
+        (X, {"perplexity": 30, "n_neighbors": "all"}, 19 / 3),
+        (X, {"perplexity": 5, "n_neighbors": 9}, 3),
+        (graph, {"perplexity": 5, "metric": "precomputed"}, 5 / 3),
+        (graph, {"perplexity": 1.2, "metric": "precomputed"}, 1.2),
+    ]:
+        found = feasible_perplexity(data, **options)
+        assert found == expected
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            joint_affinities(data, **options)
+        said = [float(str(w.message).split("lowered to ")[1].split(". ")[0]) for w in caught]
+        assert said == ([] if found == options["perplexity"] else [pytest.approx(found, rel=1e-3)])
+    assert feasible_perplexity(graph, perplexity=30, metric="affinities") == 30
+
+
+@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
+def test_points_without_neighbours_are_counted_in_one_warning(rng, form):
+    P = rng.random((30, 30))
+    P[[3, 7]] = P[:, [3, 7]] = 0
+    P[5] = P[:, 5] = 0
+    P[5, 5] = 1.0  # an affinity with itself is none
+    with pytest.warns(UserWarning, match=r"3 of 30 points have no neighbour.*leave them out") as caught:
+        joint_affinities(form(P), perplexity=5, metric="affinities")
+    assert len(caught) == 1
+
+
+def test_rows_of_a_graph_without_neighbours_are_warned_of(rng):
+    graph = kneighbors_graph(rng.normal(size=(50, 3)), 12, mode="distance").tolil()
+    graph[[1, 2]] = 0
+    graph[:, [1, 2]] = 0
+    with pytest.warns(UserWarning, match="2 of 50 points have no neighbour") as caught:
+        joint_affinities(graph.tocsr(), perplexity=3, metric="precomputed")
+    assert len(caught) == 1
+
+
+def test_ordinary_data_give_no_warning(rng):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        joint_affinities(rng.normal(size=(50, 3)), perplexity=5)
+        joint_affinities(rng.normal(size=(50, 3)), perplexity=5, n_neighbors="all")
 
 
 def test_equal_points_get_equal_affinities():
@@ -165,14 +225,14 @@ def test_distances_that_overflow_are_refused(rng):
 
 
 @pytest.mark.parametrize("metric", ["precomputed", "affinities"])
-def test_matrices_that_cannot_be(rng, metric):
+def test_impossible_matrices_are_refused(rng, metric):
     with pytest.raises(ValueError, match=r"square matrix.*X has shape \(5, 4\)"):
         joint_affinities(rng.random((5, 4)), perplexity=2, metric=metric)
     with pytest.raises(ValueError, match="negative values"):
         joint_affinities(-rng.random((5, 5)), perplexity=2, metric=metric)
 
 
-def test_no_edge_at_all():
+def test_a_graph_without_edges_is_refused():
     with pytest.raises(ValueError, match="at least one edge"):
         joint_affinities(np.zeros((5, 5)), perplexity=2, metric="affinities")
 

@@ -38,7 +38,7 @@ def test_groups_that_run_into_each_other_are_one(rng):
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_a_tear_in_a_continuum_is_no_border(rng, axis):
-    """The map has a wide valley, but the data go on across it."""
+    """The embedding has a wide density valley, but the data are continuous across it."""
     X = rng.random((2000, 2)) * [20, 8]
     torn = X.copy()
     torn[X[:, axis] > X[:, axis].mean(), axis] += 10
@@ -52,48 +52,48 @@ def test_a_few_points_between_clusters_do_not_join_them(rng):
     assert n_evident(X, joint_affinities(X, perplexity=20)) == 2
 
 
-def test_where_there_are_clusters_more_are_found_by_less(rng):
-    """Two groups that nearly touch are no evidence of clusters; beside a third, far off, they are two."""
+def test_thresholds_are_relaxed_once_there_are_clusters(rng):
+    """Two groups that nearly touch are no evidence of clusters; beside a distant third, they are two."""
     near = two_groups(rng, 5.0, 200)
     beside = np.vstack([near, rng.normal([0, 40], size=(200, 2))])
     assert n_evident(near, joint_affinities(near, perplexity=20)) == 1
     assert n_evident(beside, joint_affinities(beside, perplexity=20)) == 3
 
 
-def n_valleys(Y):
-    return int(evidence._separate_groups(Y, evidence.KDTree(Y), 4.0, Workers(1)).max()) + 1
+def n_peaks(Y):
+    return int(evidence._prominent_clusters(Y, evidence.KDTree(Y), 4.0, Workers(1)).max()) + 1
 
 
-def test_a_valley_is_half_as_deep_as_its_summits(rng):
+def test_a_saddle_is_at_most_half_as_dense_as_the_lower_peak(rng):
     """Between two Gaussians 2.8 apart the density is 0.75 of their own, 4 apart 0.27."""
-    assert n_valleys(two_groups(rng, 2.8, 20_000)) == 1
-    assert n_valleys(two_groups(rng, 4.0, 20_000)) == 2
+    assert n_peaks(two_groups(rng, 2.8, 20_000)) == 1
+    assert n_peaks(two_groups(rng, 4.0, 20_000)) == 2
 
 
-def test_a_valley_of_few_points_may_be_chance(rng):
-    """Of forty small samples of one Gaussian, none has a valley that the error of its density allows."""
-    assert [n_valleys(rng.normal(size=(250, 2))) for _ in range(40)] == [1] * 40
+def test_peaks_within_the_error_of_the_density_are_not_prominent(rng):
+    """None of forty small samples of one Gaussian has a second prominent peak."""
+    assert [n_peaks(rng.normal(size=(250, 2))) for _ in range(40)] == [1] * 40
 
 
 def by_hand(n):
-    """Two groups of n points in map and data, equally similar within and not at all across."""
+    """Two groups of n points with equal affinities within and none across."""
     P = np.kron(np.eye(2), np.ones((n, n)) - np.eye(n))
     Y = np.random.default_rng(0).normal(size=(2 * n, 2))
     Y[:n] += 20
     return Y, P
 
 
-def test_points_that_look_over_without_being_looked_at_do_not_join_clusters():
+def test_affinity_that_is_not_reciprocated_does_not_merge_clusters():
     Y, P = by_hand(300)
-    P[:20, 300:] = P[300:, :20] = 1.0  # half of their similarity, and a fifteenth of that of the others
+    P[:20, 300:] = P[300:, :20] = 1.0  # half of their affinity, but a fifteenth of that of the others
     assert n_evident(Y, P / P.sum()) == 2
     P[:300, 300:] = P[300:, :300] = 0.5
     assert n_evident(Y, P / P.sum()) == 1
 
 
-def test_two_points_are_not_enough_to_judge_by():
+def test_the_affinity_of_two_points_does_not_merge_clusters():
     Y, P = by_hand(300)
-    P[0, 300] = P[300, 0] = 250.0  # nearly half of their similarity
+    P[0, 300] = P[300, 0] = 250.0  # nearly half of their affinity
     assert n_evident(Y, P / P.sum()) == 2
 
 
@@ -104,7 +104,7 @@ def test_small_groups_are_not_counted(rng):
 
 
 @pytest.mark.parametrize(("n_small", "n_counted"), [(6, 10), (8, 4)])
-def test_of_many_clusters_those_much_smaller_than_the_others_are_left_to_themselves(rng, n_small, n_counted):
+def test_of_many_clusters_the_relatively_small_are_dropped(rng, n_small, n_counted):
     sizes = [1000] * 4 + [80] * n_small
     angle = np.repeat(np.linspace(0, 2 * np.pi, len(sizes), endpoint=False), sizes)
     Y = 100 * np.column_stack([np.cos(angle), np.sin(angle)]) + rng.normal(size=(angle.size, 2))
@@ -174,14 +174,14 @@ def test_clusters_of_unequal_size_and_spread_are_counted(rng):
     assert model.contraction_ == pytest.approx(0.04)
 
 
-def test_the_decision_is_made_also_where_the_run_ends_before(blobs):
+def test_clusters_are_counted_even_if_the_run_stops_before(blobs):
     model = LaptSNE(callbacks=lambda state: state.iteration == 40, random_state=0, max_iter=400).fit(blobs[0])
     assert model.n_iter_ == 40
     assert model.eigenvalues_.shape == (model.n_clusters_,)
 
 
 @pytest.mark.parametrize("options", [{}, {"batch_size": 60}, {"method": "fourier"}])
-def test_every_way_of_fitting_decides(blobs, options):
+def test_every_method_counts_the_clusters(blobs, options):
     assert LaptSNE(random_state=0, **options).fit(blobs[0]).n_clusters_ == 3
 
 

@@ -10,10 +10,10 @@ from sklearn.metrics import silhouette_score
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 
-from laptsne import metrics
 from laptsne._runtime.threads import Workers
 from laptsne.metrics import (
     Faithfulness,
+    affinity_recall,
     cluster_scores,
     continuity,
     knn_accuracy,
@@ -25,7 +25,7 @@ from laptsne.metrics.pairwise import TILE, nearest, ranks
 
 
 def ordered(X, Q=None):
-    """Points in the order of their distance to each query, the earlier first of those equally near."""
+    """Points sorted by distance to each query; ties go to the lower row."""
     D = cdist(X if Q is None else Q, X, "sqeuclidean")
     if Q is None:
         np.fill_diagonal(D, np.inf)
@@ -85,7 +85,7 @@ def test_all_points_can_be_asked_for(rng):
     np.testing.assert_array_equal(nearest(X, 299), ordered(X)[:, :-1])
 
 
-def test_of_points_equally_near_the_earlier_comes_first(rng):
+def test_ties_go_to_the_lower_row(rng):
     X = rng.integers(0, 4, (700, 3)).astype(float)  # nearly all have duplicates
     order = ordered(X)
     np.testing.assert_array_equal(nearest(X, 40), order[:, :40])
@@ -130,14 +130,14 @@ def test_silhouette_does_not_depend_on_the_threads(rng, monkeypatch):
     Y, labels = rng.normal(size=(1500, 2)), rng.integers(0, 4, 1500)
     found = set()
     for n_threads in (1, 3):
-        monkeypatch.setattr("laptsne.metrics.silhouette.Workers", partial(Workers, n_threads))
+        monkeypatch.setattr("laptsne.metrics.labelled.Workers", partial(Workers, n_threads))
         found.add(silhouette(Y, labels))
     assert len(found) == 1
 
 
 def test_silhouette_needs_two_clusters(rng):
     for labels in (np.zeros(10), np.arange(10)):
-        with pytest.raises(ValueError, match=r"labels must be of 2 to n_samples - 1 clusters; got \d+ of 10 points"):
+        with pytest.raises(ValueError, match=r"labels must name 2 to n_samples - 1 clusters; got \d+ for 10 points"):
             silhouette(rng.normal(size=(10, 2)), labels)
 
 
@@ -185,6 +185,21 @@ def test_neighbors_kept(rng):
     assert neighbors_kept(X, rng.permutation(X)) == pytest.approx(30 / 499, abs=0.02)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_affinity_recall(rng, form):
+    Y = rng.normal(size=(60, 2))
+    D = cdist(Y, Y)
+    P = np.exp(-D)
+    np.fill_diagonal(P, 0)
+    assert affinity_recall(form(P), Y) == 1
+    P[0] = 0  # a row without affinities does not count
+    assert affinity_recall(form(P), Y) == 1
+    P[0, np.argsort(D[0])[10:26]] = 1.0  # the first six of its largest, which are equal, are among its 15 nearest
+    P[0, np.argsort(D[0])[10:16]] = 2.0
+    assert affinity_recall(form(P), Y, rows=[0]) == pytest.approx(6 / 15)
+    assert affinity_recall(form(P), Y) == pytest.approx((59 + 6 / 15) / 60)
+
+
 def test_scores_of_several_maps_of_the_same_data(rng):
     X = rng.normal(size=(200, 5))
     data = Faithfulness(X, n_neighbors=20)
@@ -193,9 +208,9 @@ def test_scores_of_several_maps_of_the_same_data(rng):
         assert data.continuity(Y, n_neighbors=8) == continuity(X, Y, n_neighbors=8)
         assert data.neighbors_kept(Y) == neighbors_kept(X, Y, n_neighbors=20)
         assert data.neighbors_kept(Y, n_neighbors=3) == neighbors_kept(X, Y, n_neighbors=3)
-    with pytest.raises(ValueError, match=r"n_neighbors must be from 1 to 20, the neighbours found; got 21"):
+    with pytest.raises(ValueError, match=r"n_neighbors must be from 1 to 20, the n_neighbors of .*; got 21"):
         data.continuity(Y, n_neighbors=21)
-    with pytest.raises(ValueError, match=r"a row for each of the 200 points of the data; got 199"):
+    with pytest.raises(ValueError, match=r"one row for each of the 200 rows of X; got 199"):
         data.neighbors_kept(Y[1:])
 
 
@@ -205,17 +220,17 @@ def test_too_large_neighbourhoods_are_refused(rng):
         maps = (X,) if score not in (trustworthiness, continuity) else (X, X)
         assert score(*maps, n_neighbors=9) == 1
         for k in (0, 10):
-            with pytest.raises(ValueError, match=f"less than half the 20 points.*got {k}"):
+            with pytest.raises(ValueError, match=f"less than half of the 20 points.*got {k}"):
                 score(*maps, n_neighbors=k)
-    with pytest.raises(ValueError, match="n_neighbors must be from 1 to 19, for 20 points; got 20"):
+    with pytest.raises(ValueError, match="n_neighbors must be from 1 to 19 for 20 points; got 20"):
         neighbors_kept(X, X, n_neighbors=20)
-    with pytest.raises(ValueError, match="as many rows; got 20 and 19"):
+    with pytest.raises(ValueError, match="the same number of rows; got 20 and 19"):
         neighbors_kept(X, X[1:], n_neighbors=3)
 
 
 @pytest.mark.parametrize("n_dims", [2, 12])
 def test_accuracies_are_those_of_scikit_learn(rng, n_dims, monkeypatch):
-    monkeypatch.setattr(metrics, "_BLOCK", 4000)  # several blocks of queries
+    monkeypatch.setattr("laptsne.metrics.labelled._BLOCK", 4000)  # several blocks of queries
     y = rng.choice(["b", "a", "d", "c"], 400)
     Y = rng.normal(size=(400, n_dims)) + (y == "a")[:, None]
     counts = [7, 1, 200, 2, 7]
@@ -228,12 +243,12 @@ def test_accuracies_are_those_of_scikit_learn(rng, n_dims, monkeypatch):
     assert knn_accuracy(Y, y, counts, protocol="paper") == pytest.approx(expected)
 
 
-def test_numbers_of_voters_that_there_are_not(rng):
+def test_impossible_numbers_of_neighbours_are_refused(rng):
     Y, y = rng.normal(size=(50, 2)), np.arange(50) % 2
     assert knn_accuracy(Y, y, 50, protocol="paper") == 0.5
     assert knn_accuracy(Y, y, []) == []
     for k in (0, 41, [5, 41]):
-        with pytest.raises(ValueError, match=r"k must be from 1 to 40, the points that vote; got"):
+        with pytest.raises(ValueError, match=r"k must be from 1 to 40, the number of training points; got"):
             knn_accuracy(Y, y, k)
     with pytest.raises(TypeError):
         knn_accuracy(Y, y, 2.5)

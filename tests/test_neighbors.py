@@ -1,3 +1,4 @@
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -8,12 +9,13 @@ from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.graph.ivf import IVFIndex, _probed_lists
-from laptsne.graph.neighbors import neighbor_distances, neighbor_graph
+from laptsne.graph import ivf
+from laptsne.graph.ivf import IVFIndex, _probed_lists, nearest_columns
+from laptsne.graph.neighbors import NeighborIndex, neighbor_distances, neighbor_graph
 
 
 def groups(rng, n=12_000, n_features=10, n_groups=30):
-    """Groups with a few long directions, as data reduced by PCA have them."""
+    """Anisotropic groups, as in data reduced by PCA."""
     centres = rng.normal(scale=4, size=(n_groups, n_features))
     spread = 3 / np.arange(1, n_features + 1)
     return centres[rng.integers(0, n_groups, n)] + rng.normal(size=(n, n_features)) * spread
@@ -56,7 +58,6 @@ def test_distances_are_those_of_the_points(rng):
 
 
 def test_duplicates_find_each_other(rng):
-    """Their lists are long, and every choice among equal neighbours is right."""
     X = np.vstack([np.zeros((6000, 5)), rng.normal(size=(6000, 5))])
     with Workers(2) as workers:
         indices, distances = IVFIndex(X, workers).neighbors(10, workers)
@@ -94,7 +95,7 @@ def test_neighbours_given_as_indices_and_distances(blobs):
     ("indices", "distances", "message"),
     [
         ([[0.5], [1.0]], [[1.0], [1.0]], "the first of integers"),
-        ([[1], [0]], [[1.0, 2.0], [1.0, 2.0]], "of one shape"),
+        ([[1], [0]], [[1.0, 2.0], [1.0, 2.0]], "of the same shape"),
         ([[1], [7]], [[1.0], [1.0]], "index 7 is out of range for 2 samples"),
         ([[1], [0]], [[-1.0], [1.0]], "at least 0"),
         ([[1], [0]], [[np.nan], [1.0]], "finite"),
@@ -123,11 +124,65 @@ def test_the_search_does_not_depend_on_the_unit(rng, scale):
 
 
 def test_cells_with_too_few_points_in_reach_search_all_lists():
-    lists = np.array([0, 3, 10, 11])
+    cells = np.array([0, 3, 10, 11])
     wanted = np.repeat([0, 1, 2], [3, 7, 1])[:, None].astype(np.int32)  # every point wants its own list alone
-    starts, probes = _probed_lists(wanted, lists, 5)
+    starts, probes = _probed_lists(wanted, cells, np.diff(cells), 5)
     searched = [set(probes[a:b].tolist()) for a, b in pairwise(starts)]
     assert searched == [{0, 1, 2}, {1}, {0, 1, 2}]
+
+
+def probes_by_linear_scan(index, n_neighbors, most):
+    """Probes of the fewest lists per point that reach the recall, from the whole table of wanted lists."""
+    n_lists, sizes = index.lists.size - 1, np.diff(index.lists)
+    wanted = nearest_columns(index.columns, index.centres, most, Workers(1))[0]
+    sample = np.linspace(0, index.columns.shape[1] - 1, 512).astype(int)
+    points = index.columns.T.astype(float)
+    true = NearestNeighbors(n_neighbors=n_neighbors + 1, algorithm="brute").fit(points).kneighbors(points[sample])[1]
+    holders, home = (np.searchsorted(index.lists, rows, side="right") - 1 for rows in (true, sample))
+    for n_wanted in range(1, most + 1):
+        probes = []
+        for c in range(n_lists):
+            own = list(dict.fromkeys(wanted[index.lists[c] : index.lists[c + 1], :n_wanted].ravel().tolist()))
+            short = own and sizes[own].sum() <= n_neighbors
+            probes.append(own + [other for other in range(n_lists) if other not in own] if short else own)
+        found = [np.isin(held, probes[cell]) for held, cell in zip(holders, home, strict=True)]
+        if np.mean(found) >= ivf._RECALL:
+            break
+    return probes
+
+
+@pytest.mark.parametrize(("n", "n_features", "n_neighbors"), [(1000, 4, 200), (3000, 4, 10), (5000, 3, 90)])
+def test_probes_are_those_of_a_scan_over_the_whole_table(rng, monkeypatch, n, n_features, n_neighbors):
+    monkeypatch.setattr(ivf, "PROBE_ENTRIES", 10_000)  # many blocks
+    ks = []
+    monkeypatch.setattr(ivf, "nearest_columns", lambda *args: ks.append(args[2]) or nearest_columns(*args))
+    index = IVFIndex(groups(rng, n, n_features), Workers(1))
+    starts, probes = index.probes(n_neighbors, Workers(1))
+    expected = probes_by_linear_scan(index, n_neighbors, ks[-1])
+    assert [probes[a:b].tolist() for a, b in pairwise(starts)] == expected
+
+
+def test_the_table_of_probed_lists_is_never_whole(rng, monkeypatch):
+    n, limit, n_entries = 20_000, 100_000, []
+
+    def counted(queries, centres, k, workers):
+        n_entries.append(queries.shape[1] * k if k > 1 else 0)
+        return nearest_columns(queries, centres, k, workers)
+
+    index = IVFIndex(rng.normal(size=(n, 10)), Workers(1))
+    monkeypatch.setattr(ivf, "PROBE_ENTRIES", limit)
+    monkeypatch.setattr(ivf, "nearest_columns", counted)
+    calibration = 512 * (index.lists.size - 1)
+    tracemalloc.start()
+    index.probes(30, Workers(1))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    whole = sum(n_entries) - n_entries[0]
+    longest = int(np.diff(index.lists).max()) * max(n_entries[1:]) // limit
+    assert n_entries[0] == calibration
+    assert whole > 10 * limit
+    assert max(n_entries[1:]) <= limit + 100 * longest
+    assert peak < 4 * whole  # bytes; the whole table would take 8 per entry, and as much again to sort it
 
 
 def test_a_tuple_of_three_is_refused(blobs):
@@ -181,3 +236,58 @@ def test_a_given_covariance_is_inverted(rng):
     given = ({"V": np.cov(X.T)}, {"VI": np.linalg.inv(np.cov(X.T))})
     found, expected = (neighbor_distances(X, 5, metric_params=params, **options) for params in given)
     np.testing.assert_allclose(found.data, expected.data)
+
+
+def twisted(a, b):
+    """A dissimilarity without the triangle inequality: 0 to 1 to 2 is much shorter than 0 to 2."""
+    return float((np.abs(a - b) ** 3.5).sum() + 0.1 * np.sin(5 * np.abs(a - b)).sum() ** 2)
+
+
+@pytest.mark.parametrize("metric", [twisted, "braycurtis"])
+def test_neighbours_are_exact_without_the_triangle_inequality(rng, metric):
+    X = abs(rng.normal(size=(1000, 3))) ** 2
+    distances = pairwise_distances(X, metric=metric)
+    new = NeighborIndex(X, metric=metric, metric_params=None, n_neighbors=5, workers=Workers(1))
+    np.testing.assert_allclose(new.search(X[:200], Workers(1))[1], np.sort(distances[:200], axis=1)[:, :5], atol=1e-12)
+    np.fill_diagonal(distances, np.inf)
+    graph = neighbor_distances(X, 5, metric=metric, metric_params=None, workers=Workers(1))
+    np.testing.assert_allclose(np.sort(graph.data.reshape(-1, 5)), np.sort(distances)[:, :5], atol=1e-12)
+
+
+def test_mahalanobis_neighbours_do_not_depend_on_the_number_of_threads(rng):
+    X = rng.normal(size=(3000, 10))
+    found = []
+    for n_jobs in (1, 2, 2):
+        with Workers(n_jobs) as workers:
+            found.append(neighbor_distances(X, 7, metric="mahalanobis", metric_params=None, workers=workers).data)
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+
+
+NEW_POINTS = {
+    "manhattan": ("manhattan", None, np.asarray),
+    "sparse cosine": ("cosine", None, scipy.sparse.csr_matrix),
+    "sparse array": ("euclidean", None, scipy.sparse.csr_array),
+    "function": (twisted, None, np.asarray),
+    "minkowski": ("minkowski", {"p": 1.5}, np.asarray),
+    "matrix products": ("nan_euclidean", None, np.asarray),
+}
+
+
+@pytest.mark.parametrize("case", NEW_POINTS)
+@pytest.mark.parametrize("n_features", [4, 30])
+def test_new_points_are_searched_in_blocks_as_if_one_by_one(rng, monkeypatch, case, n_features):
+    metric, params, form = NEW_POINTS[case]
+    X = rng.normal(size=(300, n_features)) * (rng.random((300, n_features)) < 0.5)
+    data, new = form(X[:150]), form(X[150:])
+    index = NeighborIndex(data, metric=metric, metric_params=params, n_neighbors=7, workers=Workers(1))
+    alone = [index.search(new[i : i + 1], Workers(1)) for i in range(150)]
+    n_calls, kneighbors = [], NearestNeighbors.kneighbors
+    monkeypatch.setattr(
+        NearestNeighbors, "kneighbors", lambda self, X: n_calls.append(X.shape[0]) or kneighbors(self, X)
+    )
+    with Workers(2) as workers:
+        indices, distances = index.search(new, workers)
+    np.testing.assert_array_equal(indices, np.concatenate([found[0] for found in alone]))
+    np.testing.assert_array_equal(distances, np.concatenate([found[1] for found in alone]))
+    assert sorted(n_calls) == sorted([64, 64, 22 if case == "function" else 64])

@@ -37,20 +37,20 @@ def components(sizes, coupling=0.0):
 
 @pytest.mark.parametrize("coupling", [0.0, 1e-12, 1e-6])
 @pytest.mark.parametrize("sizes", [[400, 400], [400, 30, 30, 30], [60] * 12])
-def test_graphs_in_parts_have_as_many_zeros(sizes, coupling):
+def test_every_component_has_an_eigenvalue_of_zero(sizes, coupling):
     spectrum = laplacian_spectrum(components(sizes, coupling), 15)
     n_zeros = (spectrum.eigenvalues < 1e-4).sum()
     assert n_zeros == len(sizes)
     assert np.abs(spectrum.eigenvectors.T @ spectrum.eigenvectors - np.eye(15)).max() < 1e-6
 
 
-def test_more_parts_than_eigenvalues_asked_for():
+def test_more_components_than_requested_eigenvalues():
     spectrum = laplacian_spectrum(components([4] * 500), 10)
     np.testing.assert_allclose(spectrum.eigenvalues, 0, atol=1e-6)
     assert spectrum.eigenvectors.shape == (2000, 10)
 
 
-def test_isolated_points_are_parts_of_their_own():
+def test_isolated_points_are_components():
     P = scipy.sparse.block_diag([components([50]), np.zeros((3, 3))], format="csr")
     assert (laplacian_spectrum(P, 10).eigenvalues < 1e-6).sum() == 4
 
@@ -76,30 +76,30 @@ def test_separate_clusters_are_counted(rng, n_clusters):
         ([0.0, 0.0, 0.0, 0.5, 0.6], 3),
         ([0.0, 0.3], 1),
         ([0.0], 1),
-        ([0.0, 0.01, 0.06, 0.07, 0.13], 4),  # two gaps nearly as large: the later one
+        ([0.0, 0.01, 0.06, 0.07, 0.13], 4),  # two gaps of nearly the same size: the later one
         ([0.0, 0.01, 0.2, 0.4, 0.41], 2),  # a larger step, but within the bulk
     ],
 )
-def test_the_rule(eigenvalues, n_clusters):
+def test_the_eigengap_rule(eigenvalues, n_clusters):
     assert eigengap_clusters(eigenvalues) == n_clusters
 
 
 @pytest.fixture
 def large_graph(rng):
-    """A graph that the block solver takes, of clusters in a plane."""
+    """A graph of clusters in a plane that is large enough for the block solver."""
     X = rng.normal(scale=30, size=(12, 2))[rng.integers(0, 12, 22_000)] + rng.normal(size=(22_000, 2)) * 3
     return joint_affinities(X, perplexity=10)
 
 
-def test_large_graphs_have_the_eigenvalues_of_the_one_by_one_solver(large_graph, monkeypatch):
+def test_the_block_solver_agrees_with_arpack(large_graph, monkeypatch):
     found = laplacian_spectrum(large_graph, 12)
-    monkeypatch.setattr("laptsne.graph.spectrum._LARGE", 10**9)
+    monkeypatch.setattr("laptsne.graph.spectrum.MAX_ARPACK", 10**9)
     expected = laplacian_spectrum(large_graph, 12)
     np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, atol=5e-4)
     assert np.abs(found.eigenvectors.T @ found.eigenvectors - np.eye(12)).max() < 1e-4
 
 
-def test_an_order_for_locality_changes_nothing_but_the_order(large_graph, rng):
+def test_reordering_for_locality_only_permutes(large_graph, rng):
     order = locality_order(large_graph, Workers(1))
     np.testing.assert_array_equal(np.sort(order), np.arange(22_000))
     P = reordered(large_graph, order)
@@ -113,10 +113,10 @@ def test_an_order_for_locality_changes_nothing_but_the_order(large_graph, rng):
     np.testing.assert_allclose(ordered.gradient(fields), plain.gradient(fields), rtol=1e-4, atol=1e-9)
 
 
-def test_runs_of_ordered_affinities_are_those_of_unordered_ones(blobs, monkeypatch):
+def test_a_fit_does_not_depend_on_the_reordering(blobs, monkeypatch):
     settings = {"perplexity": 10, "max_iter": 20, "random_state": 0, "method": "fourier"}
     expected = LaptSNE(**settings).fit(blobs[0])
-    monkeypatch.setattr("laptsne.graph.coarsening.MAX_UNORDERED", 100)
+    monkeypatch.setattr("laptsne.graph.ordering.MAX_UNORDERED", 100)
     found = LaptSNE(**settings).fit(blobs[0])
     np.testing.assert_allclose(found.embedding_, expected.embedding_, rtol=1e-3, atol=1e-6)
     assert abs(found.affinities_ - expected.affinities_).max() == 0

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
 from sklearn.manifold import trustworthiness
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +21,7 @@ from laptsne.embedding.run import Run, late_exaggeration
 from laptsne.estimator import LaptSNE
 from laptsne.fitting import backend_of
 from laptsne.graph.ordering import ordered_for_locality
+from laptsne.metrics import affinity_recall
 
 Array = NDArray[Any]
 
@@ -195,9 +194,7 @@ class _Scores:
         self._metric = model.metric
         self._data = self._distances_or_features(model, X)
         self._n_neighbors = max(1, min(_NEIGHBORS, (size - 1) // 2))
-        P = scipy.sparse.csr_matrix(scipy.sparse.csr_matrix(model.affinities_)[self._rows])
-        rows = [slice(*edges) for edges in pairwise(P.indptr)]
-        self._similar = [P.indices[row][np.argsort(-P.data[row], kind="stable")[: self._n_neighbors]] for row in rows]
+        self._P = model.affinities_
 
     def _distances_or_features(self, model: LaptSNE, X: Any) -> Array | None:
         """The input of trustworthiness; None if there are neither features nor all distances."""
@@ -215,5 +212,4 @@ class _Scores:
         return float(trustworthiness(self._data, Y[self._rows], **options))
 
     def kept(self, Y: Array) -> float:
-        nearest = KDTree(Y).query(Y[self._rows], self._n_neighbors + 1)[1]
-        return float(np.mean([np.isin(s, near).mean() for s, near in zip(self._similar, nearest, strict=True)]))
+        return affinity_recall(self._P, Y, n_neighbors=self._n_neighbors, rows=self._rows)

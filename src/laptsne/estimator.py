@@ -25,7 +25,7 @@ from laptsne.embedding.optimizer import Result
 from laptsne.embedding.potential import Potential
 from laptsne.embedding.state import Callback
 from laptsne.fitting import fit_affinities
-from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
 from laptsne.persistence import load_model, save_model
@@ -354,9 +354,13 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return float(parameters.auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity)
 
     def _joint_affinities(self, X: Any, workers: Workers) -> Any:
-        self.perplexity_ = self._perplexity(X.shape[0])
-        options = {"metric": self.metric, "metric_params": self.metric_params, "n_neighbors": self.n_neighbors}
-        return joint_affinities(X, perplexity=self.perplexity_, workers=workers, **options)
+        options = {
+            "perplexity": self._perplexity(X.shape[0]),
+            "n_neighbors": self.n_neighbors,
+            "metric": self.metric,
+        }
+        self.perplexity_ = feasible_perplexity(X, **options)
+        return joint_affinities(X, metric_params=self.metric_params, workers=workers, **options)
 
     def _fit_affinities(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Result:
         """Compute the embedding of X from its affinities, and store what describes it."""

@@ -17,10 +17,10 @@ from laptsne.embedding.fields.chebyshev import coupling_bytes
 from laptsne.embedding.fields.fourier import SPACING as GRID_SPACING
 from laptsne.embedding.objective.mesh import MAX_NODES
 from laptsne.embedding.objective.mesh import SPACING as MESH_SPACING
-from laptsne.graph.neighbors import _BATCH, _EUCLIDEAN, _WORKING_MEMORY
-from laptsne.graph.neighbors import _MAX_EXACT as _MAX_EXACT_SEARCH
+from laptsne.graph.ivf import PROBE_ENTRIES
+from laptsne.graph.neighbors import EUCLIDEAN_METRICS, MAX_EXACT_NEIGHBORS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB
 from laptsne.graph.ordering import MAX_UNORDERED
-from laptsne.graph.spectrum import _LARGE, MAX_CLUSTERS
+from laptsne.graph.spectrum import MAX_ARPACK, MAX_CLUSTERS
 from laptsne.transform.placement import MAX_PERPLEXITY
 
 _SINGLE, _DOUBLE = 4, 8  # bytes
@@ -84,7 +84,7 @@ class Demand:
         if n_given:
             n_neighbors = math.ceil(n_given if model.metric == "affinities" else min(n_neighbors, n_given))
         kernel = parameters.kernel_of(model.kernel)
-        euclidean = isinstance(model.metric, str) and model.metric in _EUCLIDEAN and not model.metric_params
+        euclidean = isinstance(model.metric, str) and model.metric in EUCLIDEAN_METRICS and not model.metric_params
         searched = not (n_given or everything)
         return cls(
             n_samples=n_samples,
@@ -95,7 +95,7 @@ class Demand:
             n_clusters=_ASSUMED_CLUSTERS if isinstance(model.n_clusters, str) else model.n_clusters,
             n_components=model.n_components,
             fourier=uses_fourier(model.method, kernel, model.batch_size, n_samples, model.n_components),
-            approximate=searched and euclidean and n_samples > _MAX_EXACT_SEARCH,
+            approximate=searched and euclidean and n_samples > MAX_EXACT_NEIGHBORS,
             in_blocks=searched and not _is_streamed(model.metric),
             batches=model.batch_size is not None and bool(model.n_batch_neighbors),
             n_threads=effective_n_jobs(model.n_jobs),
@@ -142,7 +142,7 @@ class Demand:
         similarity = 0.2 * float(self.n_samples) ** 2 * 2 * (_SINGLE + 4)
         # Negated rows of P and their order, for the neighbours of mini-batches.
         order = float(self.n_samples) ** 2 * (_SINGLE + 8) if self.batches else 0.0
-        blocks = 3.0 * min(_WORKING_MEMORY << 20, _DOUBLE * self.n_samples**2)  # of distances
+        blocks = 3.0 * min(WORKING_MEMORY_MIB << 20, _DOUBLE * self.n_samples**2)  # of distances
         return self._affinity + max(similarity, order, blocks)
 
     def _search(self) -> float:
@@ -154,14 +154,15 @@ class Demand:
             columns = _SINGLE * (-(-self.n_features // 4) * 4)
             centred = 2 * self.itemsize * self.n_features + columns
             sorting = 2 * columns + 24
-            # Lists to search per point, out of 2 sqrt(n): a fifth if the data fill their dimensions.
-            probes = columns + 0.2 * 2 * math.sqrt(n) * (_SINGLE + 4)
+            # Lists to search, a fifth of all 2 sqrt(n) per point if the data fill their dimensions, in blocks.
+            n_probes = 0.2 * 2 * math.sqrt(n)
+            probes = columns + 32 + (8 * min(n * n_probes, PROBE_ENTRIES) + 16 * 4096 * n_probes) / n
             # Positions and indices of the neighbours, indices in the order of the points, and distances.
             found = columns + 4 * _SINGLE * k
             return n * max(centred, sorting, probes, found)
         # 8-byte indices and distances of scikit-learn, 4-byte indices; a tree copies the data.
         found = n * (20 * k + _DOUBLE * self.n_features)
-        block = min(_WORKING_MEMORY << 20, _DOUBLE * n * min(n, _BATCH)) if self.in_blocks else 0
+        block = min(WORKING_MEMORY_MIB << 20, _DOUBLE * n * min(n, ROWS_PER_BLOCK)) if self.in_blocks else 0
         return found + 2 * self.n_threads * block  # distances and their order
 
     def _affinities(self) -> float:
@@ -177,7 +178,7 @@ class Demand:
     def _spectrum(self) -> float:
         """P, the values of its normalised form, and the search space of the eigensolver."""
         n_vectors = max(MAX_CLUSTERS, self.n_clusters, self.n_components) + 1
-        if self.n_samples > _LARGE:
+        if self.n_samples > MAX_ARPACK:
             n_vectors += 3
             # Space and image have four blocks each; about six more are images, residuals and their basis.
             space = _SINGLE * n_vectors * (2 * 4 + 6)
@@ -226,7 +227,10 @@ class Demand:
 
 def _is_streamed(metric: Any) -> bool:
     """Whether scikit-learn finds neighbours in this metric without blocks of the distance matrix."""
-    return isinstance(metric, str) and metric in {*VALID_METRICS["kd_tree"], *_EUCLIDEAN} - {"cosine", "correlation"}
+    return isinstance(metric, str) and metric in {*VALID_METRICS["kd_tree"], *EUCLIDEAN_METRICS} - {
+        "cosine",
+        "correlation",
+    }
 
 
 def check_memory(demand: Demand, model: Any) -> None:

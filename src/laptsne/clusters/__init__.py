@@ -1,1 +1,1 @@
-"""Which clusters there are, and which points belong to them."""
+"""Which clusters the data have, and which points belong to them."""

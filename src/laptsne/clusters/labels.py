@@ -1,4 +1,4 @@
-"""Clusters read off the eigenvectors of the map's graph."""
+"""Cluster labels from Laplacian eigenvectors of the embedding."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 
 
 def cluster_labels(eigenvectors: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Assign every point to one of as many clusters as there are eigenvectors.
+    """Assign every point to one of k clusters, given k eigenvectors of shape (n_samples, k).
 
-    Over well-separated clusters the rows of the eigenvectors point into as many nearly orthogonal directions as
-    there are clusters. A pivoted QR decomposition of the transpose picks one typical row for each; after
-    the nearest rotation of these to the axes, the largest coordinate of a row names its cluster
-    (Damle, Minden and Ying, "Simple, direct and efficient multi-way spectral clustering", 2019).
+    For well-separated clusters the rows of the eigenvectors point into k nearly orthogonal directions. A column-pivoted
+    QR decomposition of the transpose selects one representative row per cluster; after the nearest rotation of these to
+    the axes, the largest coordinate of a row is its cluster (Damle, Minden and Ying, "Simple, direct and efficient
+    multi-way spectral clustering", Information and Inference 8, 2019).
 
     Examples
     --------

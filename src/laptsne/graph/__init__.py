@@ -1,1 +1,1 @@
-"""From data to affinities: neighbours, P, its spectrum and its coarsening."""
+"""From data to affinities: nearest neighbours, the affinity matrix P, its spectrum and coarsening."""

@@ -14,14 +14,14 @@ from laptsne._runtime.threads import Workers
 from laptsne.graph.neighbors import all_distances, neighbor_distances
 
 Array = NDArray[Any]
+
 _BLOCK = 1024
-# Distances whose squares neither overflow nor vanish.
-_SQUARABLE = (1e-100, 1e100)
+_SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 
 
 @inlined
 def _moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[float, float, float]:
-    """Sum of the weights exp(-beta d) of a row, and mean and variance of d under them."""
+    """Return the sum of the weights exp(-beta d) of a row, and the mean and variance of d under them."""
     total, weighted, squares = 0.0, 0.0, 0.0
     for e in range(row.size):
         if row[e] < np.inf:
@@ -35,7 +35,7 @@ def _moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[floa
 
 @inlined
 def _precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
-    """The beta at which the entropy of a row is log(perplexity), or the last one tried where there is none."""
+    """Return the beta at which the entropy of a row is log(perplexity); the last one tried if there is none."""
     beta, low, high = 1.0, 0.0, np.inf
     for _ in range(200):
         total, mean, variance = _moments(row, nearest, unit, beta)
@@ -46,7 +46,7 @@ def _precision(row: Array, nearest: float, unit: float, perplexity: float) -> fl
             low = beta
         else:
             high = beta
-        # Newton's step on the scale of log(beta) where it stays within the bracket; else the bracket is halved.
+        # Newton's method in log(beta), safeguarded by bisection.
         halved = 2 * beta if high == np.inf else (low + high) / 2
         slope = beta * beta * variance
         newton = beta * np.exp(min(surplus / slope, 5.0)) if slope > 0 else 0.0
@@ -56,10 +56,10 @@ def _precision(row: Array, nearest: float, unit: float, perplexity: float) -> fl
 
 @compiled
 def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perplexity: float, p: Array) -> None:
-    """Set p to the conditional affinities of every row of squared distances; p may be squared itself.
+    """Set ``p`` to the conditional affinities of every row of squared distances; ``p`` may be ``squared`` itself.
 
-    Infinite distances get the affinity 0. A row of equal distances, or with too few neighbours for the
-    perplexity, ends up uniform over its nearest points.
+    Infinite distances get the affinity 0. A row of equal distances, or with too few neighbours for the perplexity,
+    becomes uniform over its nearest points.
     """
     for i in range(start, stop):
         row = squared[indptr[i] : indptr[i + 1]]
@@ -69,10 +69,10 @@ def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perp
             nearest = min(nearest, row[e])
             if row[e] < np.inf:
                 furthest = max(furthest, row[e])
-        if furthest < 0:  # no neighbour at all
+        if furthest < 0:  # no neighbour
             out[:] = 0
             continue
-        # In units of the row's own spread, the search starts alike whatever the scale of the data.
+        # In units of the spread of the row, the search does not depend on the scale of the data.
         unit = 1.0 / (furthest - nearest) if furthest > nearest else 1.0
         beta = _precision(row, nearest, unit, perplexity)
         total = _moments(row, nearest, unit, beta)[0]
@@ -89,29 +89,29 @@ def joint_affinities(
     metric_params: dict[str, Any] | None = None,
     workers: Workers | None = None,
 ) -> Any:
-    r"""Symmetric affinities :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2N` with Gaussian conditionals.
+    r"""Compute symmetric affinities :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2N` with Gaussian conditionals.
 
     :math:`p_{j|i} \propto \exp(-\beta_i d_{ij}^2)` over the neighbours j of i, where :math:`\beta_i` gives the row the
-    entropy :math:`\log(\mathrm{perplexity})`.
+    entropy :math:`\log(\mathrm{perplexity})`. Warns if some points have no positive affinity.
 
     Parameters
     ----------
     X : array or sparse matrix
-        Features, or what ``metric`` says: "precomputed" distances or neighbour graph, or the "affinities".
+        Features; distances or a neighbour graph if ``metric="precomputed"``; P itself if ``metric="affinities"``.
     perplexity : float
-        Effective number of neighbours; lowered with a warning to a third of the neighbours there are.
+        Effective number of neighbours; lowered with a warning if there are less than three times as many neighbours.
     n_neighbors : int, "auto" or "all", default="auto"
-        Neighbours that get an affinity: "auto" three times the perplexity, "all" every pair (a dense matrix).
+        Number of neighbours with an affinity: "auto" for three times the perplexity, "all" for a dense P.
     metric : str or callable, default="euclidean"
-        What scikit-learn's neighbours take, "precomputed", or "affinities" where X is P already.
+        A metric of scikit-learn's nearest neighbours, a function of two rows, "precomputed" or "affinities".
     metric_params : dict, optional
         Further arguments of the metric.
     workers : Workers, optional
-        Threads.
+        Thread pool.
 
     Returns
     -------
-    P : sparse matrix in CSR form, or array where ``n_neighbors="all"``
+    P : CSR matrix, or array if dense, of shape (n_samples, n_samples)
         Single precision; sums to 1.
 
     Examples
@@ -124,14 +124,14 @@ def joint_affinities(
     ((100, 100), 1.0)
     """
     workers = workers or Workers(1)
-    if isinstance(metric, str) and metric in ("precomputed", "affinities"):
+    if metric in ("precomputed", "affinities"):
         _check_square(X, metric)
         if metric_params:
             raise ValueError(f"metric_params={metric_params!r} has no use with metric={metric!r}; leave it out.")
-        if metric == "affinities":
-            if n_neighbors != "auto":
-                raise ValueError(f"n_neighbors={n_neighbors!r} has no use with metric='affinities'; leave it out.")
-            return _given(X)
+    if metric == "affinities":
+        if n_neighbors != "auto":
+            raise ValueError(f"n_neighbors={n_neighbors!r} has no use with metric='affinities'; leave it out.")
+        return _checked(_given(X))
     n_samples = X.shape[0]
     if not isinstance(n_neighbors, str) and n_neighbors >= n_samples:
         raise ValueError(
@@ -139,26 +139,62 @@ def joint_affinities(
             f"give a number from 1 to {n_samples - 1}, 'auto' or 'all'."
         )
     if n_neighbors == "all":
-        perplexity = _feasible(perplexity, n_samples - 1)
-        squared = all_distances(X, metric=metric, metric_params=metric_params)
-        np.square(squared, out=squared)
-        np.fill_diagonal(squared, np.inf)
-        indptr, flat = np.arange(n_samples + 1) * n_samples, squared.reshape(-1)
-        work = 100.0 * flat.size
-        workers.rows(_conditional_rows, n_samples, indptr, flat, perplexity, flat, work=work)
-        return _normalised(_symmetrised(squared))
+        return _checked(_dense_affinities(X, perplexity, workers, metric=metric, metric_params=metric_params))
     options = {"metric": metric, "metric_params": metric_params, "workers": workers}
-    return graph_affinities(distance_graph(X, perplexity, n_neighbors, **options), perplexity, workers)
+    return _checked(graph_affinities(distance_graph(X, perplexity, n_neighbors, **options), perplexity, workers))
+
+
+def feasible_perplexity(
+    X: Any, *, perplexity: float, n_neighbors: int | str = "auto", metric: Any = "euclidean"
+) -> float:
+    """Return the perplexity that :func:`joint_affinities` uses for these arguments: at most a third of the neighbours.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laptsne.graph.affinity import feasible_perplexity
+    >>> feasible_perplexity(np.zeros((13, 2)), perplexity=30)
+    4.0
+    """
+    if metric == "affinities":
+        return perplexity
+    available = X.shape[0] - 1 if n_neighbors == "all" else _n_neighbors(perplexity, n_neighbors, X.shape[0])
+    if metric == "precomputed" and scipy.sparse.issparse(X):
+        edges = X.tocoo()
+        available = min(available, int(np.bincount(edges.row[edges.row != edges.col], minlength=1).max()))
+    return _lowered(perplexity, available)
+
+
+def _n_neighbors(perplexity: float, n_neighbors: int | str, n_samples: int) -> int:
+    wanted = int(3 * perplexity) if n_neighbors == "auto" else int(n_neighbors)
+    return min(max(wanted, 1), n_samples - 1)
+
+
+def _lowered(perplexity: float, n_neighbors: int) -> float:
+    # Rounded down, like the number of neighbours.
+    return max(perplexity if int(3 * perplexity) <= n_neighbors else n_neighbors / 3, 1.0)
+
+
+def _feasible(perplexity: float, n_neighbors: int) -> float:
+    """Return the perplexity that a number of neighbours supports; warn if it is lowered."""
+    lowered = _lowered(perplexity, n_neighbors)
+    if lowered < perplexity:
+        warnings.warn(
+            f"perplexity={perplexity:g} takes {int(3 * perplexity)} neighbours per point, but there are only "
+            f"{n_neighbors}: it is lowered to {lowered:.4g}. Set perplexity to at most that to silence this warning.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return lowered
 
 
 def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options: Any) -> Any:
-    """Distances to the neighbours over which P is spread; options as in :func:`neighbor_distances`."""
-    wanted = int(3 * perplexity) if n_neighbors == "auto" else int(n_neighbors)
-    return neighbor_distances(X, min(max(wanted, 1), X.shape[0] - 1), **options)
+    """Return the distances to the neighbours that get an affinity; options as in :func:`neighbor_distances`."""
+    return neighbor_distances(X, _n_neighbors(perplexity, n_neighbors, X.shape[0]), **options)
 
 
 def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:
-    """Symmetric affinities over a graph of distances to neighbours, as :func:`joint_affinities` has them."""
+    """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
     p = np.empty(graph.nnz, np.float32)
     squared = _representable(graph.data.astype(np.float64), *_SQUARABLE)
@@ -173,24 +209,26 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:
     return _normalised(joint)
 
 
+def _dense_affinities(X: Any, perplexity: float, workers: Workers, **options: Any) -> Array:
+    """Return the affinities of all pairs."""
+    n_samples = X.shape[0]
+    perplexity = _feasible(perplexity, n_samples - 1)
+    squared = all_distances(X, **options)
+    np.square(squared, out=squared)
+    np.fill_diagonal(squared, np.inf)
+    indptr, flat = np.arange(n_samples + 1) * n_samples, squared.reshape(-1)
+    workers.rows(_conditional_rows, n_samples, indptr, flat, perplexity, flat, work=100.0 * flat.size)
+    return np.asarray(_normalised(_symmetrised(squared)))
+
+
 def conditional_affinities(distances: Array, perplexity: float, workers: Workers) -> Array:
-    """Affinities of points to their own neighbours, row by row; the perplexity is lowered where these are too few.
+    """Return the affinities of points to their own neighbours, given distances of shape (n_points, n_neighbors).
 
-    Parameters
-    ----------
-    distances : array of shape (n_points, n_neighbors)
-        Distances to the neighbours.
-    perplexity : float
-        Effective number of neighbours.
-
-    Returns
-    -------
-    p : array of shape (n_points, n_neighbors)
-        Every row sums to 1.
+    Every row sums to 1. The perplexity is lowered to a third of the neighbours.
     """
     n_points, n_neighbors = distances.shape
     p = distances.astype(np.float64)
-    # Row by row: affinities of a point must not depend on the others.
+    # Row by row: the affinities of a point must not depend on the other points.
     longest = p.max(axis=1)
     for i in np.flatnonzero((longest <= _SQUARABLE[0]) | (longest >= _SQUARABLE[1])):
         p[i] = _representable(p[i], *_SQUARABLE)
@@ -202,39 +240,35 @@ def conditional_affinities(distances: Array, perplexity: float, workers: Workers
 
 
 def _representable(values: Any, low: float, high: float) -> Any:
-    """Values in units of the largest where that is out of bounds, else as they are. Affinities know no unit."""
+    """Return values in units of the largest if that is out of bounds: affinities do not depend on the unit."""
     largest = float(values.max()) if values.size else 0.0
     return values if low < largest < high or largest == 0 else values / largest
-
-
-def _feasible(perplexity: float, n_neighbors: int) -> float:
-    """Lower the perplexity to what the number of neighbours can carry."""
-    # A third, rounded down to whole neighbours as 3 x perplexity is.
-    if int(3 * perplexity) <= n_neighbors:
-        return max(perplexity, 1.0)
-    lowered = max(n_neighbors / 3, 1.0)
-    warnings.warn(
-        f"perplexity={perplexity:g} needs {int(3 * perplexity)} neighbours a point, but there are only "
-        f"{n_neighbors}: it is lowered to {lowered:.4g}. Set perplexity to at most that to silence this warning.",
-        UserWarning,
-        stacklevel=2,
-    )
-    return lowered
 
 
 def _check_square(X: Any, metric: str) -> None:
     if X.shape[0] != X.shape[1]:
         raise ValueError(
-            f"metric={metric!r} needs a square matrix, one row and one column a sample; X has shape {X.shape}."
+            f"metric={metric!r} needs a square matrix with one row and one column per sample; X has shape {X.shape}."
         )
     if (X.data if scipy.sparse.issparse(X) else X).min(initial=0) < 0:
-        raise ValueError(
-            f"metric={metric!r} needs values of at least 0, but X has negative values; give distances or affinities."
+        raise ValueError(f"metric={metric!r}: X has negative values; give distances or affinities of at least 0.")
+
+
+def _checked(P: Any) -> Any:
+    """Return P; warn if points have no positive affinity."""
+    isolated = np.diff(P.indptr) == 0 if scipy.sparse.issparse(P) else ~P.any(axis=1)
+    if isolated.any():
+        warnings.warn(
+            f"{isolated.sum()} of {P.shape[0]} points have no neighbour with a positive affinity, so that their "
+            "positions in the embedding carry no information. Connect them to neighbours in X, or leave them out.",
+            UserWarning,
+            stacklevel=3,
         )
+    return P
 
 
 def _symmetrised(P: Array) -> Array:
-    """P + P^T in place, block by block, so that no second matrix is made."""
+    """Add the transpose of P in place, block by block, without a second matrix."""
     n = P.shape[0]
     for a in range(0, n, _BLOCK):
         for b in range(a, n, _BLOCK):
@@ -248,16 +282,14 @@ def _symmetrised(P: Array) -> Array:
 def _normalised(P: Any) -> Any:
     total = float(P.sum(dtype=np.float64))
     if total <= 0:
-        raise ValueError(
-            "X: no point has a neighbour with a positive affinity; give a graph or affinities with at least one edge."
-        )
+        raise ValueError("X has no positive affinity; give a graph or affinities with at least one edge.")
     values = P.data if scipy.sparse.issparse(P) else P
     values /= values.dtype.type(total)
     return P
 
 
 def _given(X: Any) -> Any:
-    """Affinities from the user: made symmetric, without a diagonal, with sum 1."""
+    """Return affinities given by the user: symmetric, without a diagonal, with sum 1."""
     X = _representable(X, 1e-15, 1e15)
     if not scipy.sparse.issparse(X):
         P = np.array(X, dtype=np.float32)

@@ -1,4 +1,4 @@
-"""A small graph in place of a large one: nodes are gathered into aggregates, which have nearly its eigenvectors."""
+"""Coarsening of a graph by aggregation, as in algebraic multigrid, to approximate its eigenvectors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Array = NDArray[Any]
 
 MAX_AGGREGATES = 1500
 NODES_PER_AGGREGATE = 25
-_MAX_SWEEPS = 100
+_MAX_SWEEPS = 100  # bounds the diameter of an aggregate
 
 
 @compiled
 def _join_rows(start: int, stop: int, indptr: Array, indices: Array, data: Array, before: Array, after: Array) -> None:
-    """Give every node without a label that of its strongest neighbour with one."""
+    """Give every node without a label that of its strongest labelled neighbour."""
     for i in range(start, stop):
         after[i] = before[i]
         if before[i] < 0:
@@ -32,8 +32,8 @@ def _join_rows(start: int, stop: int, indptr: Array, indices: Array, data: Array
 
 
 @compiled
-def _add_up(indptr: Array, indices: Array, data: Array, roots: Array, label: Array, coarse: Array) -> None:
-    """Add up the graph, weighted by the roots of the degrees, over the aggregates."""
+def _add_weights(indptr: Array, indices: Array, data: Array, roots: Array, label: Array, coarse: Array) -> None:
+    """Sum the edges between aggregates, weighted by the square roots of the degrees (Galerkin projection)."""
     for i in range(label.size):
         row = coarse[label[i]]
         for e in range(indptr[i], indptr[i + 1]):
@@ -41,12 +41,9 @@ def _add_up(indptr: Array, indices: Array, data: Array, roots: Array, label: Arr
 
 
 def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
-    """Gather the nodes of a graph around random ones, each with its strongest neighbour that has been gathered.
+    """Partition the nodes of a graph by growing aggregates from random seeds along the strongest edges.
 
-    Returns
-    -------
-    label : array of shape (n_samples,)
-        Numbers from 0 on; ``n_aggregates`` for nodes far from all others.
+    Returns the aggregate of every node; ``n_aggregates`` for nodes that no seed reaches.
     """
     n_samples = graph.shape[0]
     label = np.full(n_samples, -1, np.int32)
@@ -64,30 +61,17 @@ def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
 
 
 def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: Workers) -> Array:
-    """Guess the largest eigenvectors of a graph from aggregates of its nodes.
+    """Approximate the leading eigenvectors of a connected graph, except the first, by those of its aggregates.
 
-    Parameters
-    ----------
-    similarity : sparse matrix in CSR form
-        A connected graph, normalised to D^(-1/2) P D^(-1/2).
-    roots : array of shape (n_samples,)
-        Square roots of the degrees of P.
-    n_vectors : int
-        Number of vectors, the first of which is known and left out.
-    workers : Workers
-        Threads.
-
-    Returns
-    -------
-    vectors : array of shape (n_vectors, n_samples)
-        In single precision; constant times the roots over each aggregate.
+    The graph is given as D^(-1/2) P D^(-1/2) in CSR form and the ``roots`` of the degrees, its first eigenvector.
+    Returns a float32 array of shape (n_vectors, n_samples); within an aggregate, vectors are proportional to ``roots``.
     """
     n_samples = similarity.shape[0]
     wanted = min(max(n_samples // NODES_PER_AGGREGATE, 4 * n_vectors), MAX_AGGREGATES)
     n_aggregates = min(max(wanted, 2 * n_vectors), n_samples)
     label = aggregates(similarity, n_aggregates, workers)
     coarse = np.zeros((n_aggregates + 1, n_aggregates + 1))
-    _add_up(similarity.indptr, similarity.indices, similarity.data, roots, label, coarse)
+    _add_weights(similarity.indptr, similarity.indices, similarity.data, roots, label, coarse)
     mass = np.maximum(np.bincount(label, weights=roots.astype(np.float64) ** 2, minlength=n_aggregates + 1), 1e-300)
     scale = 1 / np.sqrt(mass)
     top = n_aggregates - n_vectors

@@ -1,4 +1,4 @@
-"""Connected components of a graph, without a copy of it."""
+"""Connected components of a graph by union-find."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 @inlined
 def root(parent: Array, i: int) -> int:
-    """The root of a node in a forest; ways to it are made shorter on the way."""
+    """Return the root of node i in a forest, halving the path to it."""
     while parent[i] != i:
         parent[i] = parent[parent[i]]
         i = parent[i]
@@ -23,10 +23,9 @@ def root(parent: Array, i: int) -> int:
 
 @compiled
 def components(indptr: Array, indices: Array, data: Array) -> Array:
-    """Number the components of a graph in CSR form that its positive entries connect, by their first nodes.
+    """Label the connected components of a CSR graph, numbered by their first node; entries of 0 are no edges.
 
-    SciPy's would make a copy of the graph and one of its transpose in double precision, and no part of a fit
-    needs as much memory.
+    SciPy's function copies the graph and its transpose in double precision, which would be the peak of a fit's memory.
     """
     n = indptr.size - 1
     parent = np.arange(n)
@@ -34,7 +33,7 @@ def components(indptr: Array, indices: Array, data: Array) -> Array:
         for e in range(indptr[i], indptr[i + 1]):
             if data[e] > 0:
                 a, b = root(parent, i), root(parent, indices[e])
-                # The first node of a component is its root: it has its number before the others below ask for it.
+                # The lowest node becomes the root, so that it is numbered below before the other nodes.
                 parent[max(a, b)] = min(a, b)
     numbers = np.empty(n, np.int64)
     n_found = 0

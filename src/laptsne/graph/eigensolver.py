@@ -1,4 +1,4 @@
-"""The largest eigenpairs of a symmetric operator that is known only by what it does to a block of vectors."""
+"""Block Davidson method for the largest eigenpairs of a symmetric operator."""
 
 from __future__ import annotations
 
@@ -11,27 +11,16 @@ from numpy.typing import NDArray
 
 Block = NDArray[Any]
 
-# The search space is cut back to the current vectors when it has grown to this many times their number.
-_MAX_GROWTH = 4
+_MAX_BLOCKS = 4  # size of the search space, in blocks, at which it is restarted from the current Ritz vectors
 
 
 @dataclass(frozen=True)
 class Eigenpairs:
-    """Approximate eigenpairs, largest eigenvalue first.
-
-    Attributes
-    ----------
-    values : array of shape (n_vectors,)
-    vectors : array of shape (n_vectors, n_samples)
-        Orthonormal rows.
-    residual : float
-        The largest norm of what is left of a wanted vector's equation: each of their
-        eigenvalues is at most this far from a true one.
-    """
+    """Approximate eigenpairs, largest eigenvalue first; ``residual`` bounds the error of the wanted eigenvalues."""
 
     values: NDArray[np.float64]
-    vectors: Block
-    residual: float
+    vectors: Block  # orthonormal rows
+    residual: float  # largest residual norm of the wanted pairs
 
 
 def largest_eigenpairs(
@@ -44,44 +33,37 @@ def largest_eigenpairs(
     max_passes: int,
     preconditioner: NDArray[Any] | None = None,
 ) -> Eigenpairs:
-    """Find the largest eigenpairs by Rayleigh-Ritz on a growing space of residuals (block Davidson).
+    """Compute the largest eigenpairs by the block Davidson method: Rayleigh-Ritz on a space grown by residuals.
 
-    A block finds eigenvalues that are equal or nearly so (a graph that falls into components) as easily as
-    others, a good start needs one or two passes, and the number of passes is bounded: this never hangs. All is done
-    in the precision of ``start``.
+    A block resolves multiple and clustered eigenvalues, such as those of a graph with several components; a good start
+    takes one or two passes; and the number of passes is bounded. Computed in the precision of ``start``.
 
     Parameters
     ----------
     operator : callable
-        Maps a block of shape (m, n_samples), one vector a row, to its image. Called at most ``max_passes`` times.
+        Maps a block of shape (m, n_samples), one vector per row, to its image. Called at most ``max_passes`` times.
     start : array of shape (n_vectors, n_samples)
-        First guess. More rows than ``n_wanted`` speed up convergence; fewer are filled up at random.
+        Initial guess. Extra rows beyond ``n_wanted`` speed up convergence; missing ones are drawn at random.
     n_wanted : int
-        Number of pairs that must reach ``tol``.
+        Number of pairs that must converge.
     known : array of shape (n_samples,)
-        An eigenvector of unit norm that is known beforehand; the others are sought orthogonal to it.
+        Known eigenvector of unit norm; the others are orthogonal to it.
     tol : float
-        Bound on the residual of the wanted pairs.
+        Tolerance on the residual norms of the wanted pairs.
     max_passes : int
-        Bound on the number of calls of ``operator``.
+        Maximum number of calls of ``operator``.
     preconditioner : array of shape (n_samples,), optional
-        Factors on the residuals before they enter the space: small where the operator is large and negative.
+        Diagonal preconditioner of the residuals: small where the operator is large and negative.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.graph.eigensolver import largest_eigenpairs
-    >>> A = np.diag([3.0, 2.0, 1.0, 0.0])
-    >>> pairs = largest_eigenpairs(
-    ...     lambda V: V @ A, np.ones((1, 4)), 1, known=np.eye(4)[0], tol=1e-9, max_passes=9
-    ... )
-    >>> pairs.values.round(6)
-    array([2.])
+    References
+    ----------
+    E. R. Davidson, The iterative calculation of a few of the lowest eigenvalues and corresponding eigenvectors of large
+    real-symmetric matrices, Journal of Computational Physics 17 (1975).
     """
     known = known[None].astype(start.dtype)
     n_vectors = min(max(len(start), n_wanted), start.shape[1] - 1)
     first = _complete(_orthonormal(start, [known]), known, n_vectors)
-    capacity = min(_MAX_GROWTH, max_passes) * n_vectors
+    capacity = min(_MAX_BLOCKS, max_passes) * n_vectors
     space, image = np.empty((2, max(capacity, len(first)), start.shape[1]), start.dtype)
     size = len(first)
     space[:size], image[:size] = first, operator(first)
@@ -101,7 +83,7 @@ def largest_eigenpairs(
         if preconditioner is not None:
             residuals *= preconditioner
         growth = _orthonormal(residuals, [known, space[:size]])
-        if len(growth) == 0:  # the space is invariant: nothing is left to find
+        if len(growth) == 0:  # the space is invariant under the operator
             break
         grown = slice(size, size + len(growth))
         space[grown], image[grown] = growth, operator(growth)
@@ -114,9 +96,9 @@ def _norms(block: Block) -> NDArray[Any]:
 
 
 def _orthonormal(block: Block, bases: list[Block]) -> Block:
-    """Orthonormal basis of what ``block`` adds to the orthonormal ``bases``.
+    """Return an orthonormal basis of the part of ``block`` orthogonal to the orthonormal ``bases``.
 
-    By the eigenvectors of the Gram matrix, which needs matrix products alone; directions that add nothing are dropped.
+    By the eigenvectors of the Gram matrix, which takes matrix products only; dependent directions are dropped.
     """
     negligible = max(1e-12, float(np.finfo(block.dtype).eps) * 100)
     while True:
@@ -127,13 +109,13 @@ def _orthonormal(block: Block, bases: list[Block]) -> Block:
         squares, mixing = np.linalg.eigh(block @ block.T)
         kept = squares > negligible
         block = (mixing[:, kept] / np.sqrt(squares[kept])).T @ block
-        # What was left after the projection carries rounding errors magnified by how little it was.
+        # Small remainders of the projection magnify its rounding errors: project again.
         if squares.min(initial=1.0) > 1e-4:
             return block
 
 
 def _complete(block: Block, known: Block, n_rows: int) -> Block:
-    """Fill up ``block`` with random directions where the start had too few independent ones."""
+    """Extend ``block`` to ``n_rows`` orthonormal rows by random directions."""
     missing = n_rows - len(block)
     if missing > 0:
         random = np.random.default_rng(0).standard_normal((missing, block.shape[1])).astype(block.dtype)

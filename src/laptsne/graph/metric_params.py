@@ -1,4 +1,4 @@
-"""Distances between rows of features: which metrics work, and with which parameters."""
+"""Validation of metrics and their parameters."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ _TAKEN = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI
 
 
 def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
-    """The metric and its parameters as scikit-learn takes them, for features X.
+    """Return the metric and its parameters as scikit-learn takes them for features X.
 
-    Without given parameters "seuclidean" has the variances of the features, and "mahalanobis" the inverse of their
-    covariance.
-
-    Raises
-    ------
-    ValueError
-        Where a metric does not take such features, such a parameter, or this value of it. A function is refused when
-        it first gives something that is not a distance.
+    By default "seuclidean" gets the variances of the features, and "mahalanobis" the inverse of their covariance.
+    Raise ValueError if the metric does not support such features or a parameter is invalid; a function raises it when
+    it first returns something that is not a distance.
 
     Examples
     --------
@@ -39,7 +34,7 @@ def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) 
         return _Function(metric), given
     if scipy.sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
         raise ValueError(
-            f"metric={metric!r} does not take sparse features; give X as a dense array, or one of the metrics "
+            f"metric={metric!r} does not support sparse features; give X as a dense array, or use one of "
             f"{sorted(set(VALID_METRICS_SPARSE['brute']) - {'precomputed'})}."
         )
     taken = _TAKEN.get(metric, set())
@@ -60,13 +55,7 @@ def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) 
 
 
 class _Function:
-    """A metric of the user, of which scikit-learn takes anything that is a number.
-
-    Parameters
-    ----------
-    function : callable
-        The distance of two rows.
-    """
+    """A distance function of the user whose results are checked, since scikit-learn accepts any number."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
@@ -80,7 +69,7 @@ class _Function:
         if not 0 <= distance < math.inf:
             raise ValueError(
                 f"metric={self._function!r} gave {found!r} as the distance of two rows of X; "
-                "distances must be finite numbers of at least 0."
+                "it must return finite numbers of at least 0."
             )
         return distance
 
@@ -102,7 +91,7 @@ def _array(name: str, given: dict[str, Any], shape: tuple[int, ...]) -> NDArray[
 def _variances(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
     if "V" not in given:
         found = np.var(X, axis=0, ddof=1, dtype=np.float64)
-        return np.where(found > 0, found, 1.0)  # all distances in a constant feature are 0
+        return np.where(found > 0, found, 1.0)  # constant features add nothing to a distance
     V = _array("V", given, X.shape[1:])
     if (V <= 0).any():
         raise ValueError("metric_params={'V': ...}: variances must be above 0.")
@@ -113,18 +102,17 @@ def _inverse_covariance(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
     square = (X.shape[1], X.shape[1])
     if "VI" in given:
         VI = _array("VI", given, square)
-        lengths = np.linalg.eigvalsh((VI + VI.T) / 2)
-        if lengths[0] < -1e-9 * abs(lengths).max():
+        eigenvalues = np.linalg.eigvalsh((VI + VI.T) / 2)
+        if eigenvalues[0] < -1e-9 * abs(eigenvalues).max():
             raise ValueError(
-                "metric_params={'VI': ...} must be positive semidefinite, but it gives some differences a negative "
-                f"squared length (its least eigenvalue is {lengths[0]:.3g})."
+                "metric_params={'VI': ...} must be positive semidefinite, but its smallest "
+                f"eigenvalue is {eigenvalues[0]:.3g}."
             )
         return VI
     covariance = _array("V", given, square) if "V" in given else np.atleast_2d(np.cov(X.T))
     if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
         raise ValueError(
             f"metric='mahalanobis' needs the inverse of the covariance of {X.shape[1]} features, which has none: "
-            "some of them are constant or follow from others. Leave these out, reduce X by PCA, or give "
-            "metric_params={'VI': ...}."
+            "some are constant or linearly dependent. Drop these, reduce X by PCA, or give metric_params={'VI': ...}."
         )
     return np.asarray(np.linalg.inv(covariance))

@@ -1,4 +1,4 @@
-"""Distances of every point to its neighbours."""
+"""Nearest neighbours of points, and their distances."""
 
 from __future__ import annotations
 
@@ -17,45 +17,41 @@ from laptsne._runtime.threads import Workers
 from laptsne.graph.ivf import IVFIndex
 from laptsne.graph.metric_params import validated_metric
 
-# Beyond it approximate neighbours are found faster than exact ones (benchmarks/neighbors.py).
-_MAX_EXACT = 10_000
-_EUCLIDEAN = {name: name for name in ("euclidean", "sqeuclidean", "cosine", "correlation")} | {"l2": "euclidean"}
-_WORKING_MEMORY = 64  # MiB
-# What others may have set for scikit-learn, in this thread or another, must not change the bits.
+Array = NDArray[Any]
+
+MAX_EXACT_NEIGHBORS = 10_000  # points beyond which approximate neighbours are faster (benchmarks/neighbors.py)
+# Metrics that are, or follow from, Euclidean distances.
+EUCLIDEAN_METRICS = {m: m for m in ("euclidean", "sqeuclidean", "cosine", "correlation")} | {"l2": "euclidean"}
+# Dissimilarities without the triangle inequality, which scikit-learn's trees rely on; functions may lack it as well.
+_NO_METRICS = {"braycurtis", "dice", "russellrao"}
+WORKING_MEMORY_MIB = 64  # of a block of distances
+ROWS_PER_BLOCK = 1024  # at most
+_QUERIES_PER_BLOCK = 64  # at most; few, since a block of new points is padded
+# scikit-learn's global configuration must not change the bits of a result.
 _CONFIG = {"working_memory": 1024, "enable_cython_pairwise_dist": True, "pairwise_dist_chunk_size": 256}
-_BATCH = 1024  # rows of a given matrix that are handled together
-_ROWS, _VALUES = (1 << 8, 1 << 16), 1 << 22  # of new points that are handled together
+_MIN_BATCH, _MAX_BATCH, _BATCH_VALUES = 1 << 8, 1 << 16, 1 << 22  # rows, rows and values of a batch of new points
 
 
 def neighbor_distances(
     X: Any, n_neighbors: int, *, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
 ) -> Any:
-    """Distances to the nearest neighbours of every point, a point itself not among them.
+    """Return the graph of distances to the nearest neighbours as a CSR matrix; no point is its own neighbour.
 
-    Of more than 10,000 points with dense features they are approximate for the metrics that are Euclidean distances
-    of something, "euclidean", "sqeuclidean", "cosine" and "correlation", with a recall of at least 0.98 as measured on
-    some of the points; exact otherwise.
+    Neighbours of more than 10,000 points with dense features are approximate for "euclidean", "sqeuclidean", "cosine"
+    and "correlation", with a recall of at least 0.98 as estimated on a sample; otherwise they are exact. A stored zero
+    is the distance of a duplicate.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        Features; with ``metric="precomputed"`` distances of shape (n_samples, n_samples), where a sparse
-        matrix is a neighbour graph and may have any number of neighbours in a row.
-    n_neighbors : int
-        Number of neighbours; a graph gives at most as many as it has.
-
-    Returns
-    -------
-    graph : sparse matrix in CSR form, of shape (n_samples, n_samples)
-        Distances; a stored zero is the distance of a duplicate.
+    With ``metric="precomputed"``, X has distances of shape (n_samples, n_samples); if sparse, it is a neighbour graph
+    that may have any number of neighbours per row, of which at most ``n_neighbors`` are kept.
     """
     if isinstance(metric, str) and metric == "precomputed" and scipy.sparse.issparse(X):
         return nearest_of_graph(X.tocsr(), n_neighbors)
     X = _squarable(X)
     n_samples = X.shape[0]
     name = _euclidean_name(X, metric, metric_params)
-    if name and n_samples > _MAX_EXACT:
-        indices, distances = _approximate(X, n_neighbors, name, workers)
+    if name and n_samples > MAX_EXACT_NEIGHBORS:
+        indices, distances = IVFIndex(_as_euclidean(X, name), workers).neighbors(n_neighbors, workers)
+        distances = _from_euclidean(distances, name)
     else:
         indices, distances = _exact(X, n_neighbors, metric, metric_params, workers)
     indptr = np.arange(n_samples + 1) * n_neighbors
@@ -64,54 +60,58 @@ def neighbor_distances(
 
 def _exact(
     X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Indices and distances by scikit-learn, in blocks that do not depend on the number of threads, as bits would."""
+) -> tuple[Array, Array]:
+    """Return neighbours by scikit-learn, in blocks that do not depend on the number of threads, as bits would."""
     n_samples = X.shape[0]
     index = _index(X, n_neighbors + 1, metric, metric_params)
     indices = np.empty((n_samples, n_neighbors), np.int64)
     distances = np.empty((n_samples, n_neighbors), np.float64)
-    size = min(max((_WORKING_MEMORY << 20) // (8 * n_samples), 1), _BATCH)
+    size = _block_size(n_samples, ROWS_PER_BLOCK)
 
     def search_blocks(start: int, stop: int) -> None:
-        for rows in gen_batches(min(stop * size, n_samples) - start * size, size):
-            here = slice(start * size + rows.start, start * size + rows.stop)
+        for first in range(start * size, min(stop * size, n_samples), size):
+            rows = slice(first, min(first + size, n_samples))
             with config_context(**_CONFIG):
-                far, found = index.kneighbors(X[here])
-            others = _without(found, np.arange(here.start, here.stop))
-            indices[here], distances[here] = (
-                found[others].reshape(-1, n_neighbors),
-                far[others].reshape(-1, n_neighbors),
-            )
+                far, found = index.kneighbors(X[rows])
+            others = _without(found, np.arange(rows.start, rows.stop))
+            indices[rows] = found[others].reshape(-1, n_neighbors)
+            distances[rows] = far[others].reshape(-1, n_neighbors)
 
-    n_blocks = -(-n_samples // size)
-    workers.rows(search_blocks, n_blocks, work=float(n_samples) * n_samples * X.shape[1], alignment=1)
+    work = float(n_samples) * n_samples * X.shape[1]
+    _pool(metric, workers).rows(search_blocks, -(-n_samples // size), work=work, alignment=1)
     return indices, distances
+
+
+def _pool(metric: Any, workers: Workers) -> Workers:
+    """Return a pool for scikit-learn's searches: one thread for functions and metrics that are not thread-safe."""
+    # Its Mahalanobis distance writes to a buffer that threads would share.
+    return workers if isinstance(metric, str) and metric != "mahalanobis" else Workers(1)
+
+
+def _block_size(n_samples: int, most: int) -> int:
+    """Return the number of rows whose distances to all points fit into the working memory, at most ``most``."""
+    return min(max((WORKING_MEMORY_MIB << 20) // (8 * n_samples), 1), most)
 
 
 def _index(X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] | None) -> NearestNeighbors:
     metric, params = validated_metric(X, metric, metric_params)
     options = {"metric": metric, "metric_params": params, "n_jobs": 1}
-    if isinstance(metric, str) and "p" in params:  # of which scikit-learn has two, and warns
+    if not isinstance(metric, str) or metric in _NO_METRICS:
+        options["algorithm"] = "brute"
+    elif "p" in params:  # scikit-learn warns if it is among the metric_params
         options |= {"p": params["p"], "metric_params": {name: params[name] for name in params if name != "p"}}
     return NearestNeighbors(n_neighbors=n_neighbors, **options).fit(X)
 
 
-def _without(found: NDArray[Any], own: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where in each row of neighbours is not its own point; without the last where that was not found."""
+def _without(found: Array, own: Array) -> NDArray[np.bool_]:
+    """Return a mask of the neighbours that are not the point itself, or all but the last if it was not found."""
     others = np.asarray(found != own[:, None])
-    others[others.all(axis=1), -1] = False  # there are many duplicates
+    others[others.all(axis=1), -1] = False  # duplicates took its place
     return others
 
 
-def _approximate(X: NDArray[Any], n_neighbors: int, metric: str, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Indices and distances by a search in Euclidean distances."""
-    X = _as_euclidean(X, metric)
-    indices, distances = IVFIndex(X, workers).neighbors(n_neighbors, workers)
-    return indices, _from_euclidean(distances, metric)
-
-
-def _as_euclidean(X: NDArray[Any], metric: str) -> NDArray[Any]:
-    """Points whose Euclidean distances tell those of X in the metric."""
+def _as_euclidean(X: Array, metric: str) -> Array:
+    """Return points whose Euclidean distances determine those of X in the metric."""
     if metric == "correlation":
         X = X - X.mean(axis=1, keepdims=True)
     if metric in ("cosine", "correlation"):
@@ -120,26 +120,17 @@ def _as_euclidean(X: NDArray[Any], metric: str) -> NDArray[Any]:
     return X
 
 
-def _from_euclidean(distances: NDArray[Any], metric: str) -> NDArray[Any]:
+def _from_euclidean(distances: Array, metric: str) -> Array:
     if metric in ("cosine", "correlation"):
         return np.asarray(distances**2 / 2)
-    # Squares of single precision overflow from 1e19 on.
+    # Squares overflow in single precision from 1e19 on.
     return np.square(distances, dtype=np.float64) if metric == "sqeuclidean" else distances
 
 
 class NeighborIndex:
-    """Search for the nearest of some points to new ones; what is found for one does not depend on the others.
+    """Index of points for nearest-neighbour queries; the result of a query does not depend on the other queries.
 
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features)
-        The points among which neighbours are found.
-    metric, metric_params
-        As in :func:`neighbor_distances`; not "precomputed".
-    n_neighbors : int
-        Number of neighbours.
-    workers : Workers
-        Threads.
+    X, metric and metric_params are those of :func:`neighbor_distances`, but not "precomputed".
     """
 
     def __init__(
@@ -148,51 +139,64 @@ class NeighborIndex:
         self.n_neighbors = n_neighbors
         X = _squarable(X)
         self._metric = _euclidean_name(X, metric, metric_params)
-        self._probes: tuple[NDArray[Any], NDArray[Any]] | None = None
+        self._probes: tuple[Array, Array] | None = None
         self._index: Any
         if self._metric:
             self._index = IVFIndex(_as_euclidean(X, self._metric), workers)
-            if X.shape[0] > _MAX_EXACT:
+            if X.shape[0] > MAX_EXACT_NEIGHBORS:
                 self._probes = self._index.probes(n_neighbors, workers)
         else:
             self._index = _index(X, n_neighbors, metric, metric_params)
 
-    def search(self, X: Any, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Indices and distances of the neighbours of every row of X, nearest first."""
-        X = _in_double(X)  # all of them: a row must not depend on how large the others are
+    def search(self, X: Any, workers: Workers) -> tuple[Array, Array]:
+        """Return indices and distances of the neighbours of every row of X, nearest first."""
+        X = _in_double(X)  # always: the precision of a row must not depend on the other rows
         if self._metric:
             found = self._index.search(_as_euclidean(X, self._metric), self.n_neighbors, workers, self._probes)
             indices, distances = found[0], _from_euclidean(found[1], self._metric)
         else:
-            # One by one: products of matrices have other bits for other numbers of rows.
-            with config_context(**_CONFIG):
-                parts = [self._index.kneighbors(X[i : i + 1]) for i in range(X.shape[0])]
-            distances, indices = (np.concatenate(part) for part in zip(*parts, strict=True))
+            indices, distances = self._search_blocks(X, workers)
         distances = _defined(distances)
         order = np.argsort(distances, axis=1, kind="stable")
         return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
+    def _search_blocks(self, X: Any, workers: Workers) -> tuple[Array, Array]:
+        """Search by scikit-learn in blocks of fixed size, since the bits of matrix products depend on their shape."""
+        n_rows, n_samples = X.shape[0], self._index.n_samples_fit_
+        indices = np.empty((n_rows, self.n_neighbors), np.int64)
+        distances = np.empty((n_rows, self.n_neighbors), np.float64)
+        size = _block_size(n_samples, _QUERIES_PER_BLOCK)
+        is_function = callable(self._index.metric)  # slow, and applied to one pair at a time
+
+        def search(start: int, stop: int) -> None:
+            for first in range(start * size, min(stop * size, n_rows), size):
+                last = min(first + size, n_rows)
+                rows = np.arange(first, last if is_function else first + size)
+                with config_context(**_CONFIG):
+                    far, found = self._index.kneighbors(X[np.minimum(rows, n_rows - 1)])
+                indices[first:last], distances[first:last] = found[: last - first], far[: last - first]
+
+        work = float(n_rows) * n_samples * X.shape[1]
+        _pool(self._index.metric, workers).rows(search, -(-n_rows // size), work=work, alignment=1)
+        return indices, distances
+
 
 def row_batches(X: Any) -> Iterable[slice]:
-    """Rows that are handled together, fewer of them where there are many features."""
-    return gen_batches(X.shape[0], int(np.clip(_VALUES // max(X.shape[1], 1), *_ROWS)))  # type: ignore[no-any-return]
+    """Yield slices of rows that are processed at once, fewer rows if there are many features."""
+    return gen_batches(X.shape[0], int(np.clip(_BATCH_VALUES // max(X.shape[1], 1), _MIN_BATCH, _MAX_BATCH)))  # type: ignore[no-any-return]
 
 
 def _euclidean_name(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> str | None:
-    """Name of the metric where it is a Euclidean distance of something, and X dense."""
+    """Return the name of the metric if the inverted file index supports it for X."""
     if not isinstance(metric, str) or metric_params or scipy.sparse.issparse(X):
         return None
-    return _EUCLIDEAN.get(metric)
+    return EUCLIDEAN_METRICS.get(metric)
 
 
 def neighbor_graph(indices: Any, distances: Any) -> Any:
-    """Neighbours given as two arrays, as a graph.
+    """Return the graph of neighbours given as two arrays of shape (n_samples, n_neighbors).
 
-    Parameters
-    ----------
-    indices : integer array of shape (n_samples, n_neighbors)
-        Neighbours of each point; the point itself may be among them. A negative index is none.
-    distances : array of the same shape
+    The neighbours of a point may include itself; a negative index is none.
 
     Examples
     --------
@@ -204,30 +208,30 @@ def neighbor_graph(indices: Any, distances: Any) -> Any:
     indices, distances = np.asarray(indices), np.asarray(distances)
     if indices.ndim != 2 or indices.shape != distances.shape or not np.issubdtype(indices.dtype, np.integer):
         raise ValueError(
-            "X=(indices, distances) needs two arrays of one shape (n_samples, n_neighbors), the first of integers; got "
-            f"{indices.dtype} of shape {indices.shape} and {distances.dtype} of shape {distances.shape}."
+            "X=(indices, distances) must be two arrays of the same shape (n_samples, n_neighbors), the first of "
+            f"integers; got {indices.dtype} of shape {indices.shape} and {distances.dtype} of shape {distances.shape}."
         )
     if not np.isfinite(distances).all() or distances.min(initial=0) < 0:
         raise ValueError("X=(indices, distances): distances must be finite and at least 0.")
     n_samples = len(indices)
     if indices.max(initial=0) >= n_samples:
         raise ValueError(
-            f"X=(indices, distances): index {indices.max()} is out of range for {n_samples} samples, one a row."
+            f"X=(indices, distances): index {indices.max()} is out of range for {n_samples} samples, one per row."
         )
     present = indices >= 0
     indptr = np.append(0, np.cumsum(present.sum(axis=1)))
     return scipy.sparse.csr_matrix((distances[present], indices[present], indptr), (n_samples, n_samples))
 
 
-def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> NDArray[Any]:
-    """Distances of all pairs as a dense single-precision matrix, every row in units of its largest.
+def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> Array:
+    """Return the distances of all pairs as a float32 array, each row in units of its largest.
 
-    In these units nothing overflows, and affinities do not depend on the unit of a row.
+    In these units nothing overflows, and the affinities of a row do not depend on its unit.
     """
     n_samples = X.shape[0]
     distances = np.empty((n_samples, n_samples), dtype=np.float32)
     start = 0
-    # Block by block, since scikit-learn returns double precision, and the whole of that would be twice as large.
+    # In blocks: scikit-learn computes in double precision, which would take twice the memory.
     for found in _distance_blocks(X, metric, metric_params):
         block = _defined(found)
         largest = block.max(axis=1, keepdims=True)
@@ -238,21 +242,21 @@ def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) 
     return distances
 
 
-def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[NDArray[Any]]:
+def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[Array]:
     if not (isinstance(metric, str) and metric == "precomputed"):
         metric, metric_params = validated_metric(X, metric, metric_params)
-        options = {"metric": metric, "n_jobs": 1, "working_memory": _WORKING_MEMORY}
+        options = {"metric": metric, "n_jobs": 1, "working_memory": WORKING_MEMORY_MIB}
         return pairwise_distances_chunked(_squarable(X), **options, **metric_params)  # type: ignore[no-any-return]
     if scipy.sparse.issparse(X):
         raise ValueError(
             "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
             "give a dense matrix of distances, or n_neighbors='auto'."
         )
-    return (X[rows] for rows in gen_batches(X.shape[0], _BATCH))
+    return (X[rows] for rows in gen_batches(X.shape[0], ROWS_PER_BLOCK))
 
 
-def _defined(distances: NDArray[Any]) -> NDArray[Any]:
-    """Distances, where those that a metric leaves undefined, as x / 0, are as long as the longest of their row."""
+def _defined(distances: Array) -> Array:
+    """Replace distances that a metric leaves undefined, such as x / 0, by the longest of their row."""
     undefined = ~np.isfinite(distances)
     if not undefined.any():
         return distances
@@ -261,14 +265,13 @@ def _defined(distances: NDArray[Any]) -> NDArray[Any]:
 
 
 def _squarable(X: Any) -> Any:
-    """Return X in a precision in which the squares of its values neither overflow nor vanish."""
-    largest = float(max(X.max(), -X.min()))  # without a copy of X
-    return X if 1e-15 < largest < 1e15 else _in_double(X)
+    """Return X in a precision in which the squares of its values neither overflow nor underflow."""
+    return X if 1e-15 < _largest(X) < 1e15 else _in_double(X)
 
 
 def _in_double(X: Any) -> Any:
-    """Return X in double precision; refuse what overflows even there."""
-    largest = float(max(X.max(), -X.min()))  # without a copy of X
+    """Return X in double precision; raise ValueError if its distances overflow even there."""
+    largest = _largest(X)
     if largest > 1e150:
         raise ValueError(
             f"X has values up to {largest:.2g}, whose distances overflow. "
@@ -277,8 +280,12 @@ def _in_double(X: Any) -> Any:
     return X.astype(np.float64)
 
 
+def _largest(X: Any) -> float:
+    return float(max(X.max(), -X.min()))  # unlike abs(X).max(), without a copy of X
+
+
 def nearest_of_graph(graph: Any, n_neighbors: int) -> Any:
-    """Cut a neighbour graph to at most ``n_neighbors`` a row, without the diagonal."""
+    """Return a neighbour graph with the ``n_neighbors`` nearest in each row, without the diagonal."""
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
     others = np.flatnonzero(graph.indices != row)
     order = others[np.lexsort((graph.data[others], row[others]))]

@@ -1,4 +1,4 @@
-"""The order of the points in which neighbours lie close in memory."""
+"""Reordering of points so that neighbours are close in memory."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from laptsne.graph.coarsening import MAX_AGGREGATES, NODES_PER_AGGREGATE, aggreg
 
 Array = NDArray[Any]
 
-# Beyond this number of points the embedding no longer fits into the L2 cache, and affinities are ordered for locality.
-MAX_UNORDERED = 100_000
+MAX_UNORDERED = 100_000  # embeddings of more points do not fit into the L2 cache
 
 
 def locality_order(P: Any, workers: Workers) -> Array:
-    """An order in which neighbours in the graph are mostly near each other, as caches like it."""
+    """Return a permutation that puts most neighbours in the graph close to each other."""
     return np.argsort(aggregates(P, min(P.shape[0] // NODES_PER_AGGREGATE, MAX_AGGREGATES), workers), kind="stable")
 
 
 def ordered_for_locality(P: Any, workers: Workers) -> tuple[Any, Array | None]:
-    """The affinities in an order that the cache likes, and that order; as they are and None where it makes no odds."""
+    """Return P reordered for cache locality and the permutation; P itself and None if it is small or dense."""
     if P.shape[0] <= MAX_UNORDERED or not scipy.sparse.issparse(P):
         return P, None
     order = locality_order(P, workers)
@@ -31,10 +30,10 @@ def ordered_for_locality(P: Any, workers: Workers) -> tuple[Any, Array | None]:
 
 
 def reordered(P: Any, order: Array) -> Any:
-    """The graph with its rows and columns in another order."""
-    place = np.empty(order.size, P.indices.dtype)
-    place[order] = np.arange(order.size)
+    """Return a CSR graph with its rows and columns permuted."""
+    position = np.empty(order.size, P.indices.dtype)
+    position[order] = np.arange(order.size)
     rows = P[order]
-    rows.indices = place[rows.indices]
+    rows.indices = position[rows.indices]
     rows.has_sorted_indices = False
     return rows

@@ -1,4 +1,4 @@
-"""The spectrum of the data: eigenvalues of L_X, the eigengap, and the number of clusters it suggests."""
+"""Spectrum of the normalised graph Laplacian, and the eigengap heuristic for the number of clusters."""
 
 from __future__ import annotations
 
@@ -21,41 +21,32 @@ from laptsne.graph.components import components
 from laptsne.graph.eigensolver import largest_eigenpairs
 
 MAX_CLUSTERS = 30
-_BULK = 0.1  # eigenvalues well above this are those of the bulk, not of clusters
-_NEARLY = 0.75  # gaps of at least this share of the largest count as large as it
-_DENSE = 300  # up to this size a dense solver is as fast
-_NEGLIGIBLE = 1e-7  # similarities below it move no eigenvalue by more than 1e-5
-_TOL = 1e-4
-_MAX_RESTARTS = 300
+MAX_ARPACK = 20_000  # nodes beyond which a block method started from a coarse graph is faster than ARPACK
+_BULK = 0.1  # eigenvalues well above it belong to the bulk of the spectrum, not to clusters
+_NEARLY = 0.75  # gaps of at least this share of the largest are taken for equal to it
+_MAX_DENSE = 300  # nodes up to which a dense solver is as fast
+_NEGLIGIBLE = 1e-7  # smaller similarities change no eigenvalue by more than 1e-5
 _BLOCK = 1024
-# Beyond this size a block of vectors, started from a smaller graph, is faster than one vector after the other.
-_LARGE = 20_000
-_LARGE_TOL = 3e-3
-_LARGE_PASSES = 30
-_GUARD = 4
-# Where a solver has found all that its start holds, it goes on with a random vector; older ones cannot be told which.
+_ARPACK_TOL = 1e-4
+_MAX_RESTARTS = 300
+_BLOCK_TOL = 3e-3
+_MAX_PASSES = 30
+_GUARD = 4  # vectors beyond the wanted ones, which speed up convergence
+# ARPACK continues with a random vector when it has exhausted its start; older versions of SciPy do not seed it.
 _SEEDED = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters else {}
 
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Smallest eigenpairs of a normalised graph Laplacian.
+    """Smallest eigenpairs of a normalised graph Laplacian."""
 
-    Attributes
-    ----------
-    eigenvalues : array of shape (n_values,)
-        In ascending order; the first is 0.
-    eigenvectors : array of shape (n_samples, n_values)
-        Orthonormal columns.
-    """
-
-    eigenvalues: NDArray[np.float64]
-    eigenvectors: NDArray[np.float64]
+    eigenvalues: NDArray[np.float64]  # ascending, from 0
+    eigenvectors: NDArray[np.float64]  # orthonormal columns, of shape (n_samples, n_values)
 
 
 @compiled
 def _product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, vector: Any, product: Any) -> None:
-    """Product of a sparse matrix and a vector."""
+    """Multiply a CSR matrix and a vector."""
     for i in range(start, stop):
         total = data.dtype.type(0)
         columns = indices[indptr[i] : indptr[i + 1]]
@@ -67,7 +58,7 @@ def _product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, v
 
 @compiled
 def _block_product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, rows: Any, product: Any) -> None:
-    """Product of a sparse matrix and a block, one vector a column."""
+    """Multiply a CSR matrix and a block of column vectors."""
     for i in range(start, stop):
         line = product[i]
         line[:] = 0
@@ -78,16 +69,9 @@ def _block_product_rows(start: int, stop: int, indptr: Any, indices: Any, data: 
 
 
 def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) -> Spectrum:
-    r"""Smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
+    r"""Compute the smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
 
-    Parameters
-    ----------
-    P : array or sparse matrix of shape (n_samples, n_samples)
-        Symmetric affinities; the graph may fall into components and have isolated points.
-    n_values : int
-        Number of eigenvalues.
-    workers : Workers, optional
-        Threads.
+    P is a symmetric array or sparse matrix; its graph may be disconnected and have isolated points.
 
     Examples
     --------
@@ -103,8 +87,8 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     similarity = normalised_similarity(P)
     component = components(similarity.indptr, similarity.indices, similarity.data)
     sizes = np.bincount(component)
-    # Eigenvalues of a graph in parts are those of its parts together. Taken one by one, equal eigenvalues
-    # never meet in one solver. There are n_values zeros already where there are that many parts.
+    # The spectrum of a graph is the union of those of its components. Solved one by one, they spare the solver multiple
+    # zeros. With n_values components or more, one zero of each is all that is wanted.
     largest = np.argsort(-sizes, kind="stable")[:n_values]
     per_part = 1 if largest.size == n_values else n_values
     found = [np.flatnonzero(component == part) for part in largest]
@@ -115,7 +99,7 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     ]
     values = np.concatenate([part_values for part_values, _ in parts])
     order = np.argsort(values, kind="stable")[:n_values]
-    # Column by column of those wanted: a column for each vector of each part would be many times as large.
+    # Only the selected vectors are expanded to all nodes: those of all components would be many times as large.
     source = [(members, vector) for members, part in zip(found, parts, strict=True) for vector in part[1].T]
     vectors = np.zeros((P.shape[0], order.size))
     for column, chosen in enumerate(order):
@@ -125,14 +109,14 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
 
 
 def normalised_similarity(P: Any) -> Any:
-    """Return D^(-1/2) P D^(-1/2) in CSR form; entries too small to matter for an eigenvalue are 0."""
+    """Return D^(-1/2) P D^(-1/2) as a CSR matrix; entries too small to affect an eigenvalue are 0."""
     inverse_root = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
     inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
     inverse_root = inverse_root.astype(P.dtype)
     if scipy.sparse.issparse(P):
         data = P.data * inverse_root[P.indices]
         data *= np.repeat(inverse_root, np.diff(P.indptr))
-        data[data <= _NEGLIGIBLE] = 0  # they stay in store: the affinities share the indices
+        data[data <= _NEGLIGIBLE] = 0  # kept as explicit zeros, since P shares the indices
         return scipy.sparse.csr_matrix((data, P.indices, P.indptr), P.shape)
     blocks = []
     for start in range(0, P.shape[0], _BLOCK):
@@ -149,47 +133,48 @@ def _part(similarity: Any, members: NDArray[Any]) -> Any:
 def _connected_spectrum(
     similarity: Any, roots: NDArray[Any], n_values: int, workers: Workers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Smallest eigenpairs of the Laplacian of one connected graph."""
+    """Compute the smallest eigenpairs of the Laplacian of a connected graph."""
     n_samples = similarity.shape[0]
-    if n_samples == 1:  # an isolated point: a part like any other, though it has no edge
+    if n_samples == 1:
         return np.zeros(1), np.ones((1, 1))
-    if n_samples <= max(_DENSE, 2 * n_values):
+    if n_samples <= max(_MAX_DENSE, 2 * n_values):
         mu, vectors = scipy.linalg.eigh(similarity.toarray().astype(np.float64))
-    elif n_samples > _LARGE:
-        mu, vectors = _large_spectrum(similarity, roots, n_values, workers)
+    elif n_samples > MAX_ARPACK:
+        mu, vectors = _block_spectrum(similarity, roots, n_values, workers)
     else:
-        # In the precision of the affinities: a copy in double precision would be larger than they are.
-        matrix = (similarity.indptr, similarity.indices, similarity.data)
-
-        def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:
-            image = np.empty(n_samples)
-            args = (*matrix, vector.astype(similarity.dtype).ravel(), image)
-            workers.rows(_product_rows, n_samples, *args, work=2.0 * similarity.nnz)
-            return image
-
-        operator = scipy.sparse.linalg.LinearOperator(similarity.shape, matvec=product, dtype=np.float64)
-        # A start of its own makes the result reproducible.
-        start = np.random.default_rng(0).standard_normal(n_samples)
-        try:
-            mu, vectors = scipy.sparse.linalg.eigsh(
-                operator, n_values, which="LA", tol=_TOL, v0=start, maxiter=_MAX_RESTARTS, **_SEEDED
-            )
-        except scipy.sparse.linalg.ArpackNoConvergence as error:
-            mu, vectors = error.eigenvalues, error.eigenvectors
-            warnings.warn(
-                f"Only {mu.size} of {n_values} eigenvalues of the data's graph converged; the estimated number of "
-                "clusters and a spectral initialisation may be rough. Set n_clusters and init='pca' to do without.",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
+        mu, vectors = _arpack_spectrum(similarity, n_values, workers)
     order = np.argsort(-mu)[:n_values]
     return (1 - mu[order]).clip(0, 2), vectors[:, order]
 
 
-def _large_spectrum(
+def _arpack_spectrum(
+    similarity: Any, n_values: int, workers: Workers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Compute the largest eigenpairs by ARPACK, with products in the precision of the affinities to save a copy."""
+    n_samples = similarity.shape[0]
+    matrix = (similarity.indptr, similarity.indices, similarity.data)
+
+    def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        image = np.empty(n_samples)
+        args = (*matrix, vector.astype(similarity.dtype).ravel(), image)
+        workers.rows(_product_rows, n_samples, *args, work=2.0 * similarity.nnz)
+        return image
+
+    operator = scipy.sparse.linalg.LinearOperator(similarity.shape, matvec=product, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(n_samples)
+    options = {"which": "LA", "tol": _ARPACK_TOL, "v0": start, "maxiter": _MAX_RESTARTS, **_SEEDED}
+    try:
+        mu, vectors = scipy.sparse.linalg.eigsh(operator, n_values, **options)
+    except scipy.sparse.linalg.ArpackNoConvergence as error:
+        mu, vectors = error.eigenvalues, error.eigenvectors
+        _warn_inaccurate(f"Only {mu.size} of {n_values} eigenvalues of the data's graph converged")
+    return mu, vectors
+
+
+def _block_spectrum(
     similarity: Any, roots: NDArray[Any], n_values: int, workers: Workers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Largest eigenpairs of a large graph, from those of a small one, by a block of vectors at once."""
+    """Compute the largest eigenpairs of a large graph by a block method started from its aggregates."""
     n_samples = similarity.shape[0]
     roots = (roots / np.linalg.norm(roots)).astype(np.float32)
     start = coarse_eigenvectors(similarity, roots, n_values - 1 + _GUARD, workers)
@@ -200,31 +185,31 @@ def _large_spectrum(
         workers.rows(_block_product_rows, n_samples, *graph, rows, image, work=2.0 * similarity.nnz * len(block))
         return np.ascontiguousarray(image.T)
 
-    pairs = largest_eigenpairs(product, start, n_values - 1, known=roots, tol=_LARGE_TOL, max_passes=_LARGE_PASSES)
-    if pairs.residual > 10 * _LARGE_TOL:
-        warnings.warn(
-            f"The eigenvalues of the data's graph are known to {pairs.residual:.2g} only; the estimated number of "
-            "clusters and a spectral initialisation may be rough. Set n_clusters and init='pca' to do without.",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+    pairs = largest_eigenpairs(product, start, n_values - 1, known=roots, tol=_BLOCK_TOL, max_passes=_MAX_PASSES)
+    if pairs.residual > 10 * _BLOCK_TOL:
+        _warn_inaccurate(f"The eigenvalues of the data's graph are accurate to {pairs.residual:.2g} only")
     mu = np.append(1.0, pairs.values[: n_values - 1])
     return mu, np.column_stack([roots, pairs.vectors[: n_values - 1].T]).astype(np.float64)
 
 
+def _warn_inaccurate(what: str) -> None:
+    warnings.warn(
+        f"{what}; n_clusters='eigengap' and init='spectral' may be inaccurate. Set n_clusters and init='pca' to avoid "
+        "them.",
+        ConvergenceWarning,
+        stacklevel=3,
+    )
+
+
 def eigengap_clusters(eigenvalues: ArrayLike) -> int:
-    r"""Number of clusters that the eigenvalues of a graph suggest.
+    r"""Estimate the number of clusters by the eigengap heuristic.
 
-    Gaps are taken on the scale :math:`\log(1 + \sigma / 0.1)`: between small eigenvalues, which belong to clusters, it
-    compares differences, among the large ones of the bulk it compares ratios, so that a step within the bulk does not
-    count. The answer is the last k from 2 to 30 whose gap, between :math:`\sigma_k` and
-    :math:`\sigma_{k+1}`, is at least three quarters of the largest: where several gaps are nearly as large, the
-    most clusters, since one too many does less harm than one too few.
+    Gaps are measured in :math:`\log(1 + \sigma / 0.1)`, which compares differences of small eigenvalues, those of
+    clusters, but ratios of large ones, so that steps within the bulk of the spectrum do not count. The estimate is the
+    largest k from 2 to 30 whose gap between :math:`\sigma_k` and :math:`\sigma_{k+1}` is at least three quarters of the
+    largest gap, since one cluster too many does less harm than one too few.
 
-    Parameters
-    ----------
-    eigenvalues : array-like
-        The smallest eigenvalues of the normalised Laplacian in ascending order.
+    ``eigenvalues`` are the smallest ones of the normalised Laplacian in ascending order.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Scores of an embedding: those that use labels, and measures of faithfulness that do not."""
+"""Scores of an embedding: with class labels, and of its faithfulness to the data without."""
 
-from laptsne.metrics.faithfulness import Faithfulness, continuity, neighbors_kept, trustworthiness
-from laptsne.metrics.labelled import ClusterScores, cluster_scores, knn_accuracy
-from laptsne.metrics.silhouette import silhouette
+from laptsne.metrics.faithfulness import Faithfulness, affinity_recall, continuity, neighbors_kept, trustworthiness
+from laptsne.metrics.labelled import ClusterScores, cluster_scores, knn_accuracy, silhouette
 
 __all__ = [
     "ClusterScores",
     "Faithfulness",
+    "affinity_recall",
     "cluster_scores",
     "continuity",
     "knn_accuracy",

@@ -1,4 +1,4 @@
-"""Scores of a map that need no labels: whether neighbours in the data and in the map are the same."""
+"""Scores without labels: how well an embedding preserves the neighbourhoods of the data."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
+from scipy.spatial import KDTree
 from sklearn.utils import check_array
 
 from laptsne._runtime.threads import Workers
@@ -16,19 +17,19 @@ Array = NDArray[Any]
 
 
 class Faithfulness:
-    """Scores of several maps of the same data, whose nearest neighbours are found once.
+    """Scores of several embeddings of the same data, whose neighbours are found once.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The data.
     n_neighbors : int, default=30
-        The largest neighbourhood that will be asked for.
+        Largest neighbourhood size that will be requested.
 
     Attributes
     ----------
     neighbors : array of shape (n_samples, n_neighbors)
-        The nearest neighbours of every point in the data, nearest first.
+        Nearest neighbours of every point in the data, nearest first.
 
     Examples
     --------
@@ -48,53 +49,55 @@ class Faithfulness:
         self.neighbors = _nearest(self._X, n_neighbors)
 
     def trustworthiness(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
-        """Trustworthiness of the map Y; see :func:`trustworthiness`."""
+        """Return the trustworthiness of the embedding Y; see :func:`trustworthiness`."""
         _check_fewer_than_half(n_neighbors, len(self._X))
-        return _kept_near(self._X, _nearest(self._map(Y), n_neighbors))
+        return _preservation(self._X, _nearest(self._embedding(Y), n_neighbors))
 
     def continuity(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
-        """Continuity of the map Y; see :func:`continuity`."""
+        """Return the continuity of the embedding Y; see :func:`continuity`."""
         _check_fewer_than_half(n_neighbors, len(self._X))
-        return _kept_near(self._map(Y), self._first(n_neighbors))
+        return _preservation(self._embedding(Y), self._first(n_neighbors))
 
     def neighbors_kept(self, Y: ArrayLike, *, n_neighbors: int | None = None) -> float:
-        """Share of neighbours that the map Y keeps, of all that were found by default; see :func:`neighbors_kept`."""
+        """Return the share of neighbours kept by Y, by default of all that were found; see :func:`neighbors_kept`."""
         neighbors = self.neighbors if n_neighbors is None else self._first(n_neighbors)
-        return _shared(neighbors, _nearest(self._map(Y), neighbors.shape[1]))
+        return _overlap(neighbors, _nearest(self._embedding(Y), neighbors.shape[1]))
 
-    def _map(self, Y: ArrayLike) -> Array:
-        found = _points(Y)
-        if len(found) != len(self._X):
-            raise ValueError(f"Y must have a row for each of the {len(self._X)} points of the data; got {len(found)}.")
-        return found
+    def _embedding(self, Y: ArrayLike) -> Array:
+        points = _points(Y)
+        if len(points) != len(self._X):
+            raise ValueError(f"Y must have one row for each of the {len(self._X)} rows of X; got {len(points)}.")
+        return points
 
     def _first(self, n_neighbors: int) -> Array:
-        found = self.neighbors.shape[1]
-        if not 1 <= n_neighbors <= found:
-            raise ValueError(f"n_neighbors must be from 1 to {found}, the neighbours found; got {n_neighbors}.")
+        n_found = self.neighbors.shape[1]
+        if not 1 <= n_neighbors <= n_found:
+            raise ValueError(
+                f"n_neighbors must be from 1 to {n_found}, the n_neighbors of this Faithfulness; got {n_neighbors}."
+            )
         return self.neighbors[:, :n_neighbors]
 
 
 def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
-    r"""Share of the map's neighbourhoods that the data bear out.
+    r"""Compute how far neighbourhoods of the embedding are neighbourhoods of the data.
 
     .. math:: 1 - \frac{2}{n k (2n - 3k - 1)} \sum_i \sum_{j \in N_k(i)} \max(0, r(i, j) - k)
 
-    where :math:`N_k(i)` are the :math:`k` nearest neighbours of point :math:`i` in the map, and :math:`r(i, j)` is the
-    rank of :math:`j` among all points in the order of their distance to :math:`i` in the data. All pairs are compared,
-    by Euclidean distance, in memory proportional to the number of points.
+    where :math:`N_k(i)` are the :math:`k` nearest neighbours of point :math:`i` in the embedding, and :math:`r(i, j)`
+    is the rank of :math:`j` among all points by distance to :math:`i` in the data. Distances are Euclidean. All pairs
+    are compared, in memory proportional to the number of points.
 
-    It is scikit-learn's score of that name. Where points are equally near to another, scikit-learn leaves open which
-    comes first; here it is the one of the lower row, in data and map alike.
+    This is scikit-learn's score of the same name, except that ties, whose order scikit-learn leaves undefined, go to
+    the lower row.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The data.
     Y : array of shape (n_samples, n_components)
-        The map.
+        The embedding.
     n_neighbors : int, default=5
-        Size k of a neighbourhood, less than half the number of points.
+        Neighbourhood size k, less than half the number of points.
 
     References
     ----------
@@ -109,24 +112,14 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> floa
     """
     data, points = _pair(X, Y)
     _check_fewer_than_half(n_neighbors, len(data))
-    return _kept_near(data, _nearest(points, n_neighbors))
+    return _preservation(data, _nearest(points, n_neighbors))
 
 
 def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
-    """Share of the data's neighbourhoods that the map keeps together; the counterpart of trustworthiness.
+    """Compute how far neighbourhoods of the data stay together: trustworthiness with data and embedding exchanged.
 
-    Points that are neighbours in the data but not in the map are counted by how far apart the map has put them.
-    Trustworthiness counts those that are neighbours in the map but not in the data, so that either is the
-    other with data and map exchanged.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
-    Y : array of shape (n_samples, n_components)
-        The map.
-    n_neighbors : int, default=5
-        Size of a neighbourhood, less than half the number of points.
+    Neighbours in the data that are not neighbours in the embedding lower it, the more so the higher their rank there.
+    Parameters are those of :func:`trustworthiness`.
 
     Examples
     --------
@@ -139,19 +132,19 @@ def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
 
 
 def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> float:
-    """Mean share of the nearest neighbours of a point in the data that are among its nearest in the map.
+    """Compute the mean share of a point's nearest neighbours that the embedding preserves.
 
-    Neighbours are exact, by Euclidean distance. No point is its own neighbour, though its duplicates may be; of points
-    equally near, those of lower rows come first.
+    Neighbours are exact, by Euclidean distance. A point is not its own neighbour, but its duplicates may be; ties go to
+    the lower row.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
         The data.
     Y : array of shape (n_samples, n_components)
-        The map.
+        The embedding.
     n_neighbors : int, default=30
-        Size of a neighbourhood, in the data and in the map.
+        Neighbourhood size, in the data and in the embedding.
 
     Examples
     --------
@@ -164,19 +157,56 @@ def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> floa
     """
     data, points = _pair(X, Y)
     _check_fewer(n_neighbors, len(data))
-    return _shared(_nearest(data, n_neighbors), _nearest(points, n_neighbors))
+    return _overlap(_nearest(data, n_neighbors), _nearest(points, n_neighbors))
 
 
-def _kept_near(points: Array, neighbors: Array) -> float:
-    """One minus the scaled sum of how far beyond the k-th place among ``points`` the k given neighbours are."""
+def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayLike | None = None) -> float:
+    """Compute the mean share of a point's largest affinities that belong to its nearest neighbours in the embedding.
+
+    The counterpart of :func:`neighbors_kept` for data of which only affinities are known.
+
+    Parameters
+    ----------
+    P : array or sparse matrix of shape (n_samples, n_samples)
+        Affinities without a diagonal, such as ``affinities_`` of a fitted model.
+    Y : array of shape (n_samples, n_components)
+        The embedding.
+    n_neighbors : int, default=15
+        Number of affinities, and of neighbours in the embedding. A row of P with fewer entries counts with these, a
+        row without any not at all.
+    rows : integer array, optional
+        Points over which the mean is taken; all by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laptsne.metrics import affinity_recall
+    >>> P = np.array([[0.0, 0.4, 0.1], [0.4, 0.0, 0.0], [0.1, 0.0, 0.0]])
+    >>> affinity_recall(P, [[0.0], [1.0], [5.0]], n_neighbors=1, rows=[0, 1])
+    1.0
+    """
+    points = _points(Y)
+    chosen = np.arange(len(points)) if rows is None else np.asarray(rows)
+    graph = sparse.csr_matrix(sparse.csr_matrix(P)[chosen])
+    found = KDTree(points).query(points[chosen], n_neighbors + 1)[1]  # one more: the point itself
+    shares = []
+    for near, start, stop in zip(found, graph.indptr, graph.indptr[1:], strict=False):
+        largest = np.argsort(-graph.data[start:stop], kind="stable")[:n_neighbors]
+        if largest.size:
+            shares.append(np.isin(graph.indices[start:stop][largest], near).mean())
+    return float(np.mean(shares))
+
+
+def _preservation(points: Array, neighbors: Array) -> float:
+    """Return one minus the normalised excess of the ranks of given neighbours among ``points`` over k."""
     n, k = neighbors.shape
     with Workers() as workers:
-        beyond = np.maximum(ranks(points, neighbors, workers=workers) - k, 0)
-    return float(1 - beyond.sum() * 2 / (n * k * (2 * n - 3 * k - 1)))
+        excess = np.maximum(ranks(points, neighbors, workers=workers) - k, 0)
+    return float(1 - excess.sum() * 2 / (n * k * (2 * n - 3 * k - 1)))
 
 
-def _shared(neighbors: Array, others: Array) -> float:
-    """Share of the entries of every row that are in the same row of the other array."""
+def _overlap(neighbors: Array, others: Array) -> float:
+    """Return the share of entries that are also in the same row of the other array."""
     row = np.arange(len(neighbors))[:, None] * len(neighbors)
     return float(np.isin((row + neighbors).ravel(), (row + others).ravel(), assume_unique=True).mean())
 
@@ -187,25 +217,25 @@ def _nearest(points: Array, n_neighbors: int) -> Array:
 
 
 def _points(X: Any) -> Array:
-    found: Array = check_array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-    return found
+    points: Array = check_array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    return points
 
 
 def _pair(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
     data, points = _points(X), _points(Y)
     if len(data) != len(points):
-        raise ValueError(f"X and Y must have as many rows; got {len(data)} and {len(points)}.")
+        raise ValueError(f"X and Y must have the same number of rows; got {len(data)} and {len(points)}.")
     return data, points
 
 
 def _check_fewer(n_neighbors: int, n_samples: int) -> None:
     if not 1 <= n_neighbors < n_samples:
-        raise ValueError(f"n_neighbors must be from 1 to {n_samples - 1}, for {n_samples} points; got {n_neighbors}.")
+        raise ValueError(f"n_neighbors must be from 1 to {n_samples - 1} for {n_samples} points; got {n_neighbors}.")
 
 
 def _check_fewer_than_half(n_neighbors: int, n_samples: int) -> None:
     if not 1 <= n_neighbors < n_samples / 2:
         raise ValueError(
-            f"n_neighbors must be at least 1 and less than half the {n_samples} points, beyond which the score means "
-            f"nothing; got {n_neighbors}."
+            f"n_neighbors must be at least 1 and less than half of the {n_samples} points, beyond which the score is "
+            f"undefined; got {n_neighbors}."
         )

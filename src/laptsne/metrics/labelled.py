@@ -1,4 +1,4 @@
-"""Scores of an embedding that use labels."""
+"""Scores of an embedding by class or cluster labels."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
-from laptsne.metrics.pairwise import nearest
-from laptsne.metrics.silhouette import silhouette
+from laptsne.metrics.pairwise import TILE, nearest, squared_distances, tiled
 
 Array = NDArray[Any]
 
-_MAX_TREE_DIMS = 8  # beyond, a tree visits nearly every point
-_BLOCK = 1 << 22  # neighbours that are held at once
+_MAX_TREE_DIMS = 8  # in more dimensions a KD-tree visits nearly every point
+_BLOCK = 1 << 22  # neighbours in memory at once
 
 
 class ClusterScores(NamedTuple):
-    """Scores of k-means on a map."""
+    """Scores of k-means on an embedding."""
 
     nmi: float
     silhouette: float
@@ -45,26 +44,26 @@ def knn_accuracy(Y: ArrayLike, y: ArrayLike, k: Sequence[int], *, protocol: str 
 def knn_accuracy(
     Y: ArrayLike, y: ArrayLike, k: int | Sequence[int] = 10, *, protocol: str = "cross-validated"
 ) -> float | list[float]:
-    """Share of points whose label a vote of their nearest neighbours in the map gets right.
+    """Compute the accuracy of k-nearest-neighbour classification in the embedding.
 
-    Where labels have as many votes, the lowest wins, as in scikit-learn.
+    Of labels with equally many votes the lowest wins, as in scikit-learn.
 
     Parameters
     ----------
     Y : array of shape (n_samples, n_components)
-        The map.
+        The embedding.
     y : array of shape (n_samples,)
         The labels.
     k : int or sequence of int, default=10
-        Number of neighbours. Several cost one search.
+        Number of neighbours. All of a sequence share one search.
     protocol : {"cross-validated", "paper"}, default="cross-validated"
-        "cross-validated" votes among other points only, in five shuffled folds with the same seed always.
-        "paper" is how the LaptSNE paper counted: on the training points, each its own nearest neighbour.
+        "cross-validated": mean accuracy over five shuffled, stratified folds with a fixed seed. "paper": as in the
+        LaptSNE paper, on the training points, where every point is its own nearest neighbour.
 
     Returns
     -------
     accuracy : float or list of float
-        One for every number of neighbours.
+        One for every k.
 
     Examples
     --------
@@ -87,23 +86,23 @@ def knn_accuracy(
         folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(points, labels))
     n_voters = min(len(train) for train, _ in folds)
     if counts.size and not 1 <= counts.min() <= counts.max() <= n_voters:
-        raise ValueError(f"k must be from 1 to {n_voters}, the points that vote; got {k}.")
-    right = [_share_right(points[train], labels[train], points[test], labels[test], counts) for train, test in folds]
-    shares: list[float] = np.mean(right, axis=0).tolist()
-    return shares[0] if np.ndim(k) == 0 else shares
+        raise ValueError(f"k must be from 1 to {n_voters}, the number of training points; got {k}.")
+    scores = [_accuracies(points[train], labels[train], points[test], labels[test], counts) for train, test in folds]
+    means: list[float] = np.mean(scores, axis=0).tolist()
+    return means[0] if np.ndim(k) == 0 else means
 
 
-def _share_right(points: Array, labels: Array, queries: Array, truth: Array, counts: Array) -> Array:
-    """Share of queries whose label the votes of as many points as each of the counts get right."""
+def _accuracies(points: Array, labels: Array, queries: Array, truth: Array, counts: Array) -> Array:
+    """Return the accuracy on the queries for each number of neighbours in ``counts``."""
     order = np.unique(counts)
-    n_right = np.zeros(order.size)
+    n_correct = np.zeros(order.size)
     for start, neighbors in _neighbor_blocks(points, queries, int(order.max(initial=1))):
-        n_right += _count_right(labels[neighbors], truth[start:], order, int(labels.max()) + 1)
-    return n_right[np.searchsorted(order, counts)] / len(queries)
+        n_correct += _count_correct(labels[neighbors], truth[start:], order, int(labels.max()) + 1)
+    return n_correct[np.searchsorted(order, counts)] / len(queries)
 
 
 def _neighbor_blocks(points: Array, queries: Array, k: int) -> Iterator[tuple[int, Array]]:
-    """The nearest points of the queries, nearest first, with the first query of each block."""
+    """Yield blocks of the nearest points of the queries, nearest first, each with the number of its first query."""
     tree = cKDTree(points) if points.shape[1] <= _MAX_TREE_DIMS else None
     height = max(1, _BLOCK // k)
     with Workers() as workers:
@@ -116,9 +115,9 @@ def _neighbor_blocks(points: Array, queries: Array, k: int) -> Iterator[tuple[in
 
 
 @compiled
-def _count_right(labels: Array, truth: Array, counts: Array, n_labels: int) -> Array:
-    """Number of rows of which the first labels, as many as each of the ascending counts, have the true mode."""
-    n_right = np.zeros(counts.size)
+def _count_correct(labels: Array, truth: Array, counts: Array, n_labels: int) -> Array:
+    """Count, for each of the ascending ``counts``, the rows whose first labels have the true label as their mode."""
+    n_correct = np.zeros(counts.size)
     for i in range(labels.shape[0]):
         votes = np.zeros(n_labels, np.intp)
         first = 0
@@ -126,30 +125,30 @@ def _count_right(labels: Array, truth: Array, counts: Array, n_labels: int) -> A
             for j in range(first, counts[m]):
                 votes[labels[i, j]] += 1
             first = counts[m]
-            n_right[m] += np.argmax(votes) == truth[i]
-    return n_right
+            n_correct[m] += np.argmax(votes) == truth[i]
+    return n_correct
 
 
 def cluster_scores(
     Y: ArrayLike, y: ArrayLike, n_clusters: int | None = None, *, random_state: Any = 0
 ) -> ClusterScores:
-    """Cluster the map with k-means; compare with the labels and measure how separate the clusters are.
+    """Cluster the embedding by k-means; compare the clusters with the labels and measure their separation.
 
     Parameters
     ----------
     Y : array of shape (n_samples, n_components)
-        The map.
+        The embedding.
     y : array of shape (n_samples,)
-        The labels; only the normalised mutual information uses them.
+        The labels, used by the normalised mutual information only.
     n_clusters : int, optional
-        Number of clusters; as many as there are labels by default.
+        Number of clusters; by default the number of distinct labels.
     random_state : int, RandomState instance or None, default=0
-        Seed of k-means, which is the best of ten starts.
+        Seed of k-means, which keeps the best of ten initialisations.
 
     Returns
     -------
     scores : ClusterScores
-        ``nmi`` and ``silhouette``, the higher the better, and ``davies_bouldin``, the lower the better.
+        ``nmi`` and ``silhouette`` (higher is better), and ``davies_bouldin`` (lower is better).
     """
     Y, y = np.asarray(Y), np.asarray(y)
     n_clusters = n_clusters or np.unique(y).size
@@ -159,3 +158,71 @@ def cluster_scores(
         silhouette=silhouette(Y, found),
         davies_bouldin=float(davies_bouldin_score(Y, found)),
     )
+
+
+@compiled
+def _silhouette_rows(
+    start: int, stop: int, points: Array, own: Array, tiles: Array, edges: Array, sizes: Array, out: Array
+) -> None:
+    """Set ``out`` to the silhouette of every point; cluster c is in the tiles edges[c] to edges[c + 1]."""
+    distances = np.empty(TILE)
+    sums = np.empty(stop - start)
+    within = np.zeros(stop - start)
+    between = np.full(stop - start, np.inf)
+    for c in range(sizes.size):
+        sums[:] = 0
+        for t in range(edges[c], edges[c + 1]):
+            n = min(TILE, sizes[c] - (t - edges[c]) * TILE)
+            for i in range(start, stop):
+                squared_distances(points[i], tiles[t], distances)
+                total = 0.0
+                for j in range(n):
+                    total += np.sqrt(distances[j])
+                sums[i - start] += total
+        for i in range(start, stop):
+            if own[i] == c:
+                within[i - start] = sums[i - start] / max(sizes[c] - 1, 1)
+            else:
+                between[i - start] = min(between[i - start], sums[i - start] / sizes[c])
+    for i in range(start, stop):
+        a, b = within[i - start], between[i - start]
+        out[i] = 0.0 if sizes[own[i]] == 1 or max(a, b) == 0 else (b - a) / max(a, b)
+
+
+def silhouette(Y: ArrayLike, labels: ArrayLike) -> float:
+    r"""Compute the mean silhouette coefficient over all points.
+
+    The coefficient of a point is :math:`(b - a) / \max(a, b)`, where :math:`a` is its mean distance to the other points
+    of its cluster and :math:`b` the smallest mean distance to the points of another cluster; 0 if it is alone in its
+    cluster. This is scikit-learn's ``silhouette_score`` in memory proportional to the number of points.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_features)
+        The points.
+    labels : array of shape (n_samples,)
+        Cluster of every point: at least two clusters, and fewer than points.
+
+    References
+    ----------
+    P. J. Rousseeuw, Silhouettes: a graphical aid to the interpretation and validation of cluster analysis, Journal
+    of Computational and Applied Mathematics 20 (1987).
+
+    Examples
+    --------
+    >>> from laptsne.metrics import silhouette
+    >>> round(silhouette([[0.0], [1.0], [4.0], [5.0]], [0, 0, 1, 1]), 3)
+    0.746
+    """
+    points = np.ascontiguousarray(Y, np.float64)
+    names, own = np.unique(labels, return_inverse=True)
+    if not 2 <= names.size < len(points):
+        raise ValueError(f"labels must name 2 to n_samples - 1 clusters; got {names.size} for {len(points)} points.")
+    sizes = np.bincount(own)
+    tiles = [tiled(points[own == c]) for c in range(names.size)]
+    edges = np.concatenate([[0], np.cumsum([len(t) for t in tiles])])
+    out = np.empty(len(points))
+    with Workers() as workers:
+        args = points, own, np.concatenate(tiles), edges, sizes, out
+        workers.rows(_silhouette_rows, len(points), *args, work=float(len(points)) * points.size)
+    return float(out.mean())

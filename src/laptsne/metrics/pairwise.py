@@ -1,4 +1,11 @@
-"""Exact neighbours and ranks among all pairs of points: distances by differences, tile by tile, never stored."""
+"""Exact nearest neighbours and neighbour ranks over all pairs of points.
+
+Distances are sums of squared differences in double precision, computed tile by tile and never stored. No library
+offers the same: scikit-learn expands the square into dot products, whose rounding reorders near-equal distances of data
+with a large offset, and neither it nor SciPy's trees define the order of ties. SciPy's ``cdist`` and a partial sort
+give the same neighbours in several times the time (benchmarks/pairwise.py). One distance kernel for :func:`nearest` and
+:func:`ranks` also makes them agree to the last bit.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
+from laptsne._runtime.heap import replace_largest
 from laptsne._runtime.threads import Workers
 
 Array = NDArray[Any]
 
-# Points are compared with tiles of this many, whose distances stay in the nearest cache.
-TILE = 256
+TILE = 256  # points whose distances to a query are computed together, so that they stay in the L1 cache
 
 
 @inlined
 def squared_distances(x: Array, tile: Array, out: Array) -> None:
-    """Set out to the squared distances of a point to those of a tile, one dimension after the other in ``tile``.
+    """Set ``out`` to the squared distances of x to the points of a tile, which is stored dimension by dimension.
 
-    There are as many for every tile, so that the loops vectorise whole and equal points are always equally far.
+    All tiles have the same size, so that every lane runs the same vector code and duplicates get equal distances.
     """
     n_dims = x.size
     out[:] = 0
@@ -38,7 +45,7 @@ def squared_distances(x: Array, tile: Array, out: Array) -> None:
 
 
 def tiled(points: Array) -> Array:
-    """Lay points out as kernels read them: tile after tile, dimension after dimension; beyond the last, infinity."""
+    """Return points in the memory layout of the kernels: by tile, then by dimension, padded with infinity."""
     n, n_dims = points.shape
     n_tiles = -(-n // TILE)
     columns = np.full((n_dims, n_tiles * TILE), np.inf)
@@ -47,36 +54,11 @@ def tiled(points: Array) -> Array:
 
 
 @inlined
-def _precedes(value: float, index: int, other: float, other_index: int) -> bool:
-    """Whether one point comes before another: it is nearer, or as near and earlier among the points."""
-    return value < other or (value == other and index < other_index)
-
-
-@inlined
-def _sift(values: Array, indices: Array, size: int, value: float, index: int) -> None:
-    """Replace the last point in the order of a heap by one that precedes it."""
-    at = 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and _precedes(values[child], indices[child], values[child + 1], indices[child + 1]):
-            child += 1
-        if not _precedes(value, index, values[child], indices[child]):
-            break
-        values[at] = values[child]
-        indices[at] = indices[child]
-        at = child
-    values[at] = value
-    indices[at] = index
-
-
-@inlined
 def _sort_heap(values: Array, indices: Array) -> None:
     for last in range(values.size - 1, 0, -1):
         value, index = values[last], indices[last]
         values[last], indices[last] = values[0], indices[0]
-        _sift(values, indices, last, value, index)
+        replace_largest(values, indices, last, value, index, True)
 
 
 @compiled
@@ -88,7 +70,7 @@ def _nearest_rows(
     among_themselves: bool,  # noqa: FBT001
     indices: Array,
 ) -> None:
-    """Set indices to the nearest points of every query, nearest first."""
+    """Set ``indices`` to the nearest points of every query, nearest first."""
     distances = np.empty(TILE)
     values = np.full((stop - start, indices.shape[1]), np.inf)
     for t in range(tiles.shape[0]):
@@ -99,46 +81,44 @@ def _nearest_rows(
                 distances[i - lo] = np.inf
             heap = values[i - start]
             farthest = heap[0]
-            found = 0
+            # Counting first vectorises, and most tiles hold no candidate.
+            n_candidates = 0
             for j in range(TILE):
-                found += distances[j] < farthest
-            if found == 0:
+                n_candidates += distances[j] < farthest
+            if n_candidates == 0:
                 continue
             for j in range(TILE):
                 if distances[j] < heap[0]:
-                    _sift(heap, indices[i], heap.size, distances[j], lo + j)
+                    replace_largest(heap, indices[i], heap.size, distances[j], lo + j, True)
     for i in range(start, stop):
         _sort_heap(values[i - start], indices[i])
 
 
 @inlined
-def _before(distances: Array, threshold: float, own: int) -> int:
-    """Number of points of a tile before the one in place ``own``, which may lie outside: left of it ties count."""
+def _count_before(distances: Array, threshold: float, own: int) -> int:
+    """Count the points of a tile that rank before the point at position ``own``, which may lie outside the tile.
+
+    Points at the same distance count if their position is lower.
+    """
+    own = min(max(own, 0), TILE)
     count = 0
-    if own >= TILE:
-        for j in range(TILE):
-            count += distances[j] <= threshold
-    elif own <= 0:
-        for j in range(TILE):
-            count += distances[j] < threshold
-    else:
-        for j in range(own):
-            count += distances[j] <= threshold
-        for j in range(own, TILE):
-            count += distances[j] < threshold
+    for j in range(own):
+        count += distances[j] <= threshold
+    for j in range(own, TILE):
+        count += distances[j] < threshold
     return count
 
 
 @compiled
 def _rank_rows(start: int, stop: int, points: Array, tiles: Array, others: Array, ranks: Array) -> None:
-    """Set ranks[i, m] to the place of point others[i, m] among all others in the order of their distance to point i."""
+    """Set ranks[i, m] to the rank of point others[i, m] among all points by distance to point i."""
     n_dims = points.shape[1]
     distances = np.empty(TILE)
     gathered = np.full(n_dims * TILE, np.inf)
     k = others.shape[1]
     thresholds = np.empty((stop - start, k))
     for i in range(start, stop):
-        # Distances to the others come from the same loop as all, lest they differ in their last bits.
+        # By the same kernel as all other distances, whose last bits would differ otherwise.
         for first in range(0, k, TILE):
             n = min(TILE, k - first)
             for m in range(n):
@@ -154,34 +134,13 @@ def _rank_rows(start: int, stop: int, points: Array, tiles: Array, others: Array
             if lo <= i < lo + TILE:
                 distances[i - lo] = np.inf
             for m in range(k):
-                ranks[i, m] += _before(distances, thresholds[i - start, m], others[i, m] - lo)
+                ranks[i, m] += _count_before(distances, thresholds[i - start, m], others[i, m] - lo)
 
 
 def nearest(points: Array, k: int, *, queries: Array | None = None, workers: Workers | None = None) -> Array:
-    """Find the nearest points of every query, nearest first and of equally near ones the earlier first.
+    """Return the k nearest points of every query, of shape (n_queries, k): nearest first, ties to the lower row.
 
-    Parameters
-    ----------
-    points : array of shape (n_samples, n_features)
-    k : int
-        How many.
-    queries : array of shape (n_queries, n_features), optional
-        The points themselves by default, of which none is then its own neighbour.
-    workers : Workers, optional
-        Threads to share the queries among.
-
-    Returns
-    -------
-    indices : array of shape (n_queries, k)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.metrics.pairwise import nearest
-    >>> nearest(np.array([[0.0], [1.0], [3.0]]), 2)
-    array([[1, 2],
-           [0, 2],
-           [1, 0]])
+    The queries are by default the points themselves. A point is then not its own neighbour, but its duplicates may be.
     """
     points = np.ascontiguousarray(points, np.float64)
     own = queries is None
@@ -193,29 +152,9 @@ def nearest(points: Array, k: int, *, queries: Array | None = None, workers: Wor
 
 
 def ranks(points: Array, others: Array, *, workers: Workers | None = None) -> Array:
-    """Find the places of given points among all in the order of their distance.
+    """Return the ranks of the points ``others[i]`` by distance to point i, in the shape (n_samples, k) of ``others``.
 
-    Parameters
-    ----------
-    points : array of shape (n_samples, n_features)
-    others : integer array of shape (n_samples, k)
-        For every point, the points whose place is asked for.
-    workers : Workers, optional
-        Threads to share the points among.
-
-    Returns
-    -------
-    ranks : array of shape (n_samples, k)
-        1 for the nearest neighbour of a point. Of points equally near, the earlier comes first.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.metrics.pairwise import ranks
-    >>> ranks(np.array([[0.0], [1.0], [3.0]]), np.array([[1], [2], [0]]))
-    array([[1],
-           [2],
-           [2]])
+    The nearest neighbour of a point has rank 1; ties go to the lower row.
     """
     points = np.ascontiguousarray(points, np.float64)
     found = np.zeros(others.shape, np.intp)

@@ -12,7 +12,8 @@ from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime.memory import available_memory
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import laplacian_spectrum
-from laptsne.memory import Demand, estimate_memory
+from laptsne.memory import estimate_memory
+from laptsne.memory_model import Demand
 
 GIB = 2**30
 
@@ -92,7 +93,7 @@ def room(monkeypatch):
 
     def leave(share, **settings):
         n_bytes = None if share is None else int(share * estimate_memory(300, 4, **settings))
-        monkeypatch.setattr("laptsne.memory.available_memory", lambda: n_bytes)
+        monkeypatch.setattr("laptsne.memory_model.available_memory", lambda: n_bytes)
 
     return leave
 
@@ -117,7 +118,7 @@ def test_a_fit_that_would_not_fit_is_refused_before_it_starts(room, X, monkeypat
 
 def test_a_fit_that_may_fit_is_made_with_a_warning(room, X):
     room(0.8)
-    with pytest.warns(UserWarning, match="beyond the data"):
+    with pytest.warns(UserWarning, match="in addition to the data"):
         LaptSNE(max_iter=2).fit(X)
 
 
@@ -134,7 +135,7 @@ def test_nothing_is_said_where_there_is_room_or_nothing_is_known(room, X, share)
     [
         ({"n_neighbors": "all"}, "n_neighbors='auto'"),
         ({"metric": "affinities"}, "sparse matrix of the larger ones"),
-        ({"metric": "precomputed"}, "Give a sparse graph of neighbours, or fewer"),
+        ({"metric": "precomputed"}, "Give a sparse neighbour graph, or fewer"),
         ({"perplexity": 15}, "perplexity=10 instead of 15"),
     ],
 )
@@ -157,7 +158,7 @@ def test_landmarks_need_what_the_rows_that_are_seen_do(room, X):
 def test_a_graph_that_was_given_counts_with_its_entries(room, X):
     room(0.1)
     graph = scipy.sparse.csr_matrix(np.linalg.norm(X[:, None] - X, axis=2))
-    with pytest.raises(MemoryError, match="fewer neighbours a point"):
+    with pytest.raises(MemoryError, match="fewer neighbours per point"):
         LaptSNE(metric="precomputed").fit(graph)
     model = LaptSNE(metric="precomputed")
     wide, narrow = (Demand.of(model, 100_000, 100_000, 8, n_given=k).peak for k in (500, 50))
@@ -258,7 +259,7 @@ try:
 except MemoryError as error:
     print(error)
 """)
-    assert "The fit of 25,000 points needs about" in done.stdout, done.stderr
+    assert "Fitting 25,000 points needs about" in done.stdout, done.stderr
     assert "n_neighbors='auto'" in done.stdout
 
 

@@ -247,8 +247,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Compute the embedding of X.
 
-        A keyboard interrupt during the descent is raised once the attributes are set: ``embedding_`` is then that of
-        the last complete iteration.
+        A keyboard interrupt during the descent is raised after ``embedding_``, of the last iteration, has been set.
 
         Parameters
         ----------
@@ -307,8 +306,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         X = self._validated(X, reset=False)
         if self._is_pairwise and (scipy.sparse.issparse(X) or X.min() < 0):
             raise ValueError(
-                "metric='precomputed': transform needs a dense matrix of the distances of new points to all training "
-                "points, each at least 0."
+                "metric='precomputed': X must be a dense matrix of non-negative distances to the training data."
             )
         with Workers(self.n_jobs) as workers:
             return self._mapping.place(X, workers)
@@ -354,11 +352,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return float(parameters.auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity)
 
     def _joint_affinities(self, X: Any, workers: Workers) -> Any:
-        options = {
-            "perplexity": self._perplexity(X.shape[0]),
-            "n_neighbors": self.n_neighbors,
-            "metric": self.metric,
-        }
+        options: dict[str, Any] = {"n_neighbors": self.n_neighbors, "metric": self.metric}
+        options["perplexity"] = self._perplexity(X.shape[0])
         self.perplexity_ = feasible_perplexity(X, **options)
         return joint_affinities(X, metric_params=self.metric_params, workers=workers, **options)
 

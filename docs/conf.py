@@ -1,4 +1,4 @@
-"""Settings of the site: ``sphinx-build -W -b html docs docs/_build/html`` makes it, pictures included."""
+"""Sphinx configuration. ``sphinx-build -W -b html docs docs/_build/html`` builds the site, figures included."""
 
 import sys
 from importlib.util import find_spec
@@ -36,21 +36,21 @@ html_title = f"laptsne {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_extra_path = ["generated/pages"]  # of the explorer
+html_extra_path = ["generated/pages"]  # HTML files of the explorer
 Path(_HERE, *html_extra_path).mkdir(parents=True, exist_ok=True)
 
 myst_enable_extensions = ["amsmath", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
-autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_typehints = "none"  # types are in the docstrings
 autodoc_member_order = "bysource"
-numpydoc_show_class_members = False  # the template lists the methods that are ours
+numpydoc_show_class_members = False  # the template lists the methods that laptsne defines
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
-    # Without scanpy its example is shown, but not run.
+    # Without scanpy, its example is shown but not run.
     "filename_pattern": "/plot_" if find_spec("scanpy") else "/plot_(?!single_cell)",
     "ignore_pattern": r"digits_side_by_side\.py",
     "within_subsection_order": "order.reading_order",

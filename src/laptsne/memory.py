@@ -21,7 +21,7 @@ from laptsne.graph.neighbors import _BATCH, _EUCLIDEAN, _WORKING_MEMORY
 from laptsne.graph.neighbors import _MAX_EXACT as _MAX_EXACT_SEARCH
 from laptsne.graph.ordering import MAX_UNORDERED
 from laptsne.graph.spectrum import _LARGE, MAX_CLUSTERS
-from laptsne.kmeans import Sampler
+from laptsne.sampling import Sampler
 from laptsne.transform.placement import MAX_PERPLEXITY
 
 _SINGLE, _DOUBLE = 4, 8  # bytes

@@ -54,7 +54,7 @@ def pieces(X, seed=1):
 
 
 def test_bits_do_not_depend_on_the_blocks(digits, tmp_path):
-    X, _ = digits
+    X = digits[0] / 3  # sums of integers would be exact in any order
     expected = LandmarkLaptSNE(**FAST).fit(X)
     np.save(tmp_path / "X.npy", X)
     for same in (np.load(tmp_path / "X.npy", mmap_mode="r"), np.asfortranarray(X)):
@@ -99,8 +99,8 @@ def test_row_hashes_are_uniform_and_independent():
     assert not np.array_equal(p, row_hashes(np.arange(100_000), 1) / 2.0**64)
 
 
-def landmarks_of(X, n_landmarks):
-    return find_landmarks(X, n_landmarks, row_hashes(np.arange(len(X)), 0))
+def landmarks_of(X, n_landmarks, seed=0):
+    return find_landmarks(X, n_landmarks, row_hashes(np.arange(len(X)), seed))
 
 
 def test_landmarks_do_not_depend_on_the_number_of_threads():
@@ -125,18 +125,24 @@ def test_bits_do_not_depend_on_n_jobs(digits):
 
 def test_landmarks_cover_the_data_like_those_of_converged_k_means(digits):
     X, _ = digits
-    landmarks = X[landmarks_of(X, 50)]
-    peer = KMeans(50, init="random", n_init=1, random_state=0).fit(X)
-    expected = X[np.argmin(peer.transform(X), axis=0)]
-    squared = [pairwise_distances(X, rows, metric="sqeuclidean").min(axis=1).sum() for rows in (landmarks, expected)]
-    assert squared[0] < 1.05 * squared[1]
+    squared = np.empty((2, 5))
+    for seed in range(5):
+        peer = KMeans(50, init="random", n_init=1, random_state=seed).fit(X)
+        for i, rows in enumerate((landmarks_of(X, 50, seed), np.argmin(peer.transform(X), axis=0))):
+            squared[i, seed] = pairwise_distances(X, X[rows], metric="sqeuclidean").min(axis=1).sum()
+    assert squared[0].mean() < 1.01 * squared[1].mean()  # 1.09 after one iteration
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("scale", [2.0**-66, 2.0**66])
-def test_landmarks_do_not_depend_on_scale_and_offset(rng, scale, dtype):
+def test_landmarks_do_not_depend_on_the_scale(rng, scale, dtype):
     X = (rng.normal(size=(400, 4)) + 1e4).astype(dtype)
     np.testing.assert_array_equal(landmarks_of(X * dtype(scale), 30), landmarks_of(X, 30))
+
+
+def test_landmarks_do_not_depend_on_an_offset(rng):
+    X = np.round(rng.normal(size=(400, 4)) * 2**20) / 2**20
+    np.testing.assert_array_equal(landmarks_of(X + 2**20, 30), landmarks_of(X, 30))
 
 
 def test_landmarks_are_the_first_of_the_rows_nearest_to_their_centres():

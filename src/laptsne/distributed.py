@@ -8,17 +8,13 @@ it is imported only inside the functions that need it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
 from laptsne.sampling import Sample, Sampler, checked_block
 from laptsne.transform import Network, Placement
-
-Array = NDArray[Any]
-T = TypeVar("T")
 
 
 def is_dask(X: Any) -> bool:
@@ -38,7 +34,7 @@ def rows_of(X: Any) -> Any:
     return X.rechunk({1: -1})
 
 
-def on_one_worker(function: Callable[..., T], X: Any, sampler: Sampler, *args: Any) -> T:
+def on_one_worker(function: Callable[..., Any], X: Any, sampler: Sampler, *args: Any) -> Any:
     """Return ``function(sample, *args)``, called on one worker.
 
     Each block of X, as :func:`rows_of` returns it, is sampled on the worker that computes it; only sampled rows move.
@@ -51,8 +47,7 @@ def on_one_worker(function: Callable[..., T], X: Any, sampler: Sampler, *args: A
         sample_block(block, int(offset), X.shape[0], sampler, number)
         for number, (block, offset) in enumerate(zip(X.to_delayed().ravel(), offsets, strict=True))
     ]
-    sample = delayed(Sample.concatenated)(parts)
-    return delayed(function)(sample, *args).compute()  # type: ignore[no-any-return]
+    return delayed(function)(delayed(Sample.concatenated)(parts), *args).compute()
 
 
 def mapped(X: Any, mapping: Placement | Network) -> Any:
@@ -73,11 +68,11 @@ def mapped(X: Any, mapping: Placement | Network) -> Any:
     )
 
 
-def _placed(block: Any, mapping: Placement | Network, block_info: Any = None) -> Array:
+def _placed(block: Any, mapping: Placement | Network, block_info: Any = None) -> Any:
     number = block_info[0]["chunk-location"][0] if block_info else "?"
     with Workers(1) as workers:
         return mapping.place(checked_block(block, number, accept_sparse="csr"), workers)
 
 
-def _block_sample(block: Array, offset: int, n_rows: int, sampler: Sampler, number: int) -> Sample:
+def _block_sample(block: Any, offset: int, n_rows: int, sampler: Sampler, number: int) -> Sample:
     return sampler.block_sample(checked_block(block, number), offset, n_rows)

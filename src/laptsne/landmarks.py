@@ -175,7 +175,6 @@ class LandmarkLaptSNE(LaptSNE):
             warnings.warn(
                 f"n_landmarks={self.n_landmarks} is more than the {n_rows} rows of X, so every distinct row is a "
                 "landmark. Lower n_landmarks, or use LaptSNE.",
-                UserWarning,
                 stacklevel=4,
             )
 
@@ -278,8 +277,7 @@ def _blocks(X: Any) -> Iterable[Array]:
     """Return an iterable of blocks of rows."""
     if scipy.sparse.issparse(X):
         raise ValueError(
-            "X is sparse, but LandmarkLaptSNE needs dense data; reduce it first, for example with "
-            "sklearn.decomposition.TruncatedSVD."
+            "X is sparse, but LandmarkLaptSNE needs dense data; use sklearn.decomposition.TruncatedSVD first."
         )
     if not _is_array(X):
         return X  # type: ignore[no-any-return]

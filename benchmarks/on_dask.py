@@ -1,10 +1,10 @@
-"""Millions of rows on Dask with two workers: time of the parts, and memory of all processes together.
+"""LandmarkLaptSNE for millions of rows on two Dask workers: time of fit and transform, and memory of all processes.
 
-python benchmarks/on_dask.py [--rows 5000000 10000000] [--way placement]
+python benchmarks/on_dask.py [--rows 5000000 10000000] [--out-of-sample placement]
 
-Rows of 50 dimensions are made block by block where they are needed, and are nowhere whole. The result is reduced block
-by block as well, as if it were written to a file. Memory is the sum over this process and all its children, looked at
-ten times a second; pages that they share are counted once (PSS). Needs ``pip install ".[distributed,benchmark]"``.
+Rows with 50 dimensions are generated block by block on the workers, and the result is reduced block by block, as if it
+were written to a file. Memory is the sum over this process and its children, sampled ten times per second; shared pages
+count once (PSS). Needs ``pip install ".[distributed,benchmark]"``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import dask.array as da
@@ -26,9 +27,9 @@ N_GROUPS = 100
 
 
 def make_block(block_info: dict | None = None) -> np.ndarray:
-    place = block_info[None]
-    rng = np.random.default_rng([0, place["chunk-location"][0]])
-    n = place["chunk-shape"][0]
+    info = block_info[None]
+    rng = np.random.default_rng([0, info["chunk-location"][0]])
+    n = info["chunk-shape"][0]
     centres = np.random.default_rng(1).normal(scale=4, size=(N_GROUPS, N_FEATURES)).astype(np.float32)
     return centres[rng.integers(0, N_GROUPS, n)] + rng.standard_normal((n, N_FEATURES), dtype=np.float32)
 
@@ -39,7 +40,7 @@ def rows(n: int) -> da.Array:
 
 
 class Memory:
-    """Peak of the memory of this process and its children."""
+    """Peak memory of this process and its children, in GiB."""
 
     def __enter__(self) -> Memory:
         self.peak, self._stop = 0.0, threading.Event()
@@ -58,7 +59,7 @@ class Memory:
             for process in (me, *me.children(recursive=True)):
                 try:
                     lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
-                except OSError:  # it has ended
+                except OSError:  # the process has ended
                     continue
                 total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
             self.peak = max(self.peak, total / 2**20)
@@ -68,13 +69,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="*", default=[5_000_000, 10_000_000])
     parser.add_argument("--n-landmarks", type=int, default=1000)
-    parser.add_argument("--way", default="placement")
+    parser.add_argument("--out-of-sample", default="placement")
     args = parser.parse_args()
     options = {"n_workers": 2, "threads_per_worker": 1, "host": "127.0.0.1", "dashboard_address": None}
-    mapped = []
+    placing = []
     with LocalCluster(**options) as cluster, Client(cluster):
-        settings = {"out_of_sample": args.way, "random_state": 0}
-        # Compile in the workers, and load all that will be used.
+        settings = {"out_of_sample": args.out_of_sample, "random_state": 0}
+        # Warm up: imports and compiled kernels on the workers.
         warm = LandmarkLaptSNE(200, **settings).fit_transform(rows(4 * BLOCK))
         warm.sum().compute()
         for n in args.rows:
@@ -84,16 +85,14 @@ def main() -> None:
                 fitted = time.perf_counter()
                 spread = model.embedding_.std(axis=0).compute()
                 end = time.perf_counter()
-            mapped.append(end - fitted)
+            placing.append(end - fitted)
             print(
-                f"{n:>11,} rows: fit {fitted - start:6.1f} s, mapped part {end - fitted:6.1f} s, "
-                f"{n / (end - fitted):10,.0f} rows a second, peak {memory.peak:.2f} GiB, spread {spread.round(2)}",
+                f"{n:>11,} rows: fit {fitted - start:6.1f} s, placing {end - fitted:6.1f} s, "
+                f"{n / (end - fitted):10,.0f} rows per second, peak {memory.peak:.2f} GiB, spread {spread.round(2)}",
                 flush=True,
             )
-    for (n, first), (m, second) in zip(
-        zip(args.rows, mapped, strict=True), list(zip(args.rows, mapped, strict=True))[1:], strict=False
-    ):
-        print(f"slope of the mapped part from {n:,} to {m:,} rows: {np.log(second / first) / np.log(m / n):.2f}")
+    for (n, first), (m, second) in pairwise(zip(args.rows, placing, strict=True)):
+        print(f"slope of placing from {n:,} to {m:,} rows: {np.log(second / first) / np.log(m / n):.2f}")
 
 
 if __name__ == "__main__":

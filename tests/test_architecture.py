@@ -17,6 +17,7 @@ LAYERS = [
     "transform",
     "metrics",
     "colours",
+    "sampling",
     "distributed",
     "parameters",
     "memory_model",

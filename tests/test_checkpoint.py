@@ -344,6 +344,18 @@ def test_control_c_in_a_process(tmp_path):
     assert n_iter in (n_seen - 1, n_seen)
 
 
+def test_an_interrupt_leaves_an_embedding_of_all_rows(blobs):
+    def interrupt(state):
+        if state.iteration == 30:
+            raise KeyboardInterrupt
+
+    model = LandmarkLaptSNE(n_landmarks=40, max_iter=60, callbacks=interrupt, random_state=0)
+    with pytest.raises(KeyboardInterrupt, match="iteration 30"):
+        model.fit(blobs[0])
+    assert model.embedding_.shape == (120, 2)
+    assert model.n_iter_ == 30
+
+
 def test_an_interrupt_ends_a_pipeline(blobs):
     """The steps that follow must not run on an embedding that is not finished."""
     ran = []

@@ -1,11 +1,13 @@
 import os
+import pickle
 import signal
 import time
 
 import numpy as np
 import pytest
+import scipy.sparse
 
-from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne import LandmarkLaptSNE, LaptSNE, sampling
 
 da = pytest.importorskip("dask.array", reason="needs the extra laptsne[distributed]")
 distributed = pytest.importorskip("distributed", reason="needs the extra laptsne[distributed]")
@@ -38,7 +40,7 @@ def expected(client, X):
 
 
 @pytest.mark.parametrize("chunks", [(4000, 10), (137, 10), ((1, 3000, 999), (4, 6))])
-def test_the_same_bits_however_the_data_is_partitioned(client, X, expected, chunks):
+def test_bits_do_not_depend_on_the_chunks(client, X, expected, chunks):
     model = LandmarkLaptSNE(**FAST)
     Y = model.fit_transform(da.from_array(X, chunks=chunks))
     assert isinstance(Y, da.Array)
@@ -48,11 +50,14 @@ def test_the_same_bits_however_the_data_is_partitioned(client, X, expected, chun
     np.testing.assert_array_equal(Y.compute(), expected[2])
 
 
-def test_the_same_landmarks_as_of_an_array(X, expected):
-    np.testing.assert_array_equal(LandmarkLaptSNE(**FAST).fit(X).landmarks_, expected[0])
+def test_bits_are_those_of_an_array(X, expected):
+    model = LandmarkLaptSNE(**FAST).fit(X)
+    np.testing.assert_array_equal(model.landmarks_, expected[0])
+    np.testing.assert_array_equal(model.landmark_embedding_, expected[1])
+    np.testing.assert_array_equal(model.embedding_, expected[2])
 
 
-def test_blocks_of_unknown_size(client, X, expected):
+def test_blocks_may_be_of_unknown_size(client, X, expected):
     unknown = da.from_array(X, chunks=(700, -1))
     unknown = unknown[unknown[:, 0] > -np.inf]
     assert np.isnan(unknown.shape[0])
@@ -62,7 +67,7 @@ def test_blocks_of_unknown_size(client, X, expected):
     np.testing.assert_array_equal(lazy.compute(), expected[2])
 
 
-def test_a_fitted_map_takes_new_points_in_blocks(client, X):
+def test_laptsne_transforms_dask_arrays(client, X):
     model = LaptSNE(max_iter=60, perplexity=10, random_state=0).fit(X[:300])
     Y = model.transform(da.from_array(X, chunks=(900, -1)))
     assert isinstance(Y, da.Array)
@@ -74,7 +79,7 @@ def slowly(block):
     return block
 
 
-def test_a_worker_that_dies_half_way_changes_nothing(client, X, expected):
+def test_a_worker_lost_during_transform_changes_nothing(client, X, expected):
     slow = da.from_array(X, chunks=(100, -1)).map_blocks(slowly, dtype=X.dtype)
     model = LandmarkLaptSNE(**FAST).fit(slow)
     np.testing.assert_array_equal(model.landmark_embedding_, expected[1])
@@ -89,7 +94,7 @@ def test_a_worker_that_dies_half_way_changes_nothing(client, X, expected):
     assert set(client.run(os.getpid).values()) != before
 
 
-def test_a_worker_that_dies_during_k_means_changes_nothing(client, X, expected):
+def test_a_worker_lost_during_sampling_changes_nothing(client, X, expected):
     client.wait_for_workers(2)
     victim = min(client.run(os.getpid).values())
 
@@ -111,7 +116,7 @@ def broken(block, block_info=None):
     return block
 
 
-def test_a_block_that_raises(client, X):
+def test_errors_of_a_block_reach_the_caller(client, X):
     bad = da.from_array(X, chunks=(1000, -1)).map_blocks(broken, dtype=X.dtype)
     with pytest.raises(RuntimeError, match="this block cannot be read"):
         LandmarkLaptSNE(**FAST).fit(bad)
@@ -120,7 +125,7 @@ def test_a_block_that_raises(client, X):
         model.transform(bad).compute()
 
 
-def test_a_block_with_bad_values(client, X):
+def test_errors_name_the_block_with_invalid_values(client, X):
     X = X.copy()
     X[2500] = np.nan
     with pytest.raises(ValueError, match=r"Block 2 of X.*NaN"):
@@ -130,9 +135,7 @@ def test_a_block_with_bad_values(client, X):
         model.transform(da.from_array(X, chunks=(1000, -1))).compute()
 
 
-def test_arrays_of_other_shapes(client, X):
-    with pytest.raises(ValueError, match="n_landmarks=150 is more than the 100 rows"):
-        LandmarkLaptSNE(**FAST).fit(da.from_array(X[:100], chunks=(50, -1)))
+def test_invalid_shapes_are_refused(client, X):
     with pytest.raises(ValueError, match="two dimensions"):
         LandmarkLaptSNE(**FAST).fit(da.from_array(X[:, 0], chunks=1000))
     model = LandmarkLaptSNE(**FAST).fit(X)
@@ -140,8 +143,51 @@ def test_arrays_of_other_shapes(client, X):
         model.transform(da.from_array(X[:, :9], chunks=1000))
 
 
-def test_nothing_is_gathered(client, X):
-    """Only the landmarks, their map and sums over blocks come back from the workers."""
-    Y = LandmarkLaptSNE(**FAST).fit(da.from_array(X, chunks=(500, -1))).embedding_
-    assert len(Y.__dask_keys__()) == 8
-    assert not any(isinstance(value, np.ndarray) and value.shape == X.shape for value in dict(Y.dask).values())
+def made_in_worker(block_info=None):
+    rng = np.random.default_rng(block_info[None]["chunk-location"][0])
+    return rng.normal(size=block_info[None]["chunk-shape"])
+
+
+def test_only_the_sample_comes_back_from_the_workers(client, monkeypatch):
+    rows = da.map_blocks(made_in_worker, chunks=((5000,) * 8, (50,)), dtype=np.float64)
+    received = []
+    gather = distributed.Client.gather
+
+    def recorded(self, futures, *args, **options):
+        found = gather(self, futures, *args, **options)
+        received.append(len(pickle.dumps(found)))
+        return found
+
+    monkeypatch.setattr(distributed.Client, "gather", recorded)
+    monkeypatch.setattr(sampling, "_MIN_ROWS", 500)
+    model = LandmarkLaptSNE(n_landmarks=25, perplexity=5, max_iter=20, random_state=0).fit(rows)
+    sampled = model._mapping.X
+    assert 400 < len(sampled) < 600
+    assert sampled.nbytes < sum(received) < rows.nbytes / 10
+    received.clear()
+    mean = model.transform(rows).mean(axis=0).compute()
+    assert mean.nbytes < sum(received) < 1000
+
+
+def test_more_landmarks_than_rows_are_a_warning(client, X):
+    with pytest.warns(UserWarning, match="n_landmarks=150 is more than the 100 rows of X"):
+        model = LandmarkLaptSNE(**FAST).fit(da.from_array(X[:100], chunks=(50, -1)))
+    np.testing.assert_array_equal(model.landmarks_, np.arange(100))
+
+
+def test_sparse_blocks_are_refused(client, X):
+    sparse = da.from_array(X, chunks=(1000, -1)).map_blocks(scipy.sparse.csr_matrix)
+    with pytest.raises(TypeError, match=r"Block \d of X: Sparse data"):
+        LandmarkLaptSNE(**FAST).fit(sparse)
+
+
+def test_fit_keeps_the_parameters_of_the_caller(client, X):
+    random_state, callbacks = np.random.RandomState(0), [print_nothing]
+    options = {**FAST, "max_iter": 10, "random_state": random_state, "callbacks": callbacks}
+    model = LandmarkLaptSNE(**options).fit(da.from_array(X, chunks=(1000, -1)))
+    assert model.random_state is random_state
+    assert model.callbacks is callbacks
+
+
+def print_nothing(state):
+    """A callback."""

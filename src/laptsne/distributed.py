@@ -1,101 +1,64 @@
-"""Data in the blocks of a Dask array: work goes to the blocks, and they are never gathered.
+"""Dask arrays: sample their blocks, fit on one worker, and transform them block by block.
 
-Dask is loaded only where it is needed: it is an extra, and takes a while.
+Fitting moves the sample of rows to one worker, and the fitted state from there to the caller. Transforming sends the
+fitted state to the workers and leaves the rows in their blocks. Dask is an optional dependency and slow to import, so
+it is imported only inside the functions that need it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import check_array
 
 from laptsne._runtime.threads import Workers
-from laptsne.kmeans import Parts, Rows, Sampler
+from laptsne.sampling import Sample, Sampler, checked_block
 from laptsne.transform import Network, Placement
-
-Array = NDArray[Any]
-T = TypeVar("T")
 
 
 def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array or data frame, without loading Dask."""
+    """Return whether X is a Dask array or data frame, without importing Dask."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(X, "dask")
 
 
 def rows_of(X: Any) -> Any:
-    """A Dask array of whole rows, with blocks of known sizes."""
+    """Return X as a Dask array whose blocks are whole rows of known number."""
     import dask.array as da
 
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     if not isinstance(X, da.Array) or X.ndim != 2:
-        raise ValueError(f"X must be a Dask array of two dimensions; got {X!r}.")
+        raise ValueError(f"X must be a Dask array with two dimensions, got {X!r}.")
     if np.isnan(X.shape[0]):
         X = X.compute_chunk_sizes()
     return X.rechunk({1: -1})
 
 
-@dataclass(frozen=True)
-class DaskParts(Parts):
-    """Rows of the blocks of a Dask array that k-means sees, held by the workers.
+def on_one_worker(function: Callable[..., Any], X: Any, sampler: Sampler, *args: Any) -> Any:
+    """Return ``function(sample, *args)``, called on one worker.
 
-    Parameters
-    ----------
-    parts : list of Dask's delayed Rows
-    n_sampled : int
-        Number of rows that k-means sees.
+    Each block of X, as :func:`rows_of` returns it, is sampled on the worker that computes it; only sampled rows move.
     """
+    from dask.delayed import delayed
 
-    parts: list[Any]
-    n_sampled: int
-
-    @classmethod
-    def sampled(cls, X: Any, sampler: Sampler) -> Self:
-        """Choose rows of every block."""
-        import dask
-        from dask.delayed import delayed
-
-        n_rows = X.shape[0]
-        offsets = np.append(0, np.cumsum(X.chunks[0]))
-        choose = delayed(_chosen, pure=True)
-        blocks = [
-            choose(block, int(offset), n_rows, sampler, number)
-            for number, (block, offset) in enumerate(zip(X.to_delayed().ravel(), offsets, strict=False))
-        ]
-        parts = list(dask.persist(*blocks))
-        counts = dask.compute(*(delayed(_n_rows)(part) for part in parts))
-        return cls([part for part, n in zip(parts, counts, strict=True) if n], sum(counts))
-
-    def reduced(self, function: Callable[..., T], combine: Callable[[T, T], T], *args: Any) -> T:
-        """Reduce part by part where the parts are, then two by two."""
-        from dask.delayed import delayed
-
-        shared = [delayed(arg) for arg in args]
-        values = [delayed(function, pure=True)(part, *shared, 1) for part in self.parts]
-        join = delayed(combine, pure=True)
-        while len(values) > 1:
-            values = [join(*values[i : i + 2]) if i + 1 < len(values) else values[i] for i in range(0, len(values), 2)]
-        return values[0].compute()  # type: ignore[no-any-return]
-
-    def on_one_worker(self, function: Callable[..., T], *args: Any) -> T:
-        """Run a function of ``args`` and all parts in one of the workers."""
-        from dask.delayed import delayed
-
-        return delayed(function)(*args, *self.parts).compute()  # type: ignore[no-any-return]
+    offsets = np.cumsum([0, *X.chunks[0][:-1]])
+    sample_block = delayed(_block_sample, pure=True)
+    parts = [
+        sample_block(block, int(offset), X.shape[0], sampler, number)
+        for number, (block, offset) in enumerate(zip(X.to_delayed().ravel(), offsets, strict=True))
+    ]
+    return delayed(function)(delayed(Sample.concatenated)(parts), *args).compute()
 
 
 def mapped(X: Any, mapping: Placement | Network) -> Any:
-    """Places of all rows, as a Dask array that is not computed yet."""
+    """Return the coordinates of all rows as a lazy Dask array with the blocks of X."""
     from dask.delayed import delayed
 
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
     X = X.rechunk({1: -1})
     if isinstance(mapping, Placement):
         with Workers() as workers:
-            mapping.potential(workers)  # once, here, and not in every worker
+            mapping.potential(workers)  # once here rather than once per worker
     return X.map_blocks(
         _placed,
         mapping=delayed(mapping, pure=True),
@@ -105,25 +68,11 @@ def mapped(X: Any, mapping: Placement | Network) -> Any:
     )
 
 
-def _placed(block: Any, mapping: Placement | Network, block_info: Any = None) -> Array:
+def _placed(block: Any, mapping: Placement | Network, block_info: Any = None) -> Any:
     number = block_info[0]["chunk-location"][0] if block_info else "?"
     with Workers(1) as workers:
-        return mapping.place(_checked(block, number), workers)
+        return mapping.place(checked_block(block, number, accept_sparse="csr"), workers)
 
 
-def _checked(block: Any, number: Any) -> Any:
-    """The block as an array of numbers; an error says which it was."""
-    try:
-        return check_array(block, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_min_samples=0)
-    except ValueError as error:
-        raise ValueError(f"Block {number} of X: {error}") from error
-
-
-def _chosen(block: Array, offset: int, n_rows: int, sampler: Sampler, number: int) -> Rows:
-    block = _checked(block, number)
-    indices = np.arange(offset, offset + len(block))
-    return Rows(indices, block).where(sampler.chosen(indices, n_rows))
-
-
-def _n_rows(rows: Rows) -> int:
-    return int(rows.indices.size)
+def _block_sample(block: Any, offset: int, n_rows: int, sampler: Sampler, number: int) -> Sample:
+    return sampler.block_sample(checked_block(block, number), offset, n_rows)

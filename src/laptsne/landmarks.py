@@ -1,9 +1,10 @@
-"""LaptSNE of more data than fits into memory: a map of landmarks, and all other points placed in it."""
+"""LaptSNE for data that do not fit into memory: embed landmarks and place all other rows among them."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -11,56 +12,70 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import _fit_context, clone
-from sklearn.utils import check_array, check_random_state
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import sort_graph_by_row_values
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laptsne._runtime.threads import Workers
-from laptsne.distributed import DaskParts, is_dask, rows_of
+from laptsne._runtime.threads import Workers, single_threaded_blas
+from laptsne.distributed import is_dask, on_one_worker, rows_of
 from laptsne.embedding.kernels import Gaussian
 from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.estimator import LaptSNE
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
-from laptsne.kmeans import OnePart, Rows, Sampler, find_landmarks, joined
 from laptsne.memory_model import check_memory
+from laptsne.sampling import Sample, Sampler, checked_block, row_hashes
 from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
 
 Array = NDArray[Any]
 
-_N_NEIGHBORS = int(3 * MAX_PERPLEXITY)  # that tell the place of a row
-_ROUNDS = 2  # in which rows are placed by the others that have places
+_N_NEIGHBORS = int(3 * MAX_PERPLEXITY)  # neighbours by which a row is placed
+_PLACEMENT_ROUNDS = 2  # in which the sampled rows are placed among each other
+_KMEANS_ITERATIONS = 10  # landmarks have to cover the data, not to minimise the inertia (docs/scale.md)
+
+
+def _listing_settings(init: Callable[..., None]) -> Callable[..., None]:
+    """Let the signature list the parameters of LaptSNE in place of ``**settings``, as scikit-learn requires."""
+    own = [p for p in inspect.signature(init).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    inherited = [p.replace(kind=p.KEYWORD_ONLY) for p in inspect.signature(LaptSNE).parameters.values()]
+    init.__signature__ = inspect.Signature([*own, *inherited])  # type: ignore[attr-defined]
+    return init
 
 
 class LandmarkLaptSNE(LaptSNE):
-    """LaptSNE for large data: the paper's Algorithm 2.
+    """LaptSNE for large data, with landmarks.
 
-    k-means finds centres, the data points nearest to them are the landmarks, LaptSNE makes a map of these, and every
-    point is placed in it as :meth:`LaptSNE.transform` places new points. Beyond the paper, each landmark stands for the
-    points around it: its affinities are theirs together, and points are placed by all the points that have places.
+    The paper's Algorithm 2: k-means finds centres, the rows nearest to them are the landmarks, LaptSNE embeds these,
+    and every row is placed among them as :meth:`LaptSNE.transform` places new points. Unlike in the paper, a landmark
+    represents the sampled rows around it: the affinity of two landmarks is the sum over their rows, and rows are placed
+    by their neighbours in the whole sample.
 
-    ``fit`` and ``transform`` take arrays, memory-mapped ones among them, of which only blocks of rows are read at a
-    time; Dask arrays, whose blocks stay where they are; and iterators of blocks of rows. The result does not depend on
-    how the rows are cut into blocks.
+    ``fit`` and ``transform`` accept arrays, including memory-mapped ones, of which a block of rows is read at a time;
+    Dask arrays; and iterators of blocks of rows. The result does not depend on how the rows are split into blocks.
+    ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is more. The sample of a Dask array is
+    gathered on one worker, which fits the model; ``transform`` sends the model to the blocks.
 
     Parameters
     ----------
     n_landmarks : int, default=1000
-        Number of centres; at most as many landmarks. k-means sees twenty rows for each, or 100,000 if that is more.
+        Number of k-means centres. There are fewer landmarks if X has fewer distinct rows.
     **settings
-        All parameters of :class:`LaptSNE`. The metric must be one of features; k-means is Euclidean.
+        Parameters of :class:`LaptSNE`. The metric must be one of features; k-means is Euclidean.
 
     Attributes
     ----------
-    landmarks_ : array of shape (n_landmarks_,)
-        Numbers of the rows that are landmarks.
-    landmark_embedding_ : array of shape (n_landmarks_, n_components)
-        Their map.
+    landmarks_ : array of shape (n_landmarks_found,)
+        Row numbers of the landmarks, ascending.
+    landmark_embedding_ : array of shape (n_landmarks_found, n_components)
+        Coordinates of the landmarks.
     embedding_ : array of shape (n_samples, n_components)
-        The map of all rows; a Dask array, not computed yet, where X was one; none where X was an iterator.
+        Coordinates of all rows. A lazy Dask array if X is one; not set if X is an iterator.
 
-    All other attributes are those of :class:`LaptSNE` for the map of the landmarks.
+    All other attributes are those of :class:`LaptSNE`, for the embedding of the landmarks.
 
     Examples
     --------
@@ -77,18 +92,19 @@ class LandmarkLaptSNE(LaptSNE):
     }
     _not_saved: ClassVar[set[str]] = LaptSNE._not_saved | {"embedding_"}
 
+    @_listing_settings
     def __init__(self, n_landmarks: int = 1000, **settings: Any) -> None:
         super().__init__(**settings)
         self.n_landmarks = n_landmarks
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the landmarks of X, make their map, and place all rows in it.
+        """Find the landmarks of X, embed them, and place all rows.
 
         Parameters
         ----------
-        X : array, Dask array, or iterator of arrays
-            The data, of shape (n_samples, n_features), or blocks of its rows.
+        X : array or Dask array of shape (n_samples, n_features), or iterable of arrays
+            Data, or blocks of its rows.
         y : ignored
 
         Returns
@@ -100,54 +116,38 @@ class LandmarkLaptSNE(LaptSNE):
         sampler = Sampler.of(self.n_landmarks, seed)
         if is_dask(X):
             X = rows_of(X)
-            self._require_rows(X.shape[0])
-            parts = DaskParts.sampled(X, sampler)
-            landmarks = find_landmarks(parts, self.n_landmarks, parts.n_sampled, seed)
-            fitted = parts.on_one_worker(_fitted, clone(self), landmarks)
-            self.__dict__.update(fitted.__dict__)
+            self._warn_if_few(X.shape[0])
+            self.__setstate__(on_one_worker(_fitted_state, X, sampler, clone(self), seed))
             self.embedding_ = self.transform(X)
             return self
-        blocks = _blocks(X)
-        sample, n_rows = sampler.sample(_checked(blocks))
-        self._require_rows(n_rows)
-        part = OnePart(sample, self.n_jobs)
-        _fitted(self, find_landmarks(part, self.n_landmarks, sample.indices.size, seed), sample)
+        sample = sampler.sample(_checked(_blocks(X)))
+        self._warn_if_few(len(sample.indices))  # the sample is larger than n_landmarks if X is
+        interrupted = self._fit_sample(sample, seed)
         if _is_array(X):
             if hasattr(X, "columns"):
-                validate_data(self, X, skip_check_array=True)  # the names of the features
+                validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
             self.embedding_ = np.concatenate([self._transformed(block) for block in _blocks(X)])
+        if interrupted:
+            raise KeyboardInterrupt(f"fit was interrupted at iteration {self.n_iter_} of the landmarks' descent.")
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Find the landmarks of X, make their map, and return the places of all rows of X.
-
-        Parameters
-        ----------
-        X : array or Dask array of shape (n_samples, n_features)
-            The data.
-        y : ignored
-
-        Returns
-        -------
-        Y : array or Dask array of shape (n_samples, n_components)
-        """
+        """Fit the model to X, an array or Dask array as in :meth:`fit`, and return ``embedding_``."""
         if not (is_dask(X) or _is_array(X)):
-            raise ValueError(
-                "X: an iterator of blocks is read only once; call fit with it, and transform with another one."
-            )
+            raise ValueError("X is an iterator, which can be read only once; call fit, then transform with a new one.")
         return self.fit(X).embedding_
 
     def transform(self, X: Any) -> Any:
-        """Place points in the map of the landmarks.
+        """Place rows in the embedding.
 
         Parameters
         ----------
-        X : array, Dask array, or iterator of arrays
-            Points, of shape (n_points, n_features), or blocks of them.
+        X : array or Dask array of shape (n_points, n_features), or iterable of arrays
+            Rows, or blocks of them.
 
         Returns
         -------
-        Y : array or Dask array of shape (n_points, n_components), or iterator of such blocks
+        Y : array or Dask array of shape (n_points, n_components), or iterator of such arrays
         """
         check_is_fitted(self)
         if is_dask(X) or _is_array(X):
@@ -166,140 +166,144 @@ class LandmarkLaptSNE(LaptSNE):
     def _check_parameters(self, n_samples: int) -> None:
         super()._check_parameters(n_samples)
         if self._is_pairwise:
-            raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features, for its k-means; use LaptSNE.")
+            raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features for k-means; use LaptSNE.")
         if self.n_neighbors == "all":
-            raise ValueError(
-                "n_neighbors='all' needs all pairs of the rows that k-means sees; give a number, or 'auto'."
-            )
+            raise ValueError("n_neighbors='all' would need all pairs of the sampled rows; use 'auto' or an integer.")
         gaussian = self.kernel == "gaussian" or isinstance(self.kernel, Gaussian)
         if gaussian and self.out_of_sample == "placement":
-            raise ValueError(
-                f"out_of_sample='placement' needs kernel='student', got kernel={self.kernel!r}; "
-                "use out_of_sample='network'."
-            )
+            raise ValueError(f"kernel={self.kernel!r} needs out_of_sample='network', got 'placement'.")
 
-    def _require_rows(self, n_rows: int) -> None:
+    def _warn_if_few(self, n_rows: int) -> None:
         if self.n_landmarks > n_rows:
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks} is more than the {n_rows} rows of X; lower it, or use LaptSNE."
+            warnings.warn(
+                f"n_landmarks={self.n_landmarks} is more than the {n_rows} rows of X, so every distinct row is a "
+                "landmark. Lower n_landmarks, or use LaptSNE.",
+                stacklevel=4,
             )
 
+    def _fit_sample(self, sample: Sample, seed: int) -> bool:
+        """Embed the landmarks of a sample, and place its other rows, by which new rows are placed.
 
-def _with_settings(own: Any, settings: Any) -> inspect.Signature:
-    """The signature of ``own`` with the parameters of ``settings`` in place of its keywords."""
-    first = [p for p in inspect.signature(own).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    others = list(inspect.signature(settings).parameters.values())[1:]
-    return inspect.Signature([*first, *(p.replace(kind=p.KEYWORD_ONLY) for p in others)])
-
-
-# scikit-learn, help() and editors read the parameters here.
-setattr(LandmarkLaptSNE.__init__, "__signature__", _with_settings(LandmarkLaptSNE.__init__, LaptSNE.__init__))  # noqa: B010
-
-
-def _fitted(model: LandmarkLaptSNE, landmarks: Rows, *parts: Rows) -> LandmarkLaptSNE:
-    """The model with its map of the landmarks, and places in it for all rows that k-means saw."""
-    sample = joined(parts)
-    rows = np.flatnonzero(np.isin(sample.indices, landmarks.indices))
-    n_clusters = 1 if isinstance(model.n_clusters, str) else model.n_clusters
-    if len(rows) <= n_clusters:
-        raise ValueError(
-            f"n_landmarks={model.n_landmarks} gave only {len(rows)}, as rows of X are nearly equal: too few for a map. "
-            "Use LaptSNE, or a lower n_clusters."
-        )
-    X = validate_data(model, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
-    check_memory(model._demand(X), model)
-    random_state = check_random_state(model.random_state)
-    model.perplexity_ = model._perplexity(len(X))
-    with Workers(model.n_jobs) as workers:
-        options = {"metric": model.metric, "metric_params": model.metric_params, "workers": workers}
-        index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
-        found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
-        around = [np.concatenate(part) for part in found]
-        P, nearest = _coarse_affinities(X, rows, around[0][:, 0], model, **options)
-        potential = model._fit_affinities(X[rows], P, random_state, workers).potential
-        model.landmarks_, model.landmark_embedding_ = sample.indices[rows], model.embedding_
-        del model.embedding_
-        if potential is None:
-            model._mapping = Network.trained(X[rows], model.landmark_embedding_, random_state)
-            return model
-        if isinstance(potential, LazyPotential):
-            potential = potential.compute(model.landmark_embedding_, workers)
-        # First by the landmarks around them, then by the nearest of all rows that now have places.
-        Y = model.landmark_embedding_
-        for indices, distances in (around, *[nearest] * _ROUNDS):
-            Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
-            Y[rows] = model.landmark_embedding_
-    Y = Y.astype(X.dtype)
-    model._mapping = model._mapping_of(X, Y, potential, random_state)
-    return model
+        Return whether the descent was interrupted.
+        """
+        X = validate_data(self, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
+        check_memory(self._demand(X), self)
+        random_state = check_random_state(self.random_state)
+        self.perplexity_ = self._perplexity(len(X))
+        rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))
+        n_clusters = 1 if isinstance(self.n_clusters, str) else self.n_clusters
+        if len(rows) <= n_clusters:
+            raise ValueError(
+                f"n_landmarks={self.n_landmarks} gave only {len(rows)} landmarks, because X has few distinct rows, but "
+                f"more than {n_clusters} are needed. Use LaptSNE, or a lower n_clusters."
+            )
+        with Workers(self.n_jobs) as workers:
+            options = {"metric": self.metric, "metric_params": self.metric_params, "workers": workers}
+            index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
+            found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
+            nearest_landmarks = tuple(np.concatenate(part) for part in found)
+            P, nearest_rows = _landmark_affinities(X, rows, nearest_landmarks[0][:, 0], self, **options)
+            result = self._fit_affinities(X[rows], P, random_state, workers)
+            potential = result.potential
+            self.landmarks_, self.landmark_embedding_ = sample.indices[rows], self.embedding_
+            del self.embedding_  # that of all rows
+            if potential is None:
+                self._mapping = Network.trained(X[rows], self.landmark_embedding_, random_state)
+                return result.interrupted
+            if isinstance(potential, LazyPotential):
+                potential = potential.compute(self.landmark_embedding_, workers)
+            Y = self.landmark_embedding_
+            for indices, distances in (nearest_landmarks, *[nearest_rows] * _PLACEMENT_ROUNDS):
+                Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
+                Y[rows] = self.landmark_embedding_
+        Y = Y.astype(X.dtype)
+        self._mapping = self._mapping_of(X, Y, potential, random_state)
+        return result.interrupted
 
 
-def _affinities(X: Array, model: LandmarkLaptSNE, **options: Any) -> tuple[Any, tuple[Array, Array]]:
-    """Affinities of rows, and the neighbours that tell their places."""
+def _fitted_state(sample: Sample, model: LandmarkLaptSNE, seed: int) -> dict[str, Any]:
+    """Fit a model and return what that adds to it; its parameters stay the objects that the caller gave."""
+    model._fit_sample(sample, seed)
+    state: dict[str, Any] = model.__getstate__()  # type: ignore[assignment]
+    return {name: value for name, value in state.items() if name not in model.get_params(deep=False)}
+
+
+def find_landmarks(X: Array, n_landmarks: int, hashes: Array) -> Array:
+    """Return the row nearest to the centre of each cluster of k-means, ascending; of equally near rows the first.
+
+    A few iterations of Lloyd's algorithm, starting from the rows with the lowest hashes. One thread: the bits of
+    scikit-learn's centres depend on the number of threads, each of which adds up its own rows.
+    """
+    # Scaled by a power of two and centred, so that squares neither overflow nor vanish in single precision.
+    Z = np.ldexp(X, -np.frexp(max(X.max(), -X.min()))[1])
+    Z -= Z.mean(axis=0, dtype=np.float64)
+    Z = Z.astype(np.float32, copy=False)
+    initial = Z[np.argsort(hashes, kind="stable")[:n_landmarks]]
+    kmeans = KMeans(len(initial), init=initial, n_init=1, max_iter=_KMEANS_ITERATIONS, copy_x=False)
+    with single_threaded_blas(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # centres without rows, where rows are duplicates
+        labels = kmeans.fit(Z).labels_
+    Z -= kmeans.cluster_centers_[labels]
+    order = np.lexsort((np.einsum("ij,ij->i", Z, Z), labels))
+    return np.sort(order[np.unique(labels[order], return_index=True)[1]])
+
+
+def _landmark_affinities(
+    X: Array, rows: Array, nearest: Array, model: LandmarkLaptSNE, **options: Any
+) -> tuple[Any, tuple[Array, ...]]:
+    """Return the affinities of the landmarks, and the nearest neighbours of all rows.
+
+    The affinity of two landmarks is the sum over the rows that they represent: ``A.T @ P @ A``, where ``A`` assigns
+    every row of X to its nearest landmark.
+    """
     graph = distance_graph(X, model.perplexity_, model.n_neighbors, **options)
-    nearest = _nearest(graph, _N_NEIGHBORS)
-    return graph_affinities(graph, model.perplexity_, options["workers"]), nearest
-
-
-def _nearest(graph: Any, n_neighbors: int) -> tuple[Array, Array]:
-    """Indices and distances of the nearest neighbours in a graph, nearest first."""
-    parts = [part.reshape(graph.shape[0], -1) for part in (graph.indices, graph.data)]
-    found = [np.empty_like(part[:, :n_neighbors]) for part in parts]
-    for rows in row_batches(parts[0]):
-        order = np.argsort(parts[1][rows], axis=1, kind="stable")[:, :n_neighbors]
-        for near, part in zip(found, parts, strict=True):
-            near[rows] = np.take_along_axis(part[rows], order, axis=1)
-    return found[0], found[1]
-
-
-def _coarse_affinities(
-    X: Array, rows: Array, label: Array, model: LandmarkLaptSNE, **options: Any
-) -> tuple[Any, tuple[Array, Array]]:
-    """Affinities of the rows that are landmarks: of all rows X nearest to each, together. And the neighbours of all."""
-    P, nearest = _affinities(X, model, **options)
-    P = scipy.sparse.csr_matrix((P.data, label[P.indices], P.indptr), (len(X), len(rows)))
-    belongs = scipy.sparse.csc_matrix((np.ones(len(X), P.dtype), label, np.arange(len(X) + 1)), (len(rows), len(X)))
-    coarse = belongs.tocsr() @ P
+    ordered = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
+    neighbors = tuple(part.reshape(len(X), -1)[:, :_N_NEIGHBORS].copy() for part in (ordered.indices, ordered.data))
+    del ordered
+    P = graph_affinities(graph, model.perplexity_, options["workers"])
+    del graph
+    P = scipy.sparse.csr_matrix((P.data, nearest[P.indices], P.indptr), (len(X), len(rows)))
+    assigned = scipy.sparse.csc_matrix((np.ones(len(X), P.dtype), nearest, np.arange(len(X) + 1)), (len(rows), len(X)))
+    summed = assigned.tocsr() @ P
     del P
-    coarse.setdiag(0)
-    if (coarse.sum(axis=1) == 0).any():  # where rows have no neighbours but those of the same landmark
-        coarse = coarse + _affinities(X[rows], model, **options)[0]
-    return joint_affinities(coarse, perplexity=model.perplexity_, metric="affinities"), nearest
+    summed.setdiag(0)
+    if (summed.sum(axis=1) == 0).any():  # all neighbours of the rows of a landmark belong to the same landmark
+        graph = distance_graph(X[rows], model.perplexity_, model.n_neighbors, **options)
+        summed = summed + graph_affinities(graph, model.perplexity_, options["workers"])
+    return joint_affinities(summed, perplexity=model.perplexity_, metric="affinities"), neighbors
 
 
 def _is_array(X: Any) -> bool:
-    """Whether X is the data themselves, not blocks of them."""
+    """Return whether X is the data rather than blocks of them."""
     if isinstance(X, list | tuple):
         return not (len(X) and getattr(X[0], "ndim", 0) == 2)
     return not isinstance(X, Iterator)
 
 
 def _blocks(X: Any) -> Iterable[Array]:
-    """Blocks of rows."""
+    """Return an iterable of blocks of rows."""
     if scipy.sparse.issparse(X):
         raise ValueError(
-            "X is sparse, and LandmarkLaptSNE needs dense data; reduce it first, for instance with "
-            "sklearn.decomposition.TruncatedSVD."
+            "X is sparse, but LandmarkLaptSNE needs dense data; use sklearn.decomposition.TruncatedSVD first."
         )
     if not _is_array(X):
         return X  # type: ignore[no-any-return]
     rows = X if hasattr(X, "shape") else np.asarray(X)
     if len(rows.shape) != 2:
-        raise ValueError(f"Expected 2D array, got an array of shape {rows.shape}; rows are points, columns features.")
+        raise ValueError(f"Expected 2D array, got an array of shape {rows.shape}; use X.reshape(n_samples, -1).")
     batches = row_batches(rows)
     rows = rows.iloc if hasattr(rows, "iloc") else rows
     return (rows[batch] for batch in batches)
 
 
 def _checked(blocks: Iterable[Any]) -> Iterator[Array]:
-    """Blocks as arrays of numbers, all with one number of features; an error says which block is wrong."""
+    """Validate blocks, which must all have the same number of features."""
     n_features = None
     for number, block in enumerate(blocks):
-        try:
-            rows = check_array(block, dtype=[np.float64, np.float32], ensure_min_samples=0)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"Block {number} of X: {error}") from error
+        rows = checked_block(block, number)
         if n_features not in (None, rows.shape[1]):
-            raise ValueError(f"Block {number} of X has {rows.shape[1]} features, and those before it {n_features}.")
+            raise ValueError(
+                f"Block {number} of X has {rows.shape[1]} features, but those before it have {n_features}."
+            )
         n_features = rows.shape[1]
         yield rows

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from laptsne.estimator import LaptSNE
-from laptsne.kmeans import Sampler
 from laptsne.landmarks import LandmarkLaptSNE
 from laptsne.memory_model import Demand
+from laptsne.sampling import Sampler
 
 
 def estimate_memory(n_samples: int, n_features: int, *, dtype: DTypeLike = np.float64, **settings: Any) -> int:

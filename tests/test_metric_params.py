@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from laptsne import LaptSNE
-from laptsne.estimator import _METRICS
+from laptsne.parameters import METRICS
 
 HOLE = np.diag([1, np.nan, 1, 1])
 
@@ -49,7 +49,7 @@ def test_a_function_that_gives_no_distances_is_refused(rng, n_neighbors, n_sampl
 
 
 @pytest.mark.filterwarnings("ignore:Data was converted to boolean")
-@pytest.mark.parametrize("metric", sorted(_METRICS - {"precomputed", "haversine"}))
+@pytest.mark.parametrize("metric", sorted(METRICS - {"precomputed", "haversine"}))
 def test_every_metric_with_a_name_works_with_some_neighbours_and_all(X, metric):
     settings = {"metric": metric, "perplexity": 5, "max_iter": 3, "random_state": 0}
     for n_neighbors in ("auto", "all"):

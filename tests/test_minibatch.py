@@ -151,9 +151,7 @@ def test_a_step_does_not_depend_on_all_pairs(monkeypatch, rng):
 
 def test_convergence_is_judged_by_the_points_that_have_moved():
     X, _ = load_digits(return_X_y=True)
-    settings = {"batch_size": 20, "max_iter": 1500, "contraction": 0, "random_state": 0}
-    model = LaptSNE(**settings).fit(X[:600])
-    # 50 iterations of 20 points are less than two of 600: there is no telling yet.
-    assert model.n_iter_ == 1500
-    longer = LaptSNE(optimizer=Descent(tol=0), **settings).fit(X[:600])
-    assert model.kl_divergence_ == longer.kl_divergence_
+    # 50 iterations of 20 points are less than one of all 1,797: they tell nothing of convergence.
+    model = LaptSNE(batch_size=20, max_iter=3000, contraction=0, random_state=0).fit(X)
+    assert model.n_iter_ == 3000
+    assert model.kl_divergence_ < 1.6

@@ -19,7 +19,7 @@ from laptsne.embedding.state import Callback
 PAIRWISE_METRICS = ("precomputed", "affinities")
 # Metrics of scikit-learn's trees that its pairwise distances do not have.
 _TREES_ONLY = {"infinity", "p", "pyfunc", "sokalmichener"}
-_METRICS = {*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"], *VALID_METRICS["kd_tree"]} - _TREES_ONLY
+METRICS = {*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"], *VALID_METRICS["kd_tree"]} - _TREES_ONLY
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -35,7 +35,7 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "max_iter": [Interval(Integral, 1, None, closed="left")],
     "batch_size": [Interval(Integral, 1, None, closed="left"), None],
     "n_batch_neighbors": [Interval(Integral, 0, None, closed="left")],
-    "metric": [StrOptions(_METRICS | set(PAIRWISE_METRICS)), callable],
+    "metric": [StrOptions(METRICS | set(PAIRWISE_METRICS)), callable],
     "metric_params": [dict, None],
     "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
     "out_of_sample": [StrOptions({"placement", "network"})],

@@ -157,6 +157,11 @@ class NeighborIndex:
         else:
             self._index = _index(X, n_neighbors, metric, metric_params)
 
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether the search is by the IVF index of Euclidean distances, not by scikit-learn."""
+        return self._metric is not None
+
     def search(self, X: Any, workers: Workers) -> tuple[NDArray[Any], NDArray[Any]]:
         """Indices and distances of the neighbours of every row of X, nearest first."""
         X = _in_double(X)  # all of them: a row must not depend on how large the others are

@@ -1,4 +1,4 @@
-"""What the objective asks of a map."""
+"""Interface of the sums over all pairs that the objective needs."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ Field = NDArray[np.float64]
 
 
 class Fields(ABC):
-    r"""Fields of charges on the points of a map :math:`Y`, and their gradients.
+    r"""Fields of charges on the points of an embedding :math:`Y`, and their gradients.
 
-    The field of charges :math:`c` is :math:`\varphi_c(y_i) = \sum_{j \ne i} c_j k_{ij}`, with the similarities
-    :math:`k_{ij}` of the points.
+    The field of charges :math:`c` is :math:`\varphi_c(y_i) = \sum_{j \ne i} c_j w_{ij}`, with the similarities
+    :math:`w_{ij}` of the embedding. t-SNE and its contraction need only such fields and their gradients.
 
     Attributes
     ----------
     n_samples, n_components : int
-        Shape of the map.
+        Shape of the embedding.
     workers : Workers
         Threads.
     Y : array of shape (n_samples, n_components)
-        The map.
+        The embedding.
     geometry : tuple
-        Coordinates and precisions as the compiled kernels take them.
+        Three arrays of coordinates and one of precisions, as the compiled kernels take them; None if there are none.
     """
 
     n_samples: int
@@ -41,12 +41,12 @@ class Fields(ABC):
 
     @property
     def degrees(self) -> Field:
-        """The field of unit charges at every point, shape (n_samples,): the degrees of the map's graph."""
+        """Field of unit charges, shape (n_samples,): the degrees of the embedding's graph."""
         return self._unit_field()[0]
 
     @property
     def slope(self) -> Field:
-        """The gradient of the field of unit charges, shape (n_samples, n_components)."""
+        """Gradient of the field of unit charges, shape (n_samples, n_components)."""
         return self._unit_field()[1]
 
     def _unit_field(self) -> tuple[Field, Field]:
@@ -56,16 +56,16 @@ class Fields(ABC):
 
     @abstractmethod
     def _compute_unit(self) -> tuple[Field, Field]:
-        """Degrees and slope."""
+        """Compute degrees and slope."""
 
     @abstractmethod
     def values(self, charges: Field) -> Field:
-        """Fields of the columns of ``charges``, shape (n_samples, n_charges)."""
+        """Return the fields of the columns of ``charges``, shape (n_samples, n_charges)."""
 
     @abstractmethod
     def pack(self, weights: Field, charges: Field) -> Any:
-        """Bring weights and charges into the form that :meth:`weighted_gradient` takes, for this map and later ones."""
+        """Convert weights and charges for :meth:`weighted_gradient` of this embedding and later ones."""
 
     @abstractmethod
     def weighted_gradient(self, packed: Any) -> Field:
-        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` of packed weights :math:`a` and charges :math:`c`."""
+        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` for packed weights :math:`a` and charges :math:`c`."""

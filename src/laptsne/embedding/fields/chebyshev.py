@@ -75,7 +75,7 @@ def _evaluate(coefficients: NDArray[np.float64], bases: list[NDArray[np.float64]
     return np.asarray(np.sum(parts, axis=0))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)  # they are large, and an embedding grows slowly
 def _coupling(half_span: float, n_dims: int) -> NDArray[Any]:
     """Return the coefficients of the Student kernel in the polynomials of both points, of shape (terms, terms)."""
     node = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
@@ -87,11 +87,12 @@ def _coupling(half_span: float, n_dims: int) -> NDArray[Any]:
         others = [e for e in range(2 * n_dims) if e not in (d, n_dims + d)]
         r2 = r2 + np.expand_dims(squared, tuple(others))
     coefficients = Student()(r2)
+    del r2  # 60 MB in 3-D
     for _ in range(2 * n_dims):  # the last axis becomes the first: after one turn, all are transformed and in order
         coefficients = np.moveaxis(coefficients @ transform.T, -1, 0)
     return np.ascontiguousarray(coefficients).reshape(_TERMS**n_dims, _TERMS**n_dims)
 
 
 def coupling_bytes(n_dims: int) -> int:
-    """Return the peak memory of computing the coefficients, in bytes."""
+    """Return the peak memory of computing the coefficients while the previous ones are cached, in bytes."""
     return int(3 * 8 * _TERMS ** (2 * n_dims))

@@ -37,24 +37,16 @@ def hidden_layers(n_features: int, n_components: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Network:
-    """Trained multilayer perceptron with rectified linear units, from standardised features to the embedding.
+    """Trained multilayer perceptron with rectified linear units.
 
-    Parameters
-    ----------
-    weights, biases : tuples of arrays, one per layer
-    mean : array of shape (n_features,)
-    scale : float
-        Mean and unit of the features.
-    centre : array of shape (n_components,)
-    spread : float
-        Mean and unit of the embedding.
+    Features are standardised by ``mean`` and ``scale``, the embedding by ``centre`` and ``spread``.
     """
 
-    weights: tuple[Array, ...]
+    weights: tuple[Array, ...]  # one per layer
     biases: tuple[Array, ...]
-    mean: Array
+    mean: Array  # shape (n_features,)
     scale: float
-    centre: Array
+    centre: Array  # shape (n_components,)
     spread: float
 
     def __post_init__(self) -> None:

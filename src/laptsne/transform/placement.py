@@ -72,15 +72,7 @@ def _loss(y: Array, p: Array, near: Array, gradient: Array) -> tuple[float, floa
 
 @compiled
 def _place_rows(
-    start: int,
-    stop: int,
-    indices: Array,
-    p: Array,
-    Y: Array,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    placed: Array,
+    start: int, stop: int, indices: Array, p: Array, Y: Array, origin: Array, spacing: float, grid: Array, placed: Array
 ) -> None:
     """Set the rows of placed to the positions of points with affinities p to the points of these indices."""
     n_dims = Y.shape[1]
@@ -124,22 +116,9 @@ def _place_rows(
 def settled(
     indices: Array, distances: Array, perplexity: float, Y: Array, potential: Potential, workers: Workers
 ) -> Array:
-    """Return the positions of points with the given neighbours.
+    """Return the positions, shape (n_points, n_components), of new points in the embedding Y.
 
-    Parameters
-    ----------
-    indices, distances : arrays of shape (n_points, n_neighbors)
-        Neighbours in the embedding, nearest first.
-    perplexity : float
-        Effective number of neighbours.
-    Y : array of shape (n_samples, n_components)
-        The embedding.
-    potential : Potential
-        Potential of a new point.
-
-    Returns
-    -------
-    placed : array of shape (n_points, n_components)
+    Indices and distances of their neighbours among its points have the shape (n_points, n_neighbors), nearest first.
     """
     p = conditional_affinities(distances, perplexity, workers)
     placed = np.empty((len(indices), Y.shape[1]))

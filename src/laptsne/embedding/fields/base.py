@@ -18,25 +18,13 @@ class Fields(ABC):
 
     The field of charges :math:`c` is :math:`\varphi_c(y_i) = \sum_{j \ne i} c_j w_{ij}`, with the similarities
     :math:`w_{ij}` of the embedding. t-SNE and its contraction need only such fields and their gradients.
-
-    Attributes
-    ----------
-    n_samples, n_components : int
-        Shape of the embedding.
-    workers : Workers
-        Threads.
-    Y : array of shape (n_samples, n_components)
-        The embedding.
-    geometry : tuple
-        Three arrays of coordinates and one of precisions, as the compiled kernels take them; None if there are none.
     """
 
     n_samples: int
     n_components: int
     workers: Workers
     Y: NDArray[Any]
-    geometry: tuple[Any, ...]
-
+    geometry: tuple[Any, ...]  # three arrays of coordinates and one of precisions for the kernels, or None instead
     _unit: tuple[Field, Field] | None = None
 
     @property

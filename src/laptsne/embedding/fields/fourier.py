@@ -58,11 +58,7 @@ def grid_fits(Y: NDArray[np.float64]) -> bool:
 def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
     """Return whether the fields of an embedding take a reasonable time, on a grid or over all pairs.
 
-    Parameters
-    ----------
-    Y : array of shape (n_samples, n_components)
-    largest : float
-        Largest absolute coordinate.
+    The ``largest`` absolute coordinate is known to callers, and usually suffices.
     """
     surely = len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WIDTH) ** Y.shape[1] < _MAX_CELLS / 2
     return surely or _transform_cells(Y) <= _MAX_CELLS

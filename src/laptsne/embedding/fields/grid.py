@@ -31,12 +31,7 @@ def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
 
     The bounding box of all points is used if it has at most ``max_cells`` cells. Otherwise each axis is limited to the
     range of the inner 99 % of the points, extended by its width on both sides. Forces beyond it are negligible, and
-    callers move stray points to its edge.
-
-    Parameters
-    ----------
-    y : array of shape (n_dims, n_samples)
-        Coordinates.
+    callers move stray points to its edge. The coordinates y have the shape (n_dims, n_samples).
     """
     low, high = y.min(axis=1), y.max(axis=1)
     if np.prod((high - low) / spacing) <= max_cells:

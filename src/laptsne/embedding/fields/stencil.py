@@ -122,20 +122,9 @@ def _tables(window: Window) -> tuple[Array, Array]:
 
 
 def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
-    """Spread charges on grids, one per row of ``charges``.
+    """Spread single-precision charges of shape (n_fields, n_samples) on grids of shape (n_fields, *reversed(cells)).
 
-    Parameters
-    ----------
-    window : Window
-    u : array of shape (n_dims, n_samples)
-        Positions of the points, in cells.
-    charges : single-precision array of shape (n_fields, n_samples)
-    cells : tuple of int
-        Number of cells per side, in the order of the rows of ``u``.
-
-    Returns
-    -------
-    grids : array of shape (n_fields, *reversed(cells))
+    u has the positions of the points, in cells, shape (n_dims, n_samples). Its rows are in the order of ``cells``.
     """
     n_fields, n_samples = charges.shape
     n_parts = _PARTS if n_fields == 1 else 1
@@ -152,19 +141,10 @@ def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], wor
 def interpolate(
     window: Window, u: Array, grids: Array, weights: Array | None, workers: Workers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Interpolate fields at the points, and the weighted sum of their gradients with respect to ``u``.
+    """Interpolate the fields given by ``grids`` at the points of :func:`spread`.
 
-    Parameters
-    ----------
-    window, u
-        As for :func:`spread`.
-    grids : array of shape (n_fields, *reversed(cells))
-    weights : single-precision array of shape (n_fields, n_samples), or None for no gradient
-
-    Returns
-    -------
-    field : array of shape (n_samples, n_fields)
-    gradient : array of shape (n_samples, n_dims)
+    Return the fields, shape (n_samples, n_fields), and the sum of their gradients with respect to u, shape (n_samples,
+    n_dims), each multiplied by its single-precision weights, shape (n_fields, n_samples). No weights mean no gradient.
     """
     n_dims, n_samples = u.shape
     field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))

@@ -47,18 +47,10 @@ class CubicSpline:
 
 @dataclass(frozen=True)
 class ExponentialSemicircle:
-    r"""The window :math:`e^{\beta (\sqrt{1 - z^2} - 1)}` of Barnett, Magland and af Klinteberg (2019).
+    r"""The window :math:`e^{\beta (\sqrt{1 - z^2} - 1)}` of Barnett, Magland and af Klinteberg (2019)."""
 
-    Parameters
-    ----------
-    width : int
-        Number of cells; even.
-    beta : float
-        Sharpness.
-    """
-
-    width: int
-    beta: float
+    width: int  # number of cells; even
+    beta: float  # sharpness
 
     def __call__(self, x: Array) -> Array:
         """Return the values at the distances x, in cells."""

@@ -18,7 +18,8 @@ class Student:
     def __call__(self, r2: NDArray[Any]) -> NDArray[Any]:
         """Return the similarities at squared distances r2."""
         k = np.asarray(1 + r2)
-        return np.divide(1, k, out=k)  # grids are large: no second array
+        np.divide(1, k, out=k)  # in place, since grids are large
+        return k
 
     def precision(self, n_samples: int, dtype: DTypeLike) -> None:
         """Return None: this kernel has no width."""

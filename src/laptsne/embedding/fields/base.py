@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,22 +26,20 @@ class Fields(ABC):
     workers: Workers
     Y: NDArray[Any]
     geometry: tuple[Any, ...]  # three arrays of coordinates and one of precisions for the kernels, or None instead
-    _unit: tuple[Field, Field] | None = None
 
     @property
     def degrees(self) -> Field:
         """Field of unit charges, shape (n_samples,): the degrees of the embedding's graph."""
-        return self._unit_field()[0]
+        return self._unit[0]
 
     @property
     def slope(self) -> Field:
         """Gradient of the field of unit charges, shape (n_samples, n_components)."""
-        return self._unit_field()[1]
+        return self._unit[1]
 
-    def _unit_field(self) -> tuple[Field, Field]:
-        if self._unit is None:
-            self._unit = self._compute_unit()
-        return self._unit
+    @cached_property
+    def _unit(self) -> tuple[Field, Field]:
+        return self._compute_unit()
 
     @abstractmethod
     def _compute_unit(self) -> tuple[Field, Field]:

@@ -213,7 +213,7 @@ class ExactFields(Fields):
 
     def _compute_unit(self) -> tuple[Field, Field]:
         self._gradients(None, None)
-        return self._unit_field()
+        return self._unit
 
     def _gradients(self, weights: Array | None, charges: Array | None) -> Field:
         """Return weighted gradients; keep the field of unit charges, which comes with them."""

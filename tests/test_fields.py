@@ -75,7 +75,7 @@ def test_the_unit_field_is_the_same_alone_and_with_charges(rng):
     assert relative_error(together.slope, alone.slope) < 1e-13
 
 
-def test_sigma_must_fit():
+def test_invalid_sigma_is_refused():
     with pytest.raises(ValueError, match="sigma has 3 values, but there are 5 points"):
         ExactFields(np.zeros((5, 2)), Gaussian(np.ones(3)))
     with pytest.raises(ValueError, match="sigma must be positive"):

@@ -1,12 +1,18 @@
+import tracemalloc
+
 import numpy as np
 import pytest
+import scipy.interpolate
 from reference import relative_error
 from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields, FourierFields, grid_fits
-from laptsne.embedding.fields.grid import Window, kernel_spectrum, n_cells, period
+from laptsne.embedding.fields import ExactFields, FourierFields, grid_fits, is_feasible
+from laptsne.embedding.fields.chebyshev import _TERMS, _coupling, coupling_bytes
+from laptsne.embedding.fields.fourier import SPACING
+from laptsne.embedding.fields.grid import bulk_box, kernel_spectrum, n_cells, period
+from laptsne.embedding.fields.window import CubicSpline, ExponentialSemicircle
 from laptsne.embedding.objective import PairContraction, Penalty
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
@@ -38,22 +44,22 @@ def test_fields_agree_with_the_plain_sums(rng, n_components, span):
 
 
 @pytest.mark.parametrize("span", [1e-4, 0.5, 1.0])
-def test_small_maps_are_exact(rng, span):
-    """Where forces are small differences of large sums."""
+def test_fields_of_small_embeddings_are_exact(rng, span):
+    """Their forces are small differences of large sums."""
     Y = clustered(rng, 2, span)
     fourier, exact = both(Y)
     assert relative_error(fourier.degrees, exact.degrees) < 1e-9
     assert relative_error(fourier.slope, exact.slope) < 1e-5
 
 
-def test_one_charge_far_from_all_others(rng):
+def test_the_degree_of_a_distant_point_is_positive_and_accurate(rng):
     Y = np.vstack([rng.normal(size=(500, 2)), [[120.0, 90.0]]])
     fourier, exact = both(Y)
     assert fourier.degrees[-1] == pytest.approx(exact.degrees[-1], rel=0.02)
     assert (fourier.degrees > 0).all()
 
 
-def test_a_map_of_points_in_one_place():
+def test_coinciding_points_exert_no_force():
     fourier = FourierFields(np.zeros((50, 2)))
     np.testing.assert_allclose(fourier.degrees, 49)
     np.testing.assert_allclose(fourier.slope, 0, atol=1e-6)
@@ -72,17 +78,17 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng, span):
             np.testing.assert_array_equal(found, expected)
 
 
-def test_a_growing_map_keeps_its_grid_for_a_while():
+def test_a_growing_embedding_rarely_changes_its_grid():
     spans = np.linspace(50, 100, 200)
     sizes = [period(n_cells(span, 0.35, 8), 0.35) for span in spans]
     assert len(set(sizes)) < 12
     assert all(np.diff(sizes) >= 0)
     assert all(size * 0.35 >= 2 * span for size, span in zip(sizes, spans, strict=True))
-    window = Window(8, 15.2)
-    assert kernel_spectrum((200, 100), 0.35, window) is kernel_spectrum((200, 100), 0.35, Window(8, 15.2))
+    first, second = (kernel_spectrum((200, 100), 0.35, ExponentialSemicircle(8, 15.2)) for _ in range(2))
+    assert first is second
 
 
-def test_an_elongated_map_has_an_elongated_grid(rng):
+def test_fields_of_an_elongated_embedding_agree_with_the_plain_sums(rng):
     Y = rng.normal(size=(800, 2)) * [40, 2]
     fourier, exact = both(Y)
     assert relative_error(fourier.slope, exact.slope) < 2e-3
@@ -105,10 +111,10 @@ def test_fourier_and_exact_runs_agree():
         runs = [LaptSNE(random_state=seed, **settings).fit(X) for seed in range(3)]
         final[method] = np.mean([run.kl_divergence_ for run in runs])
     span = np.ptp(early["exact"], axis=0).max()
-    # A few points between clusters may fall to either side; all others are where they were.
+    # A few points between clusters may move to either one; all others have the same positions.
     distances = np.linalg.norm(early["exact"] - early["fourier"], axis=1)
     assert np.quantile(distances, 0.95) < 0.005 * span
-    # Single runs end up to 1 % apart, as runs from two seeds do.
+    # Single runs differ by up to 1 %, as runs with two seeds do.
     assert final["fourier"] == pytest.approx(final["exact"], rel=0.01)
 
 
@@ -119,21 +125,89 @@ def test_fourier_fits_with_contraction(blobs, n_components, max_iter):
     assert np.isfinite(model.objective_)
 
 
-def test_a_map_too_wide_for_a_grid_is_summed_by_pairs(blobs, rng):
-    """Also where it becomes narrower on the way, between two refreshes of the eigenvectors."""
-    far = np.vstack([rng.normal(size=(119, 2)), [[1e5, 1e5]]])
+def test_an_embedding_too_wide_for_a_grid_is_summed_by_pairs(blobs, rng):
+    """Also if it becomes narrower between two refreshes of the eigenvectors."""
+    far = 1e5 * rng.random((120, 2))
     assert not grid_fits(far)
-    assert grid_fits(far[:-1])
+    assert grid_fits(1e-4 * far)
     term = PairContraction(3, Penalty("log"), rng.normal(size=(120, 4)))
     near = rng.normal(scale=5, size=(120, 2))
     term.refresh(FourierFields(near), tol=1e-6, max_passes=50)
     fourier = term.gradient(FourierFields(near))
     assert relative_error(term.gradient(ExactFields(near)), fourier) < 0.02
     assert relative_error(term.gradient(FourierFields(near)), fourier) < 1e-6
-    model = LaptSNE(method="fourier", init=far, perplexity=10, max_iter=60, optimizer=Descent(contraction_start=0))
+    settings = {"n_clusters": 3, "perplexity": 10, "max_iter": 60, "optimizer": Descent(contraction_start=0)}
+    model = LaptSNE(method="fourier", init=far, **settings)
     assert np.isfinite(model.fit_transform(blobs[0])).all()
 
 
 def test_other_kernels_are_refused(blobs):
-    with pytest.raises(ValueError, match=r"method='fourier' needs kernel='student', got kernel='gaussian'"):
+    with pytest.raises(
+        ValueError, match=r"method='fourier' needs kernel='student', got kernel=Gaussian\(sigma=1.0\); use"
+    ):
         LaptSNE(method="fourier", kernel="gaussian", perplexity=10).fit(blobs[0])
+
+
+@pytest.mark.parametrize(("n_components", "n", "span"), [(2, 30_000, 60.0), (3, 3_000, 10.0)])
+def test_a_stray_point_does_not_enlarge_the_grid(rng, n_components, n, span):
+    bulk = clustered(rng, n_components, span, n)
+    Y = np.vstack([bulk, np.full((1, n_components), 1e6)])
+    assert grid_fits(Y)
+    assert is_feasible(Y, 1e6)
+    alone, fourier = FourierFields(bulk), FourierFields(Y)
+    # A side may double: the stray point is moved to a distance of the width of the bulk.
+    assert np.prod(fourier._grid.cells) <= 2.2**n_components * np.prod(alone._grid.cells)
+    rows = rng.choice(n, 1000, replace=False)
+    exact = ExactFields(Y, rows=rows)
+    assert np.abs(fourier.degrees[rows] / exact.degrees - 1).max() < 1e-3
+    assert relative_error(fourier.slope[rows], exact.slope) < 1e-3
+    charges = rng.normal(size=(n + 1, 2))
+    assert relative_error(fourier.values(charges)[rows], exact.values(charges)) < 1e-3
+
+
+@pytest.mark.parametrize("n_components", [2, 3])
+def test_an_embedding_with_a_wide_bulk_is_not_feasible(rng, n_components):
+    Y = 1e5 * rng.random((30_000, n_components))
+    assert not is_feasible(Y, 1e5)
+    assert not grid_fits(Y)
+    assert is_feasible(1e-4 * Y, 10.0)
+
+
+@pytest.mark.parametrize(("n_components", "span"), [(1, 500.0), (2, 80.0), (3, 10.0)])
+def test_the_box_of_an_ordinary_embedding_is_its_bounding_box(rng, n_components, span):
+    Y = clustered(rng, n_components, span, 3000)
+    Y[0] = Y.max(axis=0) + 1.5 * span
+    low, high = bulk_box(Y.T, SPACING, 1 << 20)
+    np.testing.assert_array_equal(low, Y.min(axis=0))
+    np.testing.assert_array_equal(high, Y.max(axis=0))
+    on_grid = FourierFields(Y)._grid.u
+    np.testing.assert_allclose(np.ptp(on_grid, axis=1) * SPACING, np.ptp(Y, axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_chebyshev_coefficients_are_those_of_the_kronecker_product(n_components):
+    node = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
+    transform = np.polynomial.chebyshev.chebvander(node, _TERMS - 1).T * (2 / _TERMS)
+    transform[0] /= 2
+    nodes = 0.5 * np.stack(np.meshgrid(*[node] * n_components, indexing="ij"), axis=-1).reshape(-1, n_components)
+    k = 1 / (1 + ((nodes[:, None] - nodes) ** 2).sum(axis=-1))
+    product = transform if n_components == 1 else np.kron(transform, transform)
+    np.testing.assert_allclose(_coupling(0.5, n_components), product @ k @ product.T, rtol=0, atol=1e-12)
+
+
+def test_computing_chebyshev_coefficients_takes_less_memory_than_estimated():
+    tracemalloc.start()
+    try:
+        _coupling.__wrapped__(1.0, 3)
+        assert tracemalloc.get_traced_memory()[1] < coupling_bytes(3)
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_spline_window_is_the_cubic_b_spline():
+    t = np.linspace(0, 1, 101)
+    weights, slopes = CubicSpline().table(t)
+    spline = scipy.interpolate.BSpline.basis_element(np.arange(-2.0, 3.0), extrapolate=False)
+    offset = t[:, None] - np.arange(-1, 3)
+    np.testing.assert_allclose(weights, np.nan_to_num(spline(offset)), atol=1e-15)
+    np.testing.assert_allclose(slopes, np.nan_to_num(spline.derivative()(offset)), atol=1e-15)

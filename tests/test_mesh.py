@@ -33,7 +33,7 @@ def test_the_mesh_agrees_with_the_pairs(rng, n_components, penalty):
 
 
 @pytest.mark.parametrize("span", [0.5, 4.0, 300.0])
-def test_the_mesh_suits_maps_of_any_span(rng, span):
+def test_the_mesh_suits_embeddings_of_any_span(rng, span):
     Y = clusters(rng, 2, 900)
     Y *= span / np.ptp(Y)
     expected = laplacian_eigenvalues(similarities(Y, Student()), 5)
@@ -43,7 +43,7 @@ def test_the_mesh_suits_maps_of_any_span(rng, span):
 
 @pytest.mark.parametrize("n_components", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 def test_the_gradient_is_that_of_the_eigenvalues_on_the_mesh(rng, n_components):
-    """Along directions of all points: the mesh has single precision, and a point alone moves R little."""
+    """In directions that move all points: the mesh has single precision, and a single point changes R little."""
     Y = clusters(rng, n_components, 500)
     start = rng.normal(size=(len(Y), 8))
 
@@ -67,7 +67,7 @@ def test_the_gradient_is_that_of_the_eigenvalues_on_the_mesh(rng, n_components):
     assert agrees(random, abs=0.02 * typical)
 
 
-def test_a_map_that_moves_as_a_whole_keeps_its_gradient(rng):
+def test_translations_do_not_change_the_gradient(rng):
     Y = clusters(rng, 2)
     term = refreshed(MeshContraction, Y, rng.normal(size=(len(Y), 8)))
     before = term.gradient(ExactFields(Y))
@@ -76,7 +76,7 @@ def test_a_map_that_moves_as_a_whole_keeps_its_gradient(rng):
     assert term.moved(ExactFields(Y + np.array([3.0, -1.0]))) == pytest.approx(10**0.5)
 
 
-def test_a_refresh_nearby_starts_from_the_last(rng):
+def test_a_refresh_starts_from_the_previous_eigenvectors(rng):
     Y = clusters(rng, 2)
     term = refreshed(MeshContraction, Y, rng.normal(size=(len(Y), 8)))
     term.refresh(ExactFields(Y + 5.0), max_passes=1)
@@ -99,8 +99,8 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng):
     np.testing.assert_array_equal(results[2], results[0])
 
 
-def test_maps_with_fewer_places_than_clusters(rng):
-    """Points in one place are one node, whatever their number."""
+def test_there_may_be_fewer_distinct_positions_than_clusters(rng):
+    """Coinciding points occupy the same nodes."""
     Y = np.repeat(rng.normal(size=(1, 2)), 60, axis=0)
     term = MeshContraction(20, Penalty("log"), rng.normal(size=(60, 22)))
     term.refresh(FourierFields(Y))
@@ -108,7 +108,7 @@ def test_maps_with_fewer_places_than_clusters(rng):
     assert np.isfinite(term.gradient(FourierFields(Y))).all()
 
 
-def test_a_map_with_a_point_far_away(rng):
+def test_the_gradient_with_a_distant_point_is_finite(rng):
     Y = np.vstack([clusters(rng, 2, 500), [[1e5, 2e5]]])
     term = MeshContraction(4, Penalty("log"), rng.normal(size=(501, 6)))
     term.refresh(ExactFields(Y))

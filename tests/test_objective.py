@@ -15,7 +15,7 @@ from laptsne.graph.affinity import joint_affinities
 
 N = 40
 KERNELS = [Student(), Gaussian(1.5), Gaussian(np.linspace(1, 2, N))]
-KERNEL_NAMES = ["student", "gaussian", "one sigma a point"]
+KERNEL_NAMES = ["student", "gaussian", "one sigma per point"]
 PENALTIES = ["trace", "log", 0.5, 1]
 
 
@@ -26,7 +26,7 @@ def P(rng):
 
 
 def three_clusters(rng, n_components):
-    """A map whose third and fourth eigenvalue are well apart."""
+    """Return an embedding whose third and fourth eigenvalues are well separated."""
     centres = 4.0 * np.arange(3)[:, None] * np.ones(n_components)
     return centres[np.arange(N) % 3] + rng.normal(scale=0.5, size=(N, n_components))
 
@@ -34,7 +34,7 @@ def three_clusters(rng, n_components):
 @pytest.mark.parametrize("n_components", [1, 2, 3])
 @pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
 @pytest.mark.parametrize("form", ["sparse", "dense"])
-def test_kl_value_and_gradient(rng, P, n_components, kernel, form):
+def test_kl_value_and_gradient_are_the_plain_sums(rng, P, n_components, kernel, form):
     Y = rng.normal(size=(N, n_components))
     dense = P.toarray()
     kl = KLDivergence(P if form == "sparse" else dense)
@@ -96,13 +96,13 @@ def test_the_tangent_follows_the_term_to_first_order(rng):
     assert error(1e-2) > 50 * error(1e-3) > 0
 
 
-def test_contraction_asked_before_refresh_says_so(rng):
+def test_values_before_the_first_refresh_are_refused(rng):
     with pytest.raises(RuntimeError, match="refresh"):
         PairContraction(3, Penalty("log"), rng.normal(size=(N, 6))).value(ExactFields(np.zeros((N, 2))))
 
 
 @pytest.mark.parametrize("kind", PENALTIES)
-def test_penalty_slope(kind):
+def test_the_slope_of_a_penalty_is_its_derivative_and_decreases(kind):
     sigma = np.array([1e-4, 0.01, 0.3, 1.0])
     penalty = Penalty(kind)
     step = 1e-7
@@ -113,7 +113,7 @@ def test_penalty_slope(kind):
 
 @pytest.mark.parametrize("kind", ["trace", "log", 0.5])
 def test_small_steps_never_raise_the_objective(rng, P, kind):
-    """Proposition 1 of the paper: plain descent with a small step and eigenvectors of every map."""
+    """Proposition 1 of the paper: gradient descent with a small step and the eigenvectors of each iteration."""
     objectives = []
     penalty = Penalty(kind)
     strength = 0.1 if kind != "log" else 0.01

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.fields import ExactFields, Fields
-from laptsne.embedding.fields.exact import similarity
-from laptsne.embedding.kernels import Kernel
+from laptsne.embedding.kernels import Kernel, similarity
 from laptsne.embedding.objective import PairContraction
 from laptsne.embedding.objective.pairs import inverse_root
 from laptsne.embedding.problem import Problem

@@ -1,4 +1,4 @@
-"""The potential in which one more point would move over a finished map."""
+"""Potential in which a new point moves over a finished embedding."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Potential:
-    r"""A smooth function over the map, as the coefficients of cubic splines on a regular mesh.
+    r"""Smooth function of the position, given by coefficients of cubic B-splines on a regular mesh.
 
     Parameters
     ----------
     origin : array of shape (n_components,)
-        Place of the first node.
+        Coordinates of the first node.
     spacing : float
-        Distance of two nodes.
+        Distance between adjacent nodes.
     grid : single-precision array of shape (..., n_y, n_x)
         Coefficients.
     """
@@ -30,16 +30,16 @@ class Potential:
     grid: Array
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit together, as a damaged file might bring."""
+        """Raise ValueError if the parts are inconsistent, for instance if they come from a damaged file."""
         if self.origin.shape != (self.grid.ndim,) or min(self.grid.shape) < 4 or not self.spacing > 0:
             raise ValueError(
                 f"potential: origin of shape {self.origin.shape}, spacing {self.spacing} and grid of shape "
-                f"{self.grid.shape} do not belong together."
+                f"{self.grid.shape} are inconsistent."
             )
         if not all(np.isfinite(part).all() for part in (self.origin, self.spacing, self.grid)):
-            raise ValueError("potential: it has values that are NaN or infinite.")
+            raise ValueError("potential: values must not be NaN or infinite.")
 
     @property
     def padded(self) -> Array:
-        """The grid with three dimensions, of one cell where the map has fewer."""
+        """The grid with three axes; those that the embedding lacks have length 1."""
         return np.asarray(self.grid.reshape((1,) * (3 - self.grid.ndim) + self.grid.shape))

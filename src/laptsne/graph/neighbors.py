@@ -148,6 +148,11 @@ class NeighborIndex:
         else:
             self._index = _index(X, n_neighbors, metric, metric_params)
 
+    @property
+    def is_euclidean(self) -> bool:
+        """Whether the search is by the IVF index of Euclidean distances, not by scikit-learn."""
+        return self._metric is not None
+
     def search(self, X: Any, workers: Workers) -> tuple[Array, Array]:
         """Return indices and distances of the neighbours of every row of X, nearest first."""
         X = _in_double(X)  # always: the precision of a row must not depend on the other rows

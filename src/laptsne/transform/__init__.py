@@ -1,4 +1,4 @@
-"""Places in a finished map for points that it was not made of."""
+"""Positions of new points in a finished embedding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paper's network: it learns the way from the data to the map."""
+"""The network of the paper, which learns the mapping from the data to the embedding."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from laptsne._runtime.threads import Workers, single_threaded_blas
 
 Array = NDArray[Any]
 
-_SHARES = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
-_MIN_HELD_OUT = 20  # points below which none are held out to stop early
-# Rows that go through the network together, the last of them filled up: products of matrices have other bits for other
-# numbers of rows, and a point's place must not depend on the company it came in.
+_FRACTIONS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
+_MIN_EARLY_STOPPING = 20  # points below which none are held out for early stopping
+# Rows per matrix product, the last ones padded: the bits of a product depend on its shape, and the position of a point
+# must not depend on the other points of the call.
 _BLOCK = 256
 
 
 def hidden_layers(n_features: int, n_components: int) -> tuple[int, ...]:
-    """Sizes of the hidden layers, the paper's shares of the number of features.
+    """Return the sizes of the hidden layers, which are the paper's fractions of the number of features.
 
     Examples
     --------
@@ -31,37 +31,26 @@ def hidden_layers(n_features: int, n_components: int) -> tuple[int, ...]:
     >>> hidden_layers(784, 2)
     (522, 392, 261, 156)
     """
-    # The shares are those of an integer: 2/3 of 6 is 4, whatever rounding says.
-    return tuple(max(int(share * n_features + 1e-9), n_components) for share in _SHARES)
+    # The offset makes 2/3 of 6 equal to 4 in spite of rounding.
+    return tuple(max(int(fraction * n_features + 1e-9), n_components) for fraction in _FRACTIONS)
 
 
 @dataclass(frozen=True)
 class Network:
-    """A trained network: centred and scaled features, layers with rectifiers between them, a scaled map.
+    """Trained multilayer perceptron with rectified linear units.
 
-    Parameters
-    ----------
-    weights, biases : sequences of arrays
-        Of every layer.
-    mean : array of shape (n_features,)
-        Of the features.
-    scale : float
-        Unit of the features.
-    centre : array of shape (n_components,)
-        Of the map.
-    spread : float
-        Unit of the map.
+    Features are standardised by ``mean`` and ``scale``, the embedding by ``centre`` and ``spread``.
     """
 
-    weights: tuple[Array, ...]
+    weights: tuple[Array, ...]  # one per layer
     biases: tuple[Array, ...]
-    mean: Array
+    mean: Array  # shape (n_features,)
     scale: float
-    centre: Array
+    centre: Array  # shape (n_components,)
     spread: float
 
     def __post_init__(self) -> None:
-        """Refuse what does not fit together, as a damaged file might bring."""
+        """Raise ValueError if the parts are inconsistent, for instance if they come from a damaged file."""
         shapes = [weight.shape for weight in self.weights]
         fits = (
             all(len(shape) == 2 for shape in shapes)
@@ -71,25 +60,23 @@ class Network:
             and self.centre.shape == shapes[-1][1:]
         )
         if not fits:
-            raise ValueError(f"network: layers of shapes {shapes} do not belong together.")
+            raise ValueError(f"network: layers of shapes {shapes} are inconsistent.")
         parts: tuple[Any, ...] = (*self.weights, *self.biases, self.mean, self.scale, self.centre, self.spread)
         if not all(np.isfinite(part).all() for part in parts):
-            raise ValueError("network: it has values that are NaN or infinite.")
+            raise ValueError("network: values must not be NaN or infinite.")
 
     @classmethod
     def trained(cls, X: Any, Y: Array, random_state: Any) -> Self:
-        """Train a network on data and their map; some points are held out to tell when to stop."""
-        # One scale for all features: one for each would raise those that hardly vary, which are mostly noise.
+        """Train a network on data and their embedding, with early stopping on held-out points."""
+        # One scale for all features: scaling each would amplify those that hardly vary, which are mostly noise.
         sparse = scipy.sparse.issparse(X)
         mean = np.zeros(X.shape[1]) if sparse else X.mean(axis=0, dtype=np.float64)
-        scale = (
-            float(np.sqrt(X.astype(np.float64).power(2).mean() if sparse else X.var(axis=0, dtype=np.float64).mean()))
-            or 1.0
-        )
+        variance = X.astype(np.float64).power(2).mean() if sparse else X.var(axis=0, dtype=np.float64).mean()
+        scale = float(np.sqrt(variance)) or 1.0
         centre, spread = Y.mean(axis=0, dtype=np.float64), float(Y.std(dtype=np.float64)) or 1.0
         network = MLPRegressor(
             hidden_layer_sizes=hidden_layers(X.shape[1], Y.shape[1]),
-            early_stopping=len(Y) >= _MIN_HELD_OUT,
+            early_stopping=len(Y) >= _MIN_EARLY_STOPPING,
             n_iter_no_change=10,
             max_iter=1000,
             random_state=random_state,
@@ -102,16 +89,16 @@ class Network:
 
     @property
     def n_components(self) -> int:
-        """Dimension of the map."""
+        """Dimension of the embedding."""
         return int(self.centre.size)
 
     @property
     def dtype(self) -> Any:
-        """Precision of the map."""
+        """Precision of the embedding."""
         return self.centre.dtype
 
     def place(self, X: Any, workers: Workers) -> Array:
-        """Places of points, shape (n_points, n_components)."""
+        """Return the positions of new points, shape (n_points, n_components)."""
         placed = np.empty((X.shape[0], self.n_components), self.dtype)
         block = np.zeros((_BLOCK, X.shape[1]))
         with single_threaded_blas():

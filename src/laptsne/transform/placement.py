@@ -1,4 +1,4 @@
-"""New points placed one by one: each descends its own part of the objective over the frozen map."""
+"""Placement of new points: each minimises its own part of the objective over the fixed embedding."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
+from laptsne.embedding.fields.window import cubic_spline
 from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.potential import Potential
 from laptsne.graph.affinity import conditional_affinities
@@ -18,36 +19,26 @@ from laptsne.graph.neighbors import NeighborIndex, row_batches
 Array = NDArray[Any]
 
 _MAX_STEPS = 100
-_MIN_STEP = 1e-3  # in units of the map
-# Effective neighbours of a new point, at the most: of 3 to 20 this was the best on the test split of MNIST.
+_MIN_STEP = 1e-3  # in units of the embedding
+# Upper limit of the perplexity of a new point: of 3 to 20 this was the best on the test split of MNIST.
 MAX_PERPLEXITY = 10.0
-_STARTS = 5  # nearest neighbours whose places are tried as the start
-
-
-@inlined
-def _spline(place: float, weights: Array, slopes: Array) -> int:
-    """Set the weights of the four nodes around a place, given in cells, and their slopes; return the first node."""
-    cell = int(np.floor(place))
-    t = place - cell
-    s = 1 - t
-    weights[0], slopes[0] = s * s * s / 6, -s * s / 2
-    weights[1], slopes[1] = (3 * t * t * t - 6 * t * t + 4) / 6, (3 * t * t - 4 * t) / 2
-    weights[2], slopes[2] = (3 * s * s * s - 6 * s * s + 4) / 6, (4 * s - 3 * s * s) / 2
-    weights[3], slopes[3] = t * t * t / 6, t * t / 2
-    return cell - 1
+_STARTS = 5  # nearest neighbours whose positions are tried as the start
 
 
 @inlined
 def _potential(y: Array, origin: Array, spacing: float, grid: Array, w: Array, s: Array, gradient: Array) -> float:
-    """Value of the potential at y; set its gradient there. Outside the mesh the value at the border goes on."""
+    """Return the potential at y and set its gradient; outside the mesh it is constant."""
     n_dims = y.size
     x = [0, 0, 0]
-    w[1:, 0], s[1:, 0] = 1, 0  # dimensions that the map lacks
+    w[1:, 0], s[1:, 0] = 1, 0  # dimensions that the embedding lacks
     for d in range(n_dims):
-        place = (y[d] - origin[d]) / spacing
-        if not place >= 1:  # NaN as well: there is no bound but this to where the mesh is read
-            place = 1.0
-        x[d] = _spline(min(place, grid.shape[2 - d] - 2.000001), w[d], s[d])
+        u = (y[d] - origin[d]) / spacing
+        if not u >= 1:  # NaN as well: nothing else keeps indices inside the grid
+            u = 1.0
+        u = min(u, grid.shape[2 - d] - 2.000001)
+        cell = int(np.floor(u))
+        cubic_spline(u - cell, w[d], s[d])
+        x[d] = cell - 1
     value = gx = gy = gz = 0.0
     for c in range(4 if n_dims > 2 else 1):
         for b in range(4 if n_dims > 1 else 1):
@@ -65,33 +56,25 @@ def _potential(y: Array, origin: Array, spacing: float, grid: Array, w: Array, s
 
 @inlined
 def _loss(y: Array, p: Array, near: Array, gradient: Array) -> tuple[float, float]:
-    """Add the attraction of the neighbours to the gradient; return its loss and the curvature of its majorant."""
+    """Add the attraction to the neighbours to the gradient; return its loss and the curvature of its majorant."""
     loss = curvature = 0.0
     for e in range(p.size):
         r2 = 0.0
         for d in range(y.size):
             r2 += (y[d] - near[e, d]) ** 2
-        pull = 2 * p[e] / (1 + r2)
+        strength = 2 * p[e] / (1 + r2)
         loss += p[e] * np.log(1 + r2)
-        curvature += pull
+        curvature += strength
         for d in range(y.size):
-            gradient[d] += pull * (y[d] - near[e, d])
+            gradient[d] += strength * (y[d] - near[e, d])
     return loss, curvature
 
 
 @compiled
 def _place_rows(
-    start: int,
-    stop: int,
-    indices: Array,
-    p: Array,
-    Y: Array,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    placed: Array,
+    start: int, stop: int, indices: Array, p: Array, Y: Array, origin: Array, spacing: float, grid: Array, placed: Array
 ) -> None:
-    """Set the rows of placed to where the points with the affinities p to the points of these indices settle."""
+    """Set the rows of placed to the positions of points with affinities p to the points of these indices."""
     n_dims = Y.shape[1]
     k = indices.shape[1]
     near = np.empty((k, n_dims))
@@ -100,32 +83,32 @@ def _place_rows(
     for i in range(start, stop):
         for e in range(k):
             near[e] = Y[indices[i, e]]
-        # The nearest places with the lowest loss: between two clusters the mean of the neighbours is in neither.
+        # Start at the neighbour of lowest loss: the mean of the neighbours may lie between two clusters.
         loss = np.inf
         curvature = 1.0
         y[:], gradient[:] = near[0], 0
         for e in range(min(k, _STARTS)):
             value = _potential(near[e], origin, spacing, grid, w, s, ahead)
-            pull, bend = _loss(near[e], p[i], near, ahead)
-            if value + pull < loss:
-                loss, curvature = value + pull, bend
+            attraction, bound = _loss(near[e], p[i], near, ahead)
+            if value + attraction < loss:
+                loss, curvature = value + attraction, bound
                 y[:], gradient[:] = near[e], ahead
         size = 1.0
         for _ in range(_MAX_STEPS):
-            way = 0.0
+            squared_length = 0.0
             for d in range(n_dims):
                 step = size * gradient[d] / curvature
                 moved[d] = y[d] - step
-                way += step * step
+                squared_length += step * step
             value = _potential(moved, origin, spacing, grid, w, s, ahead)
-            pull, bend = _loss(moved, p[i], near, ahead)
-            if value + pull <= loss:
-                loss, curvature = value + pull, bend
+            attraction, bound = _loss(moved, p[i], near, ahead)
+            if value + attraction <= loss:
+                loss, curvature = value + attraction, bound
                 y[:], gradient[:] = moved, ahead
                 size = min(2 * size, 4.0)
             else:
                 size /= 4
-            if way < _MIN_STEP * _MIN_STEP:
+            if squared_length < _MIN_STEP * _MIN_STEP:
                 break
         placed[i] = y
 
@@ -133,22 +116,9 @@ def _place_rows(
 def settled(
     indices: Array, distances: Array, perplexity: float, Y: Array, potential: Potential, workers: Workers
 ) -> Array:
-    """Where points settle that have these neighbours, nearest first, at these distances.
+    """Return the positions, shape (n_points, n_components), of new points in the embedding Y.
 
-    Parameters
-    ----------
-    indices, distances : arrays of shape (n_points, n_neighbors)
-        Neighbours among the points of the map.
-    perplexity : float
-        Effective number of neighbours.
-    Y : array of shape (n_samples, n_components)
-        The map.
-    potential : Potential
-        V.
-
-    Returns
-    -------
-    placed : array of shape (n_points, n_components)
+    Indices and distances of their neighbours among its points have the shape (n_points, n_neighbors), nearest first.
     """
     p = conditional_affinities(distances, perplexity, workers)
     placed = np.empty((len(indices), Y.shape[1]))
@@ -158,25 +128,25 @@ def settled(
 
 
 class Placement:
-    r"""Places for points by their affinities to the points of a map.
+    r"""Placement of new points by their affinities to the points of the embedding.
 
-    A new point with the affinities :math:`p_j` to its neighbours settles where
+    The position y of a new point with affinities :math:`p_j` to its neighbours is a local minimum of
 
-    .. math:: \sum_j p_j \log(1 + |y - y_j|^2) + V(y)
+    .. math:: \sum_j p_j \log(1 + |y - y_j|^2) + V(y),
 
-    is least nearby: its own part of the objective, with all other points frozen. The potential V holds the
-    repulsion of all points and the contraction. A point that coincides with one of the map gets its place.
+    its own part of the objective, with all other points fixed. The potential V is the repulsion from all points and the
+    contraction. A new point that equals one of the data gets the position of the latter.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_samples, n_features), or None
-        The data of the map; None where distances of new points to them are given instead.
+        The data; None if distances of new points to them are given instead.
     Y : array of shape (n_samples, n_components)
-        The map.
+        The embedding.
     potential : Potential or LazyPotential
         V.
     perplexity : float
-        Effective number of neighbours of a point of the map; a new one has at most 10.
+        Effective number of neighbours, limited to 10 for new points.
     metric, metric_params
         As in :class:`laptsne.graph.neighbors.NeighborIndex`.
     """
@@ -193,59 +163,73 @@ class Placement:
     ) -> None:
         n_dims = potential.origin.size if isinstance(potential, Potential) else Y.shape[-1]
         if Y.ndim != 2 or Y.shape[1] != n_dims or not np.isfinite(Y).all() or (X is not None and X.shape[0] != len(Y)):
-            raise ValueError(f"placement: a map of shape {Y.shape} does not belong to these data and this potential.")
+            raise ValueError(f"placement: an embedding of shape {Y.shape} does not match the data and the potential.")
         self.X, self.Y, self._potential = X, Y, potential
         self.perplexity = min(perplexity, MAX_PERPLEXITY)
+        self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(Y))
         self.metric, self.metric_params = metric, metric_params
+        # Caches, which transforms fill.
         self._index: NeighborIndex | None = None
+        self._computed: Potential | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling, without caches."""
+        return vars(self) | {"_index": None, "_computed": None}
 
     @property
     def n_components(self) -> int:
-        """Dimension of the map."""
+        """Dimension of the embedding."""
         return int(self.Y.shape[1])
 
     @property
     def dtype(self) -> Any:
-        """Precision of the map."""
+        """Precision of the embedding."""
         return self.Y.dtype
 
     def place(self, X: Any, workers: Workers) -> Array:
-        """Places of new points, shape (n_points, n_components)."""
+        """Return the positions of new points, shape (n_points, n_components)."""
         if self.X is not None and scipy.sparse.issparse(X) != scipy.sparse.issparse(self.X):
             X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
+        index = None if self.X is None else self._neighbor_index(workers)
         placed = np.empty((X.shape[0], self.n_components), self.dtype)
         for rows in row_batches(X):
-            placed[rows] = self._place(X[rows], workers)
+            placed[rows] = self._place(X[rows], index, workers)
         return placed
 
     def potential(self, workers: Workers) -> Potential:
-        """V, computed when it is first asked for."""
-        if isinstance(self._potential, LazyPotential):
-            self._potential = self._potential.compute(self.Y, workers)
-        return self._potential
+        """Return V, which is computed at the first call if it is lazy."""
+        if isinstance(self._potential, Potential):
+            return self._potential
+        if self._computed is None:
+            self._computed = self._potential.compute(self.Y, workers)
+        return self._computed
 
-    def _place(self, X: Any, workers: Workers) -> Array:
-        indices, distances = self._neighbors(X, workers)
+    def _neighbor_index(self, workers: Workers) -> NeighborIndex:
+        """Return the index of the data; keep it unless it is scikit-learn's, whose pickles depend on its version."""
+        if self._index is not None:
+            return self._index
+        options = {"metric": self.metric, "metric_params": self.metric_params, "n_neighbors": self.n_neighbors}
+        index = NeighborIndex(self.X, workers=workers, **options)
+        if index.is_euclidean:
+            self._index = index
+        return index
+
+    def _place(self, X: Any, index: NeighborIndex | None, workers: Workers) -> Array:
+        if index is None:
+            indices = np.argsort(X, axis=1, kind="stable")[:, : self.n_neighbors]
+            distances = np.take_along_axis(X, indices, axis=1)
+        else:
+            indices, distances = index.search(X, workers)
         placed = settled(indices, distances, self.perplexity, self.Y, self.potential(workers), workers)
-        # The last first: of several equal points the nearest counts, as the first of equal distances.
+        # Of several equal points the nearest counts, which is the first of equal distances and is set last.
         for e in reversed(range(min(_STARTS, indices.shape[1]))):
             same = distances[:, e] == 0 if self.X is None else _equal_rows(X, self.X[indices[:, e]])
             placed[same] = self.Y[indices[same, e]]
         return placed
 
-    def _neighbors(self, X: Any, workers: Workers) -> tuple[Array, Array]:
-        n_neighbors = min(max(int(3 * self.perplexity), 1), len(self.Y))
-        if self.X is None:
-            order = np.argsort(X, axis=1, kind="stable")[:, :n_neighbors]
-            return order, np.take_along_axis(X, order, axis=1)
-        if self._index is None:
-            options = {"metric": self.metric, "metric_params": self.metric_params}
-            self._index = NeighborIndex(self.X, n_neighbors=n_neighbors, workers=workers, **options)
-        return self._index.search(X, workers)
-
 
 def _equal_rows(A: Any, B: Any) -> Array:
-    """Whether the rows of two matrices are equal."""
+    """Return whether the rows of two matrices are equal, shape (n_rows,)."""
     if scipy.sparse.issparse(A):
         different = (A != B).tocsr()
         different.eliminate_zeros()

@@ -1,4 +1,4 @@
-"""Backend over the kernel of the map, behind one interface."""
+"""Fields of charges on the points of an embedding, by all pairs or on a grid."""
 
 from laptsne.embedding.fields.base import Fields
 from laptsne.embedding.fields.exact import ExactFields

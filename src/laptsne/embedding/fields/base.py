@@ -1,8 +1,9 @@
-"""What the objective asks of a map."""
+"""Interface of the sums over all pairs that the objective needs."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,58 +15,44 @@ Field = NDArray[np.float64]
 
 
 class Fields(ABC):
-    r"""Fields of charges on the points of a map :math:`Y`, and their gradients.
+    r"""Fields of charges on the points of an embedding :math:`Y`, and their gradients.
 
-    The field of charges :math:`c` is :math:`\varphi_c(y_i) = \sum_{j \ne i} c_j k_{ij}`, with the similarities
-    :math:`k_{ij}` of the points.
-
-    Attributes
-    ----------
-    n_samples, n_components : int
-        Shape of the map.
-    workers : Workers
-        Threads.
-    Y : array of shape (n_samples, n_components)
-        The map.
-    geometry : tuple
-        Coordinates and precisions as the compiled kernels take them.
+    The field of charges :math:`c` is :math:`\varphi_c(y_i) = \sum_{j \ne i} c_j w_{ij}`, with the similarities
+    :math:`w_{ij}` of the embedding. t-SNE and its contraction need only such fields and their gradients.
     """
 
     n_samples: int
     n_components: int
     workers: Workers
     Y: NDArray[Any]
-    geometry: tuple[Any, ...]
-
-    _unit: tuple[Field, Field] | None = None
+    geometry: tuple[Any, ...]  # three arrays of coordinates and one of precisions for the kernels, or None instead
 
     @property
     def degrees(self) -> Field:
-        """The field of unit charges at every point, shape (n_samples,): the degrees of the map's graph."""
-        return self._unit_field()[0]
+        """Field of unit charges, shape (n_samples,): the degrees of the embedding's graph."""
+        return self._unit[0]
 
     @property
     def slope(self) -> Field:
-        """The gradient of the field of unit charges, shape (n_samples, n_components)."""
-        return self._unit_field()[1]
+        """Gradient of the field of unit charges, shape (n_samples, n_components)."""
+        return self._unit[1]
 
-    def _unit_field(self) -> tuple[Field, Field]:
-        if self._unit is None:
-            self._unit = self._compute_unit()
-        return self._unit
+    @cached_property
+    def _unit(self) -> tuple[Field, Field]:
+        return self._compute_unit()
 
     @abstractmethod
     def _compute_unit(self) -> tuple[Field, Field]:
-        """Degrees and slope."""
+        """Compute degrees and slope."""
 
     @abstractmethod
     def values(self, charges: Field) -> Field:
-        """Fields of the columns of ``charges``, shape (n_samples, n_charges)."""
+        """Return the fields of the columns of ``charges``, shape (n_samples, n_charges)."""
 
     @abstractmethod
     def pack(self, weights: Field, charges: Field) -> Any:
-        """Bring weights and charges into the form that :meth:`weighted_gradient` takes, for this map and later ones."""
+        """Convert weights and charges for :meth:`weighted_gradient` of this embedding and later ones."""
 
     @abstractmethod
     def weighted_gradient(self, packed: Any) -> Field:
-        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` of packed weights :math:`a` and charges :math:`c`."""
+        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` for packed weights :math:`a` and charges :math:`c`."""

@@ -1,4 +1,4 @@
-"""Sums over all pairs of an embedding of small span, in double precision, by Chebyshev interpolation of the kernel."""
+"""Fields of an embedding of small span, in double precision, by Chebyshev interpolation of the kernel."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Larger spans would need too many terms, and a grid is accurate enough there.
+from laptsne.embedding.kernels import Student
+
+# Larger spans would need too many terms, and a grid is accurate enough for them.
 MAX_SPAN = 2.0
 _TERMS = 14
 
@@ -39,7 +41,7 @@ class ChebyshevBox:
     def fields(
         self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Fields of the charges, self-interaction included, and the weighted sum of their gradients."""
+        """Return the fields of the charges, self-interaction included, and the weighted sum of their gradients."""
         n_dims = len(self.bases)
         coupling = _coupling(self.half_span, n_dims)
         field = np.empty_like(charges)
@@ -56,7 +58,7 @@ class ChebyshevBox:
 
 
 def _moments(charges: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Sums over the points of charge times product of polynomials, one axis per dimension."""
+    """Return the sums over the points of charge times product of polynomials, one axis per dimension."""
     if len(bases) < 3:
         weighted = charges[:, None] * bases[0]
         return weighted.T @ bases[1] if len(bases) == 2 else weighted.sum(axis=0)
@@ -64,7 +66,7 @@ def _moments(charges: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> 
 
 
 def _evaluate(coefficients: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Sum of the products of polynomials with these coefficients, at each point."""
+    """Return the polynomial with these coefficients at each point."""
     if len(bases) == 1:
         return bases[0] @ coefficients
     if len(bases) == 2:
@@ -73,9 +75,9 @@ def _evaluate(coefficients: NDArray[np.float64], bases: list[NDArray[np.float64]
     return np.asarray(np.sum(parts, axis=0))
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=1)  # they are large, and an embedding grows slowly
 def _coupling(half_span: float, n_dims: int) -> NDArray[Any]:
-    """Coefficients of the Student kernel in the polynomials of both points, of shape (terms, terms)."""
+    """Return the coefficients of the Student kernel in the polynomials of both points, of shape (terms, terms)."""
     node = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
     transform = np.polynomial.chebyshev.chebvander(node, _TERMS - 1).T * (2 / _TERMS)
     transform[0] /= 2
@@ -84,12 +86,13 @@ def _coupling(half_span: float, n_dims: int) -> NDArray[Any]:
     for d in range(n_dims):  # axis d is that of the first point, axis n_dims + d that of the second
         others = [e for e in range(2 * n_dims) if e not in (d, n_dims + d)]
         r2 = r2 + np.expand_dims(squared, tuple(others))
-    coefficients = 1 / (1 + r2)
-    for _ in range(2 * n_dims):  # along the last axis, which becomes the first: each axis once, in the end in order
+    coefficients = Student()(r2)
+    del r2  # 60 MB in 3-D
+    for _ in range(2 * n_dims):  # the last axis becomes the first: after one turn, all are transformed and in order
         coefficients = np.moveaxis(coefficients @ transform.T, -1, 0)
     return np.ascontiguousarray(coefficients).reshape(_TERMS**n_dims, _TERMS**n_dims)
 
 
 def coupling_bytes(n_dims: int) -> int:
-    """Peak memory of computing the coefficients, for the largest of them."""
+    """Return the peak memory of computing the coefficients while the previous ones are cached, in bytes."""
     return int(3 * 8 * _TERMS ** (2 * n_dims))

@@ -1,9 +1,4 @@
-r"""Backend over all pairs, computed pair by pair without storing any N x N matrix.
-
-For a kernel :math:`k` with :math:`\nabla_i k_{ij} = -h_{ij} (y_i - y_j)`, a *field* of charges :math:`c` is
-:math:`\varphi_c(y_i) = \sum_{j \ne i} c_j k_{ij}`. All that t-SNE and its contraction need of the map are
-such fields and their gradients.
-"""
+"""Fields summed over all pairs, without storing any N x N matrix."""
 
 from __future__ import annotations
 
@@ -15,33 +10,14 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields.base import Field, Fields
-from laptsne.embedding.kernels import Kernel, Student
+from laptsne.embedding.kernels import Kernel, Student, similarity
 
 Array = NDArray[Any]
 
-# Pairs are taken in tiles of _ROWS by _COLUMNS, which stay in the nearest cache, and charges four at a time: a
-# number that was read is then used four times.
+# Pairs are processed in tiles of _ROWS by _COLUMNS, which fit into the L1 cache, and charges four at a time, so that
+# each number loaded is used four times.
 _ROWS = 4
 _COLUMNS = 512
-
-
-@inlined
-def similarity(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
-    """Return k and h at squared distance r2, where the gradient of k_ij is -h_ij (y_i - y_j).
-
-    a and b are the precisions of the two points; None, None is the Student kernel.
-    """
-    one = type(r2)(1)
-    half = type(r2)(0.5)
-    if a is None or b is None:
-        k = one / (one + r2)
-        h = (k + k) * k
-    else:
-        ki = half * np.exp(-half * a * r2)
-        kj = half * np.exp(-half * b * r2)
-        k = ki + kj
-        h = a * ki + b * kj
-    return k, h
 
 
 @inlined
@@ -103,7 +79,7 @@ def _value_rows(
     charges: Array,
     out: Array,
 ) -> None:
-    """Add the fields of the charges to out, at all points or at those of ``rows``."""
+    """Add the fields of the charges to out, at all points or at ``rows``."""
     n = y0.size
     zero = y0.dtype.type(0)
     tile = np.zeros(_ROWS * _COLUMNS, y0.dtype)
@@ -144,8 +120,9 @@ def _gradient_rows(
     slope: Array,
     weighted: Array,
 ) -> None:
-    """Add the field of unit charges to degrees and its gradient to slope; with charges, add to weighted the
-    gradients of their fields, each times its weight at the point. At all points, or at those of ``rows``.
+    """Add the field of unit charges to degrees and its gradient to slope, at all points or at ``rows``.
+
+    If charges are given, add the gradients of their fields, multiplied by the weights of the point, to weighted.
     """
     n = y0.size
     zero = y0.dtype.type(0)
@@ -162,7 +139,7 @@ def _gradient_rows(
                 x2 = zero if y2 is None else y2[own]
                 a = None if precision is None else precision[own]
                 degree = s0 = s1 = s2 = w0 = w1 = w2 = zero
-                # The point itself is left out: the tile is cut there. A test in the loop would cost a third more.
+                # Split the tile at the point itself: a test inside the loop would cost a third more.
                 cut = own if lo <= own < hi else hi
                 for first, last in ((lo, cut), (cut + 1, hi)):
                     z0, z1, z2 = window(y0, first, last), window(y1, first, last), window(y2, first, last)
@@ -193,26 +170,22 @@ def _gradient_rows(
 
 
 class ExactFields(Fields):
-    """Fields of the map ``Y``, exact up to rounding, in O(n_samples^2) time and O(n_samples) memory.
+    """Fields of an embedding, exact up to rounding, in O(n_samples^2) time and O(n_samples) memory.
 
     Parameters
     ----------
     Y : array of shape (n_samples, n_components)
-        The map, of 1 to 3 dimensions. Backend are computed in its precision and returned in double precision.
+        The embedding, of 1 to 3 dimensions. Sums are computed in its precision and returned in double precision.
     kernel : Student or Gaussian, default=Student()
-        The similarity of two points.
+        Similarity of two points.
     workers : Workers, optional
-        Threads to share the rows among.
+        Threads.
     rows : integer array, optional
-        Points at which fields are wanted; all by default. What has a value a point then has one for each of these.
+        Points at which fields are computed, one row of each result per entry; all points by default.
     """
 
     def __init__(
-        self,
-        Y: NDArray[Any],
-        kernel: Kernel | None = None,
-        workers: Workers | None = None,
-        rows: Array | None = None,
+        self, Y: Array, kernel: Kernel | None = None, workers: Workers | None = None, rows: Array | None = None
     ) -> None:
         self.n_samples, self.n_components = Y.shape
         self.Y = Y
@@ -240,10 +213,10 @@ class ExactFields(Fields):
 
     def _compute_unit(self) -> tuple[Field, Field]:
         self._gradients(None, None)
-        return self._unit_field()
+        return self._unit
 
     def _gradients(self, weights: Array | None, charges: Array | None) -> Field:
-        """Weighted gradients; the field of unit charges comes with them and is kept."""
+        """Return weighted gradients; keep the field of unit charges, which comes with them."""
         degrees = np.zeros(self._n_rows)
         slope, weighted = np.zeros((2, self._n_rows, 3))
         self._run(_gradient_rows, weights, charges, degrees, slope, weighted)
@@ -251,7 +224,7 @@ class ExactFields(Fields):
         return weighted[:, : self.n_components]
 
     def _tiled(self, charges: Field) -> Array:
-        """Charges as the kernels read them: for every tile of points, charge after charge."""
+        """Return the charges tile by tile of the points, as the kernels take them."""
         n_tiles = -(-self.n_samples // _COLUMNS)
         n_charges = _padded(charges.shape[1])
         lines = np.zeros((n_charges, n_tiles * _COLUMNS), self.dtype)
@@ -265,5 +238,5 @@ class ExactFields(Fields):
 
 
 def _padded(size: int) -> int:
-    """The next multiple of four, which kernels take together."""
+    """Round up to a multiple of the number of rows of a tile."""
     return -(-size // _ROWS) * _ROWS

@@ -1,4 +1,4 @@
-"""Sums over all pairs in linear time: charges are spread on a grid, convolved by FFT, and interpolated at the points.
+"""Fields in linear time: charges are spread on a grid, convolved with the kernel by FFT, and interpolated.
 
 The gradient is interpolated with the derivative of the window, so that a field and its gradient share one pair of
 transforms.
@@ -14,21 +14,22 @@ from numpy.typing import NDArray
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields.base import Field, Fields
 from laptsne.embedding.fields.chebyshev import MAX_SPAN, ChebyshevBox
-from laptsne.embedding.fields.grid import Window, bulk_box, convolved, n_cells, period
-from laptsne.embedding.fields.stencil import read, spread
+from laptsne.embedding.fields.grid import bulk_box, convolved, n_cells, period
+from laptsne.embedding.fields.stencil import interpolate, spread
+from laptsne.embedding.fields.window import ExponentialSemicircle
 
 Array = NDArray[Any]
 
 SPACING = 0.35
 _WIDTH = 8
-_WINDOW = Window(_WIDTH, 1.9 * _WIDTH)
+_WINDOW = ExponentialSemicircle(_WIDTH, 1.9 * _WIDTH)
 # Fields are transformed together up to this number of cells, and this number of fields.
 _BATCH_CELLS = 1 << 26
 _MAX_BATCH = 16
 _MAX_CELLS = 1 << 28  # of a transform
 # With more cells than pairs, pairs are faster; grids up to this size are always fast enough.
 _SMALL_GRID = 1 << 22
-# Cells per point beyond which stray points are looked for. Embeddings have about 5.
+# Cells per point beyond which stray points are left out of the box. Embeddings have about 5.
 _CELLS_PER_POINT = 32
 
 
@@ -50,18 +51,14 @@ def _transform_cells(Y: NDArray[np.float64]) -> float:
 
 
 def grid_fits(Y: NDArray[np.float64]) -> bool:
-    """Whether the grid of an embedding is small enough, and faster than all pairs."""
+    """Return whether the grid of an embedding is small enough, and faster than all pairs."""
     return _transform_cells(Y) <= min(max(len(Y) ** 2, _SMALL_GRID), _MAX_CELLS)
 
 
 def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
-    """Whether the fields of an embedding take a reasonable time, on a grid or over all pairs.
+    """Return whether the fields of an embedding take a reasonable time, on a grid or over all pairs.
 
-    Parameters
-    ----------
-    Y : array of shape (n_samples, n_components)
-    largest : float
-        Largest absolute coordinate.
+    The ``largest`` absolute coordinate is known to callers, and usually suffices.
     """
     surely = len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WIDTH) ** Y.shape[1] < _MAX_CELLS / 2
     return surely or _transform_cells(Y) <= _MAX_CELLS
@@ -119,7 +116,7 @@ class _Grid:
     def fields(
         self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Fields of the charges, self-interaction included, and the weighted sum of their gradients."""
+        """Return the fields of the charges, self-interaction included, and the weighted sum of their gradients."""
         field, gradient = np.empty(charges.shape), np.zeros((len(charges), len(self.u)))
         batch = min(max(_BATCH_CELLS // int(2 ** len(self.cells) * np.prod(self.cells)), 1), _MAX_BATCH)
         for start in range(0, charges.shape[1], batch):
@@ -127,6 +124,6 @@ class _Grid:
             grids = spread(_WINDOW, self.u, _lines(charges[:, columns]), self.cells, self.workers)
             grids = convolved(grids, SPACING, _WINDOW, self.workers)
             lines = None if weights is None else _lines(weights[:, columns])
-            field[:, columns], part = read(_WINDOW, self.u, grids, lines, self.workers)
+            field[:, columns], part = interpolate(_WINDOW, self.u, grids, lines, self.workers)
             gradient += part
         return field, gradient / SPACING

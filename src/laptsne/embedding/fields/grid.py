@@ -1,13 +1,12 @@
 r"""Convolution with the Student kernel on a regular grid, by FFT.
 
-The Fourier transform of the kernel falls off like :math:`e^{-|\omega|}`, so that a grid with a spacing of
-half the kernel's width or less holds it. Points enter and leave the grid through a window; what the window does to the
-spectrum is undone in the kernel's.
+The Fourier transform of the kernel decays like :math:`e^{-|\omega|}`, so that a grid with a spacing of at most half the
+kernel's width resolves it. Charges are spread on the grid and fields interpolated from it by a window, whose effect on
+the spectrum is compensated in the spectrum of the kernel (particle-mesh method; Hockney and Eastwood 1988).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,63 +15,23 @@ import scipy.fft
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
+from laptsne.embedding.fields.window import Window
+from laptsne.embedding.kernels import Student
 
 Array = NDArray[Any]
 
-# The kernel repeats with the period of the grid. Below this period its kink half-way would show.
+# The kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
 _MIN_PERIOD = 24.0
-# Above this spacing the grid no longer holds the kernel, and to undo the window would magnify what it misses.
+# Above this spacing the grid does not resolve the kernel, and compensating the window would amplify the error.
 _MAX_SHARP = 0.7
 
 
-@dataclass(frozen=True)
-class Window:
-    """How a point is shared among the cells around it.
-
-    Parameters
-    ----------
-    width : int
-        Cells a side; even.
-    beta : float or None
-        Sharpness of the window :math:`e^{\\beta (\\sqrt{1 - z^2} - 1)}`; None is the cubic spline of width 4.
-    """
-
-    width: int
-    beta: float | None = None
-
-    def __call__(self, x: Array) -> Array:
-        """Value at the distance x, in cells."""
-        if self.beta is None:
-            r = np.abs(x)
-            return np.asarray(np.where(r < 1, (3 * r**3 - 6 * r**2 + 4) / 6, np.maximum(2 - r, 0) ** 3 / 6))
-        z = 2 * x / self.width
-        return np.asarray(np.exp(self.beta * (np.sqrt(1 - np.clip(z, -1, 1) ** 2) - 1)) * (np.abs(z) < 1))
-
-    def spectrum(self, omega: Array) -> Array:
-        """Fourier transform at the frequencies omega, in radians a cell."""
-        if self.beta is None:
-            return np.asarray(np.sinc(omega / (2 * np.pi)) ** 4)
-        node, weight = _quadrature()
-        x = node * self.width / 2
-        return np.asarray((self(x) * weight * self.width / 2) @ np.cos(np.outer(x, omega)))
-
-
-@lru_cache(maxsize=1)
-def _quadrature() -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(100)
-
-
 def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
-    """Corners of a box around the points without those far away, if these would make the grid too large.
+    """Return the corners of a box around the points, without stray points if these would make the grid too large.
 
-    The box is that of all points if its cells are at most ``max_cells``. Otherwise, on each axis, it ends where the
-    points do, or at a distance from the inner 99 % of them that is as long as these are wide. Beyond it, forces are
-    negligible, and stray points are treated as if they were on its edge.
-
-    Parameters
-    ----------
-    y : array of shape (n_dims, n_samples)
-        Coordinates.
+    The bounding box of all points is used if it has at most ``max_cells`` cells. Otherwise each axis is limited to the
+    range of the inner 99 % of the points, extended by its width on both sides. Forces beyond it are negligible, and
+    callers move stray points to its edge. The coordinates y have the shape (n_dims, n_samples).
     """
     low, high = y.min(axis=1), y.max(axis=1)
     if np.prod((high - low) / spacing) <= max_cells:
@@ -85,14 +44,14 @@ def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
 
 
 def n_cells(extent: float, spacing: float, margin: int) -> int:
-    """Cells for the extent and a margin, in steps of a few percent: a growing map keeps its grid for a while."""
+    """Return the number of cells per side, in steps of a few percent, so that a growing embedding rarely changes it."""
     cells = int(np.ceil(extent / spacing)) + margin
     step = max(8, 1 << max(cells.bit_length() - 5, 0))
     return -(-cells // step) * step
 
 
 def period(cells: int, spacing: float) -> int:
-    """Size of the transforms for a side of ``cells``: twice as long, so that no point meets its image."""
+    """Return the size of the transforms: at least twice the side, so that points do not interact with images."""
     size = scipy.fft.next_fast_len(max(2 * cells, int(_MIN_PERIOD / spacing)), real=True)
     while size % 2:
         size = scipy.fft.next_fast_len(size + 1, real=True)
@@ -101,17 +60,16 @@ def period(cells: int, spacing: float) -> int:
 
 @lru_cache(maxsize=4)
 def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window) -> Array:
-    """Spectrum of the Student kernel on a periodic grid, with the window's share undone.
+    """Return the spectrum of the Student kernel on a periodic grid, with the window compensated.
 
-    The window blurs a charge and aliases it; the factor below is the one of least squared error over all
-    places of the points within their cells.
+    The window blurs and aliases charges; the factor minimises the squared error over all positions within a cell.
     """
     n_dims = len(sizes)
     r2: Any = 0.0
     for d, size in enumerate(sizes):
         r = np.minimum(np.arange(size), size - np.arange(size)) * spacing
         r2 = r2 + _along(r**2, d, n_dims)
-    spectrum = scipy.fft.rfftn(1 / (1 + r2)).real
+    spectrum = scipy.fft.rfftn(Student()(r2)).real
     for d, size in enumerate(sizes):
         omega = 2 * np.pi * (np.fft.rfftfreq(size) if d == n_dims - 1 else np.fft.fftfreq(size))
         images = sum(window.spectrum(omega + 2 * np.pi * k) ** 2 for k in range(-2, 3))
@@ -125,13 +83,13 @@ def _along(values: Array, axis: int, n_dims: int) -> Array:
 
 
 def convolved(grids: Array, spacing: float, window: Window, workers: Workers) -> Array:
-    """Convolve each of ``grids``, of shape (n_grids, ..., n_y, n_x), with the kernel."""
+    """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
     sizes = tuple(period(side, spacing) for side in grids.shape[1:])
     spectrum = kernel_spectrum(sizes, spacing, window)
     out = np.empty_like(grids)
     if len(grids) < workers.n_threads:
         _convolve(0, len(grids), grids, spectrum, sizes, workers.n_threads, out)
-    else:  # grid by grid, so that each stays in the cache
+    else:  # one grid per thread, which stays in its cache
         work = 100.0 * grids.size
         workers.rows(_convolve, len(grids), grids, spectrum, sizes, 1, out, work=work, alignment=1)
     return out
@@ -143,7 +101,7 @@ def _convolve(
     options: dict[str, Any] = {"workers": n_threads, "overwrite_x": True}
     cells = grids.shape[1:]
     for g in range(start, stop):
-        # Axis by axis: transforms run only over lines that hold something, and back only over those that are read.
+        # Axis by axis: forward transforms skip the padding, which is zero, and backward ones skip what is cut off.
         spectrum = scipy.fft.rfft(grids[g], sizes[-1], axis=-1, workers=n_threads)
         for axis in range(len(cells) - 1):
             spectrum = scipy.fft.fft(spectrum, sizes[axis], axis=axis, **options)

@@ -1,4 +1,4 @@
-"""Windows of points on a grid: charges are spread through them, and fields and their gradients read."""
+"""Spreading of charges on a grid, and interpolation of fields and their gradients from it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields.grid import Window
+from laptsne.embedding.fields.window import Window
 
 Array = NDArray[Any]
 
-_STEPS = 1024  # windows are read from a table with this many steps a cell
-# A single field is spread in this many parts of the points, whatever the number of threads, so that its bits do not
-# depend on that number.
+_STEPS = 1024  # entries per cell of the tables of windows
+# A single field is spread in this number of parts, so that its bits do not depend on the number of threads.
 _PARTS = 4
 
 
 @inlined
 def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
-    """Set the weights of the cells around a position, given in cells; return the first of these cells."""
+    """Set the weights of the nodes around a position, given in cells; return the first of these nodes."""
     cell = int(np.floor(position))
     step = (position - cell) * _STEPS
     row = min(int(step), _STEPS - 1)
@@ -36,11 +35,11 @@ def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
 
 @lru_cache(maxsize=4)
 def _kernels(width: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Kernels for windows of this width; a constant width unrolls the loops over the cells."""
+    """Return kernels for windows of this width; a constant width unrolls the loops over the nodes."""
 
     @compiled
     def spread_parts(start: int, stop: int, u: Array, table: Array, charges: Array, edges: Array, grids: Array) -> None:
-        # Adds the charges of the points of one part to a grid of their own: grids[field * n_parts + part].
+        # Add the charges of each part of the points to its own grid, grids[field * n_parts + part].
         n_dims = u.shape[0]
         n_parts = edges.size - 1
         wx, wy, wz = np.empty((3, width), table.dtype)
@@ -62,7 +61,7 @@ def _kernels(width: int) -> tuple[Callable[..., None], Callable[..., None]]:
                             line[a] += q * wx[a]
 
     @compiled
-    def read_rows(
+    def interpolate_rows(
         start: int,
         stop: int,
         u: Array,
@@ -73,8 +72,8 @@ def _kernels(width: int) -> tuple[Callable[..., None], Callable[..., None]]:
         field: Array,
         gradient: Array,
     ) -> None:
-        # Sets field[i, f] to the fields at the points; adds to gradient their gradients, each times its weight there.
-        # Without weights there is no gradient.
+        # Set field[i, f] to the fields at the points, and add their gradients, multiplied by the weights, to gradient.
+        # There is no gradient without weights.
         n_dims = u.shape[0]
         wx, wy, wz, sx, sy, sz = np.empty((6, width), table.dtype)
         wy[:], wz[:], sy[:], sz[:] = 1, 1, 0, 0
@@ -112,36 +111,20 @@ def _kernels(width: int) -> tuple[Callable[..., None], Callable[..., None]]:
                     if n_dims > 2:
                         gradient[i, 2] += weights[f, i] * gz
 
-    return spread_parts, read_rows
+    return spread_parts, interpolate_rows
 
 
 @lru_cache(maxsize=4)
 def _tables(window: Window) -> tuple[Array, Array]:
-    """Window and slope at the cells around a point, by the place of the point in its cell."""
-    place = np.arange(_STEPS + 1) / _STEPS
-    # The cell a lies at a - (width / 2 - 1) from the floor of the point. The slope is that by the point's place.
-    offset = np.arange(window.width) - (window.width // 2 - 1) - place[:, None]
-    step = 1e-4
-    slope = (window(offset - step) - window(offset + step)) / (2 * step)
-    return window(offset).astype(np.float32), slope.astype(np.float32)
+    """Return weights and slopes of the nodes around a point, one row per position of the point in its cell."""
+    weights, slopes = window.table(np.arange(_STEPS + 1) / _STEPS)
+    return weights.astype(np.float32), slopes.astype(np.float32)
 
 
 def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
-    """Spread charges on grids, one a row of ``charges``.
+    """Spread single-precision charges of shape (n_fields, n_samples) on grids of shape (n_fields, *reversed(cells)).
 
-    Parameters
-    ----------
-    window : Window
-        How a point is shared among cells.
-    u : array of shape (n_dims, n_samples)
-        Places of the points, in cells.
-    charges : single-precision array of shape (n_fields, n_samples)
-    cells : tuple of int
-        Cells a side, in the order of the rows of ``u``.
-
-    Returns
-    -------
-    grids : array of shape (n_fields, *reversed(cells))
+    u has the positions of the points, in cells, shape (n_dims, n_samples). Its rows are in the order of ``cells``.
     """
     n_fields, n_samples = charges.shape
     n_parts = _PARTS if n_fields == 1 else 1
@@ -155,22 +138,13 @@ def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], wor
     return grids.reshape(n_fields, *reversed(cells))
 
 
-def read(
+def interpolate(
     window: Window, u: Array, grids: Array, weights: Array | None, workers: Workers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Read fields at the points, and the sum of their gradients by the place of a point, each times its weight there.
+    """Interpolate the fields given by ``grids`` at the points of :func:`spread`.
 
-    Parameters
-    ----------
-    window, u
-        As for :func:`spread`.
-    grids : array of shape (n_fields, *reversed(cells))
-    weights : single-precision array of shape (n_fields, n_samples), or None for no gradient
-
-    Returns
-    -------
-    field : array of shape (n_samples, n_fields)
-    gradient : array of shape (n_samples, n_dims)
+    Return the fields, shape (n_samples, n_fields), and the sum of their gradients with respect to u, shape (n_samples,
+    n_dims), each multiplied by its single-precision weights, shape (n_fields, n_samples). No weights mean no gradient.
     """
     n_dims, n_samples = u.shape
     field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
@@ -181,5 +155,5 @@ def read(
 
 
 def _padded(cells: tuple[int, ...]) -> tuple[int, ...]:
-    """Shape of a grid with three dimensions, of one cell where the map has fewer."""
+    """Return the shape of a grid with three axes; those that the embedding lacks have length 1."""
     return (*[1] * (3 - len(cells)), *reversed(cells))

@@ -1,4 +1,4 @@
-"""The two terms of the objective: each has a value and a gradient at the fields of a map."""
+"""Terms of the objective, with their values and gradients as functions of the fields of an embedding."""
 
 from __future__ import annotations
 

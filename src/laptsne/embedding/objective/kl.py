@@ -1,4 +1,4 @@
-"""The Kullback-Leibler divergence of the map's similarities from the affinities of the data."""
+"""The Kullback-Leibler divergence between the affinities of the data and the similarities of the embedding."""
 
 from __future__ import annotations
 
@@ -8,27 +8,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from laptsne._runtime.compiled import compiled, inlined, window
+from laptsne._runtime.compiled import compiled, window
 from laptsne.embedding.fields import Fields
+from laptsne.embedding.kernels import attraction
 
 Array = NDArray[Any]
-
-
-@inlined
-def _pull(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
-    """Return h / k and log k at squared distance r2, both finite where k itself underflows.
-
-    a and b are the precisions of the two points; None, None is the Student kernel.
-    """
-    one = type(r2)(1)
-    half = type(r2)(0.5)
-    if a is None or b is None:
-        return (one + one) / (one + r2), -np.log(one + r2)
-    m = min(a, b)
-    ki = np.exp(-half * (a - m) * r2)
-    kj = np.exp(-half * (b - m) * r2)
-    # Held within single precision, where a narrow kernel and a wide map would leave it.
-    return (a * ki + b * kj) / (ki + kj), np.log(half * (ki + kj)) - min(half * m * r2, type(r2)(1e30))
 
 
 @compiled
@@ -46,13 +30,13 @@ def _attraction_rows(
     force: Array,
     log_likelihood: Array | None,
 ) -> None:
-    """Attraction over the stored affinities; with ``log_likelihood`` also sum_j p_ij log k_ij.
+    """Set force to the attraction on all points or on ``rows``, and log_likelihood, if given, to sum_j p_ij log w_ij.
 
-    Without ``indices`` every row has an affinity for every point. Forces are on all points, or on those of ``rows``.
+    The affinities are in CSR format, or dense if ``indices`` is None.
     """
     zero = y0.dtype.type(0)
-    for place in range(start, stop):
-        i = place if rows is None else rows[place]
+    for r in range(start, stop):
+        i = r if rows is None else rows[r]
         x0 = y0[i]
         x1 = zero if y1 is None else y1[i]
         x2 = zero if y2 is None else y2[i]
@@ -65,30 +49,30 @@ def _attraction_rows(
             d0 = x0 - y0[j]
             d1 = zero if y1 is None else x1 - y1[j]
             d2 = zero if y2 is None else x2 - y2[j]
-            ratio, log_k = _pull(d0 * d0 + d1 * d1 + d2 * d2, a, None if precision is None else precision[j])
-            pull = p[e] * ratio
-            s0 += pull * d0
-            s1 += pull * d1
-            s2 += pull * d2
+            ratio, log_w = attraction(d0 * d0 + d1 * d1 + d2 * d2, a, None if precision is None else precision[j])
+            strength = p[e] * ratio
+            s0 += strength * d0
+            s1 += strength * d1
+            s2 += strength * d2
             if log_likelihood is not None:
-                total += p[e] * log_k
-        force[place, 0], force[place, 1], force[place, 2] = s0, s1, s2
+                total += p[e] * log_w
+        force[r, 0], force[r, 1], force[r, 2] = s0, s1, s2
         if log_likelihood is not None:
-            log_likelihood[place] = total
+            log_likelihood[r] = total
 
 
 class KLDivergence:
-    r"""The term :math:`\mathrm{KL}(P \| Q) = \sum_{ij} p_{ij} \log (p_{ij} / q_{ij})` of a map.
+    r"""The term :math:`\mathrm{KL}(P \| Q) = \sum_{ij} p_{ij} \log (p_{ij} / q_{ij})` of an embedding.
 
-    Its gradient is :math:`2 \sum_j p_{ij} (h_{ij} / k_{ij}) (y_i - y_j) + (2 / Z) \nabla\varphi_1(y_i)`, where
-    :math:`Z = \sum_i d_i` normalises :math:`q_{ij} = k_{ij} / Z`.
+    Its gradient is :math:`2 \sum_j p_{ij} (h_{ij} / w_{ij}) (y_i - y_j) + (2 / Z) \nabla\varphi_1(y_i)`, where
+    :math:`\nabla_i w_{ij} = -h_{ij} (y_i - y_j)`, and :math:`Z = \sum_i d_i` normalises :math:`q_{ij} = w_{ij} / Z`.
 
     Parameters
     ----------
-    P : sparse matrix in CSR form or array, of shape (n_samples, n_samples)
+    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
         Symmetric affinities that sum to 1.
     order : array of shape (n_samples,), optional
-        The points of the map behind the rows and columns of P, where these are in another order.
+        Indices of the points to which the rows and columns of P belong, if P has another order.
     """
 
     def __init__(self, P: Any, order: Array | None = None) -> None:
@@ -99,26 +83,26 @@ class KLDivergence:
 
     @property
     def trivial(self) -> float:
-        """KL divergence of the trivial embedding, with all points in one position."""
+        """KL divergence of the trivial embedding, in which all points coincide."""
         n = self.P.shape[0]
         return float(self._negative_entropy + np.log(n * (n - 1)))
 
     def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
-        """Kullback-Leibler divergence of the map; the part of the attraction is multiplied by ``exaggeration``."""
+        """Return the KL divergence, with the attractive part multiplied by ``exaggeration``."""
         log_likelihood = np.empty(fields.n_samples)
         self._attraction(fields, log_likelihood)
         normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
         return float(self._negative_entropy - exaggeration * log_likelihood.sum() + np.log(normaliser))
 
     def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
-        """Gradient with respect to the map; the attraction is multiplied by ``exaggeration``."""
+        """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
         normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
         return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
 
     def gradient_rows(
         self, fields: Fields, rows: Array, normaliser: float, exaggeration: float = 1.0
     ) -> NDArray[np.float64]:
-        """Rows of the gradient, where the fields are those at these rows and the normaliser is known."""
+        """Return rows of the gradient, given the fields at these rows and the normaliser."""
         attraction = self._attraction(fields, rows=rows)
         return 2 * exaggeration * attraction + (2 / normaliser) * fields.slope
 
@@ -144,7 +128,7 @@ class KLDivergence:
 
 
 def _sum_p_log_p(p: Array) -> float:
-    """Sum of p log p in blocks, so that a dense P needs no second matrix."""
+    """Return the sum of p log p, computed in blocks, so that a dense P needs no second matrix."""
     blocks = p.reshape(-1)
     total = 0.0
     for start in range(0, blocks.size, 1 << 20):

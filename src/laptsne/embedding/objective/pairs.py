@@ -1,4 +1,4 @@
-"""The contraction term by pairs: exact, as the reference, and for any kernel."""
+"""The contraction term by sums over all pairs: exact, for any kernel."""
 
 from __future__ import annotations
 
@@ -9,23 +9,22 @@ from laptsne.embedding.fields import Fields
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
 
-# A point that others see less of is alone: with the inverse of its degree, squares would leave single precision.
-_ALONE = 1e-30
+# Points of a lower degree count as isolated: the squared inverse of such degrees overflows in single precision.
+_MIN_DEGREE = 1e-30
 
 
 class PairContraction(Contraction):
-    r"""The contraction term by its tangent in the similarities.
+    r"""The contraction term, linearised in the similarities between refreshes.
 
     With the eigenvectors :math:`v_k`, :math:`c_k = \phi'(\sigma_k)`, :math:`z_k = \sqrt{c_k} D^{-1/2} v_k` and
-    :math:`g_i = \sum_k (1 - \sigma_k) z_{ik}^2`, the derivative of R by :math:`k_{ij}` is
+    :math:`g_i = \sum_k (1 - \sigma_k) z_{ik}^2`, the derivative of R with respect to :math:`w_{ij}` is
     :math:`G_{ij} = \tfrac12 (g_i + g_j) - \sum_k z_{ik} z_{jk}`. Until the next refresh, :meth:`value` and
-    :meth:`gradient` are those of
+    :meth:`gradient` are those of the tangent
 
-    .. math:: R + \sum_{ij} G_{ij} \, k_{ij}(Y),
+    .. math:: R + \sum_{ij} G_{ij} \, w_{ij}(Y),
 
-    a sum over pairs with fixed weights, whose second part is 0 where it was refreshed. There it has the value and the
-    gradient of R; away from it, it follows R better than the majorant that keeps the :math:`v_k`, and costs one
-    pass over the pairs, which yields the degrees as well.
+    whose second term vanishes at the last refresh. It follows R more closely than the majorant with fixed :math:`v_k`,
+    and takes one pass over the pairs, which yields the degrees as well.
     """
 
     _tol = 1e-2
@@ -51,17 +50,17 @@ class PairContraction(Contraction):
 
     @property
     def eigenvectors(self) -> NDArray[np.float64]:
-        """The vectors of the eigenvalues, shape (n_samples, n_clusters)."""
+        """Eigenvectors of the K smallest eigenvalues, shape (n_samples, n_clusters)."""
         assert self._fields is not None
         return np.column_stack([_first_eigenvector(self._fields.degrees), self._vectors])
 
     @property
     def block(self) -> NDArray[np.float64]:
-        """All vectors that the last refresh ended with, without the first: more than are wanted."""
+        """All vectors of the last refresh but the first, including the guard vectors."""
         return self._start
 
     def value(self, fields: Fields) -> float:
-        """Value of the tangent."""
+        """Return the value of the tangent."""
         value = float(self.penalty.value(self.eigenvalues).sum())
         if fields is self._fields:
             return value
@@ -69,15 +68,15 @@ class PairContraction(Contraction):
         return value + float(change)
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        r"""Gradient of the tangent with respect to the map.
+        r"""Return the gradient of the tangent with respect to the embedding.
 
-        In terms of fields it is
+        It is
         :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`.
-        The first eigenvector drops out: its eigenvalue is 0 for every map.
+        The first eigenvector drops out, since its eigenvalue is 0 for every embedding.
         """
-        if type(fields) is not self._packed_for:  # the way of summing has changed since
+        if type(fields) is not self._packed_for:  # the embedding has grown beyond the grid, or fits on it again
             self._pack(fields)
-        # First the weighted gradient: the fields of unit charges come with it.
+        # Before the slope, which is a by-product of the weighted gradient.
         gradient = fields.weighted_gradient(self._packed)
         return gradient + self._g[:, None] * fields.slope
 
@@ -92,17 +91,17 @@ class PairContraction(Contraction):
 
 
 def _first_eigenvector(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the eigenvector of the eigenvalue 0, which every graph has."""
+    """Return the eigenvector of the eigenvalue 0."""
     root = np.sqrt(degrees)
     return root / max(float(np.linalg.norm(root)), np.finfo(np.float64).tiny)
 
 
 def inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return d^(-1/2), and 0 for points that see no other point."""
-    return np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > _ALONE)
+    """Return d^(-1/2), and 0 for isolated points."""
+    return np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > _MIN_DEGREE)
 
 
 def _normalised_similarity(fields: Fields, block: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return D^(-1/2) K D^(-1/2) times the block."""
+    """Return D^(-1/2) W D^(-1/2) times the block."""
     root = inverse_root(fields.degrees)[:, None]
     return root * fields.values(root * block)

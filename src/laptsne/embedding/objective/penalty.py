@@ -1,4 +1,4 @@
-"""Penalties: the concave functions of an eigenvalue whose sum is the contraction term."""
+"""Penalties: concave functions of the eigenvalues, whose sum is the contraction term."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Penalty:
     floor: float = 1e-3
 
     def value(self, sigma: Values) -> Values:
-        """Penalty of each eigenvalue."""
+        """Return the penalty of each eigenvalue."""
         if self.kind == "log":
             return np.log(sigma + self.floor)
         p = self._power
         return np.asarray((sigma + self.floor) ** p - self.floor**p)
 
     def slope(self, sigma: Values) -> Values:
-        """Derivative of the penalty at each eigenvalue."""
+        """Return the derivative of the penalty at each eigenvalue."""
         if self.kind == "log":
             return 1 / (sigma + self.floor)
         return np.asarray(self._power * (sigma + self.floor) ** (self._power - 1))

@@ -1,13 +1,17 @@
 import copy
+import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse
 from reference import relative_error
 from sklearn.datasets import load_digits, make_blobs
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
@@ -18,14 +22,14 @@ from laptsne.transform.network import Network, hidden_layers
 from laptsne.transform.placement import Placement, _loss, _potential
 
 FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}
-WAYS = ["placement", "network"]
+METHODS = ["placement", "network"]
 
 
 @pytest.fixture(scope="module")
 def digits():
-    """Digits in two parts, and models of the first part by both ways."""
+    """Digits, and models of the first 1,200 of them with both methods."""
     X, y = load_digits(return_X_y=True)
-    models = {way: LaptSNE(out_of_sample=way, random_state=0).fit(X[:1200]) for way in WAYS}
+    models = {method: LaptSNE(out_of_sample=method, random_state=0).fit(X[:1200]) for method in METHODS}
     return X, y, models
 
 
@@ -39,7 +43,7 @@ def digits():
     ],
 )
 @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan", "correlation"])
-def test_the_data_of_the_map_get_their_own_places(blobs, form, metric):
+def test_transform_of_the_training_data_is_the_embedding(blobs, form, metric):
     if metric == "correlation" and form is scipy.sparse.csr_matrix:
         pytest.skip("scikit-learn has no correlation of sparse rows")
     X = form(blobs[0])
@@ -48,7 +52,7 @@ def test_the_data_of_the_map_get_their_own_places(blobs, form, metric):
     np.testing.assert_array_equal(model.transform(X[50:60]), model.embedding_[50:60])
 
 
-def test_beyond_the_size_of_exact_neighbours_the_data_get_their_own_places():
+def test_transform_of_the_training_data_is_the_embedding_with_approximate_neighbours():
     X, _ = make_blobs(10_500, 8, centers=5, random_state=0)
     model = LaptSNE(max_iter=10, random_state=0, perplexity=5).fit(X)
     np.testing.assert_array_equal(model.transform(X), model.embedding_)
@@ -57,10 +61,10 @@ def test_beyond_the_size_of_exact_neighbours_the_data_get_their_own_places():
     np.testing.assert_array_equal(np.concatenate(parts), model.transform(new))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_place_does_not_depend_on_the_company(digits, way):
+@pytest.mark.parametrize("method", METHODS)
+def test_the_position_of_a_point_does_not_depend_on_the_other_points(digits, method):
     X, _, models = digits
-    new, model = X[1200:], models[way]
+    new, model = X[1200:], models[method]
     whole = model.transform(new)
     for n_batches in (2, 10, len(new)):
         parts = [model.transform(batch) for batch in np.array_split(new, n_batches)]
@@ -69,19 +73,19 @@ def test_a_place_does_not_depend_on_the_company(digits, way):
     np.testing.assert_array_equal(model.transform(new[order]), whole[order])
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_places_are_the_same_at_any_number_of_threads(digits, way):
+@pytest.mark.parametrize("method", METHODS)
+def test_bits_do_not_depend_on_the_number_of_threads(digits, method):
     X, _, models = digits
-    maps = [copy.copy(models[way]).set_params(n_jobs=n).transform(X[1200:]) for n in (1, 2, 4)]
-    for other in maps[1:]:
-        np.testing.assert_array_equal(other, maps[0])
+    embeddings = [copy.copy(models[method]).set_params(n_jobs=n).transform(X[1200:]) for n in (1, 2, 4)]
+    for other in embeddings[1:]:
+        np.testing.assert_array_equal(other, embeddings[0])
 
 
-@pytest.mark.parametrize(("way", "least"), [("placement", 0.96), ("network", 0.75)])
-def test_new_points_come_to_their_kind(digits, way, least):
+@pytest.mark.parametrize(("method", "least"), [("placement", 0.96), ("network", 0.75)])
+def test_new_points_are_placed_among_their_class(digits, method, least):
     X, y, models = digits
-    classifier = KNeighborsClassifier(10).fit(models[way].embedding_, y[:1200])
-    assert classifier.score(models[way].transform(X[1200:]), y[1200:]) > least
+    classifier = KNeighborsClassifier(10).fit(models[method].embedding_, y[:1200])
+    assert classifier.score(models[method].transform(X[1200:]), y[1200:]) > least
 
 
 def values_in(value, name=""):
@@ -95,10 +99,10 @@ def values_in(value, name=""):
     return {key: part for at, item in parts.items() for key, part in values_in(item, f"{name}.{at}").items()}
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_transform_changes_nothing_fitted(digits, way):
+@pytest.mark.parametrize("method", METHODS)
+def test_transform_changes_nothing_fitted(digits, method):
     X, _, models = digits
-    model = models[way]
+    model = models[method]
     model.transform(X[1200:1210])  # computes what is computed lazily
     before = copy.deepcopy(values_in(model))
     assert any(name.startswith("._mapping.") and np.size(value) > 100 for name, value in before.items())
@@ -119,7 +123,7 @@ def test_the_first_transform_leaves_the_data_and_the_embedding_alone(blobs):
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_maps_of_any_dimension(blobs, n_components):
+def test_embeddings_of_any_dimension_take_new_points(blobs, n_components):
     X, labels = blobs
     model = LaptSNE(n_components, **FAST | {"max_iter": 300}).fit(X[::2])
     placed = model.transform(X[1::2])
@@ -128,7 +132,7 @@ def test_maps_of_any_dimension(blobs, n_components):
     assert classifier.score(placed, labels[1::2]) == 1
 
 
-def test_new_points_by_their_distances(blobs):
+def test_new_points_may_be_given_by_their_distances(blobs):
     X, labels = blobs
     D = pairwise_distances(X)
     model = LaptSNE(metric="precomputed", **FAST | {"max_iter": 300}).fit(D[::2, ::2])
@@ -142,7 +146,7 @@ def test_new_points_by_their_distances(blobs):
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_the_potential_is_what_a_point_adds_to_the_objective(rng, n_components):
+def test_the_potential_is_the_change_of_the_objective_by_a_point(rng, n_components):
     """Value and gradient against sums over all points; gradient against differences."""
     centres = rng.random((4, n_components)) * 20
     Y = centres[rng.integers(0, 4, 400)] + rng.normal(size=(400, n_components))
@@ -155,21 +159,21 @@ def test_the_potential_is_what_a_point_adds_to_the_objective(rng, n_components):
     k = 1 / (1 + (difference**2).sum(axis=2))
     scale = 400 / fields.degrees.sum()
     expected = scale * k.sum(axis=1), -2 * scale * (k[..., None] ** 2 * difference).sum(axis=1)
-    found = [read(potential, y) for y in new]
+    found = [evaluated(potential, y) for y in new]
     assert relative_error(np.array([value for value, _ in found]), expected[0]) < 0.01
     assert relative_error(np.array([slope for _, slope in found]), expected[1]) < (0.15 if n_components == 3 else 0.05)
     contracted = term.potential(0.02)
-    added = np.array([read(contracted, y)[1] - read(potential, y)[1] for y in Y])
+    added = np.array([evaluated(contracted, y)[1] - evaluated(potential, y)[1] for y in Y])
     assert relative_error(added, 400 * 0.02 / 2 * term.gradient(fields)) < 1e-3
     for y in new[:10]:
-        slope = read(contracted, y)[1]
+        slope = evaluated(contracted, y)[1]
         steps = 1e-4 * np.eye(n_components)
-        differences = [(read(contracted, y + s)[0] - read(contracted, y - s)[0]) / 2e-4 for s in steps]
+        differences = [(evaluated(contracted, y + s)[0] - evaluated(contracted, y - s)[0]) / 2e-4 for s in steps]
         np.testing.assert_allclose(slope, differences, rtol=1e-3, atol=1e-4)
 
 
-def test_in_an_exaggerated_map_the_potential_is_lower_by_the_factor(rng, blobs):
-    """So that the attraction of neighbours, which is not multiplied, has the same share as when the map was made."""
+def test_the_potential_is_divided_by_the_exaggeration(rng, blobs):
+    """The attraction of new points is not multiplied, and must have the same relative strength as in the fit."""
     term = MeshContraction(3, Penalty("log"), rng.normal(size=(120, 4)))
     term.refresh(ExactFields(blobs[0][:, :2].astype(np.float32)))
     np.testing.assert_allclose(term.potential(0.02, 6.0).grid, term.potential(0.02).grid / 6, rtol=1e-6)
@@ -177,7 +181,7 @@ def test_in_an_exaggerated_map_the_potential_is_lower_by_the_factor(rng, blobs):
     assert model._mapping._potential.exaggeration == 6.0
 
 
-def read(potential, y):
+def evaluated(potential, y):
     slope = np.empty(y.size)
     work = np.empty((3, 4)), np.empty((3, 4))
     value = _potential(y, potential.origin, potential.spacing, potential.padded, *work, slope)
@@ -197,20 +201,20 @@ def test_the_attraction_of_a_new_point_has_its_gradient(rng):
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
-def test_squared_distances_beyond_single_precision(blobs):
+def test_squared_distances_may_exceed_single_precision(blobs):
     X = 1e13 * blobs[0]
     model = LaptSNE(metric="sqeuclidean", perplexity=5, max_iter=5, random_state=0).fit(X)
     assert np.isfinite(model.transform(1e30 * X[:3])).all()
 
 
-def test_points_far_from_all_others_have_places(digits):
+def test_distant_points_have_finite_positions(digits):
     _, _, models = digits
     far = np.full((1, 64), 1e6)
-    for way in WAYS:
-        assert np.isfinite(models[way].transform(far)).all()
+    for method in METHODS:
+        assert np.isfinite(models[method].transform(far)).all()
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize(
     ("new", "message"),
     [
@@ -220,30 +224,30 @@ def test_points_far_from_all_others_have_places(digits):
         (np.zeros(64), "2D array"),
     ],
 )
-def test_bad_new_points(digits, way, new, message):
+def test_invalid_new_points_are_refused(digits, method, new, message):
     with pytest.raises(ValueError, match=message):
-        digits[2][way].transform(new)
+        digits[2][method].transform(new)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_one_point_and_other_types(digits, way):
+@pytest.mark.parametrize("method", METHODS)
+def test_a_single_point_may_be_of_any_numeric_type(digits, method):
     X, _, models = digits
-    place = models[way].transform(X[1200:1201])
-    assert place.shape == (1, 2)
-    np.testing.assert_array_equal(models[way].transform(X[1200:1201].astype(np.int64)), place)
-    np.testing.assert_allclose(models[way].transform(X[1200:1201].astype(np.float32)), place, atol=1e-3)
+    position = models[method].transform(X[1200:1201])
+    assert position.shape == (1, 2)
+    np.testing.assert_array_equal(models[method].transform(X[1200:1201].astype(np.int64)), position)
+    np.testing.assert_allclose(models[method].transform(X[1200:1201].astype(np.float32)), position, atol=1e-3)
 
 
-def test_a_map_that_does_not_belong_is_refused(digits):
+def test_an_embedding_that_does_not_match_is_refused(digits):
     mapping = digits[2]["placement"]._mapping
     with Workers(1) as workers:
         potential = mapping.potential(workers)
     for Y in (mapping.Y[:-1], mapping.Y[:, :1], np.full_like(mapping.Y, np.nan)):
-        with pytest.raises(ValueError, match="does not belong"):
+        with pytest.raises(ValueError, match="does not match the data"):
             Placement(mapping.X, Y, potential, perplexity=5)
 
 
-def test_what_cannot_be_mapped_says_so(blobs):
+def test_models_without_transform_name_the_remedy(blobs):
     X, _ = blobs
     P = LaptSNE(**FAST).fit(X).affinities_
     for model, data, remedy in (
@@ -260,7 +264,7 @@ def test_what_cannot_be_mapped_says_so(blobs):
     assert np.isfinite(placed).all()
 
 
-def test_new_points_may_be_sparse_where_the_data_were_dense(blobs):
+def test_new_points_may_be_sparse_if_the_data_were_dense(blobs):
     X = blobs[0]
     for form, other in ((np.asarray, scipy.sparse.csr_matrix), (scipy.sparse.csr_matrix, np.asarray)):
         model = LaptSNE(**FAST).fit(form(X[::2]))
@@ -290,3 +294,66 @@ def test_the_network_takes_sparse_features(blobs):
     X = scipy.sparse.csr_matrix(blobs[0])
     model = LaptSNE(out_of_sample="network", **FAST).fit(X)
     np.testing.assert_allclose(model.transform(X), model.transform(X.toarray()))
+
+
+@pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_array])
+def test_sparse_arrays_give_the_results_of_sparse_matrices(blobs, form):
+    X = blobs[0]
+    expected = LaptSNE(**FAST).fit(scipy.sparse.csr_matrix(X[::2]))
+    model = LaptSNE(**FAST).fit(form(X[::2]))
+    np.testing.assert_array_equal(model.embedding_, expected.embedding_)
+    np.testing.assert_array_equal(model.transform(form(X)), expected.transform(scipy.sparse.csr_matrix(X)))
+    np.testing.assert_array_equal(model.transform(form(X[::2])), model.embedding_)
+
+
+def test_sparse_arrays_are_transformed_by_models_of_dense_data(blobs):
+    X = blobs[0]
+    model = LaptSNE(**FAST).fit(X[::2])
+    np.testing.assert_array_equal(model.transform(scipy.sparse.csr_array(X)), model.transform(X))
+
+
+def test_placement_takes_sparse_arrays(blobs):
+    X = scipy.sparse.csr_array(blobs[0])
+    model = LaptSNE(**FAST).fit(X)
+    with Workers(1) as workers:
+        placement = Placement(X, model.embedding_, model._mapping.potential(workers), perplexity=10)
+        np.testing.assert_array_equal(placement.place(X[:5], workers), model.embedding_[:5])
+
+
+def test_a_text_pipeline_may_pass_sparse_arrays(rng):
+    words = np.array([f"word{i}" for i in range(30)])
+    topics = np.repeat([0, 10, 20], 20)
+    texts = [" ".join(words[topic + rng.integers(0, 10, 8)]) for topic in topics]
+    arrays, matrices = (
+        make_pipeline(TfidfVectorizer(), FunctionTransformer(form), LaptSNE(**FAST)).fit(texts)
+        for form in (scipy.sparse.csr_array, scipy.sparse.csr_matrix)
+    )
+    np.testing.assert_array_equal(arrays.transform(texts[:7]), matrices.transform(texts[:7]))
+
+
+def reachable(value, seen):
+    """Collect all objects that are reachable by attributes and containers."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    children = (
+        list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list | tuple) else []
+    )
+    for child in children + list(getattr(value, "__dict__", {}).values()):
+        reachable(child, seen)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "euclidean"])
+@pytest.mark.parametrize("method", ["exact", "fourier"])
+def test_transform_leaves_nothing_in_the_pickle(blobs, metric, method):
+    X = blobs[0]
+    model = LaptSNE(metric=metric, method=method, **FAST).fit(X[::2])
+    size = len(pickle.dumps(model))
+    placed = model.transform(X)
+    found = {}
+    reachable(vars(model), found)
+    assert any(isinstance(value, Placement) for value in found.values())
+    assert not any(isinstance(value, NearestNeighbors) for value in found.values())
+    pickled = pickle.dumps(model)
+    assert len(pickled) <= size
+    np.testing.assert_array_equal(pickle.loads(pickled).transform(X), placed)

@@ -186,7 +186,7 @@ def test_the_table_of_probed_lists_is_never_whole(rng, monkeypatch):
 
 
 def test_a_tuple_of_three_is_refused(blobs):
-    with pytest.raises(ValueError, match=r"two arrays, \(indices, distances\), but this one has 3 parts"):
+    with pytest.raises(ValueError, match=r"expected a tuple \(indices, distances\), got one of 3 elements"):
         LaptSNE(metric="precomputed").fit((blobs[0], blobs[0], blobs[0]))
 
 

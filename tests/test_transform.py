@@ -139,7 +139,7 @@ def test_new_points_may_be_given_by_their_distances(blobs):
     placed = model.transform(D[1::2, ::2])
     assert KNeighborsClassifier(3).fit(model.embedding_, labels[::2]).score(placed, labels[1::2]) == 1
     np.testing.assert_array_equal(model.transform(D[::2, ::2]), model.embedding_)
-    with pytest.raises(ValueError, match="at least 0"):
+    with pytest.raises(ValueError, match="non-negative distances"):
         model.transform(-D[1::2, ::2])
     with pytest.raises(ValueError, match="60 features"):
         model.transform(D)

@@ -34,8 +34,8 @@ def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
 
 
 @lru_cache(maxsize=4)
-def _kernels(width: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return kernels for windows of this width; a constant width unrolls the loops over the nodes."""
+def _spreading_kernel(width: int) -> Callable[..., None]:
+    """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
 
     @compiled
     def spread_parts(start: int, stop: int, u: Array, table: Array, charges: Array, edges: Array, grids: Array) -> None:
@@ -59,6 +59,13 @@ def _kernels(width: int) -> tuple[Callable[..., None], Callable[..., None]]:
                         line = grids[t, z + c, y + b, x : x + width]
                         for a in range(width):
                             line[a] += q * wx[a]
+
+    return spread_parts
+
+
+@lru_cache(maxsize=4)
+def _interpolation_kernel(width: int) -> Callable[..., None]:
+    """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
 
     @compiled
     def interpolate_rows(
@@ -111,7 +118,7 @@ def _kernels(width: int) -> tuple[Callable[..., None], Callable[..., None]]:
                     if n_dims > 2:
                         gradient[i, 2] += weights[f, i] * gz
 
-    return spread_parts, interpolate_rows
+    return interpolate_rows
 
 
 @lru_cache(maxsize=4)
@@ -132,7 +139,7 @@ def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], wor
     grids = np.zeros((n_fields * n_parts, *_padded(cells)), np.float32)
     args = (u, _tables(window)[0], charges, edges, grids)
     work = 40.0 * charges.size
-    workers.rows(_kernels(window.width)[0], len(grids), *args, work=work, alignment=1)
+    workers.rows(_spreading_kernel(window.width), len(grids), *args, work=work, alignment=1)
     if n_parts > 1:
         grids = grids.sum(axis=0, keepdims=True)
     return grids.reshape(n_fields, *reversed(cells))
@@ -150,7 +157,7 @@ def interpolate(
     field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
     grids = grids.reshape(len(grids), *_padded(grids.shape[:0:-1]))
     args = (u, *_tables(window), grids, weights, field, gradient)
-    workers.rows(_kernels(window.width)[1], n_samples, *args, work=100.0 * field.size)
+    workers.rows(_interpolation_kernel(window.width), n_samples, *args, work=100.0 * field.size)
     return field, gradient
 
 

@@ -57,7 +57,9 @@ class Calls(ast.NodeVisitor):
 def test_functions_that_kernels_call_are_inlined():
     """Their own machine code and the copy in the cached kernel may differ in the last bits."""
     found = [Calls(module) for module in modules()]
-    assert {"spread_parts", "interpolate_rows"} <= set.union(*(calls.kernels for calls in found))  # made inside a function
+    assert {"spread_parts", "interpolate_rows"} <= set.union(
+        *(calls.kernels for calls in found)
+    )  # made inside a function
     assert "_weigh" in set.union(*(calls.inlined for calls in found))  # called by these alone
     assert len(set.union(*(calls.inlined for calls in found))) > 10
     assert set.union(*(calls.called for calls in found)) == set()

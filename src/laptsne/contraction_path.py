@@ -1,18 +1,16 @@
 """A path of embeddings from plain t-SNE to strong contraction, each started from its neighbour on the path."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.manifold import trustworthiness
 from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import KLDivergence
 from laptsne.embedding.optimizer import iterate
@@ -22,8 +20,6 @@ from laptsne.estimator import LaptSNE
 from laptsne.fitting import backend_of
 from laptsne.graph.ordering import ordered_for_locality
 from laptsne.metrics import affinity_recall
-
-Array = NDArray[Any]
 
 _STRONGEST = 3.0  # times the contraction of the model
 # Iterations from one embedding to the next: fewer for many points, whose steps are longer.

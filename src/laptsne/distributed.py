@@ -5,8 +5,6 @@ fitted state to the workers and leaves the rows in their blocks. Dask is an opti
 it is imported only inside the functions that need it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The estimator: it stores the parameters and wires the parts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self

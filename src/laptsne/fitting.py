@@ -1,7 +1,5 @@
 """The steps of a fit once affinities are known: spectrum, initial embedding, descent."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import dataclass
 from typing import Any

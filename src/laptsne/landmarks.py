@@ -1,7 +1,5 @@
 """LaptSNE for data that do not fit into memory: embed landmarks and place all other rows among them."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.base import _fit_context, clone
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -20,6 +17,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laptsne._runtime.threads import Workers, single_threaded_blas
+from laptsne._runtime.typing import Array
 from laptsne.distributed import is_dask, on_one_worker, rows_of
 from laptsne.embedding.kernels import Gaussian
 from laptsne.embedding.lazy_potential import LazyPotential
@@ -30,8 +28,6 @@ from laptsne.memory_model import check_memory
 from laptsne.sampling import Sample, Sampler, checked_block, row_hashes
 from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
-
-Array = NDArray[Any]
 
 _N_NEIGHBORS = int(3 * MAX_PERPLEXITY)  # neighbours by which a row is placed
 _PLACEMENT_ROUNDS = 2  # in which the sampled rows are placed among each other

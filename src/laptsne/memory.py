@@ -1,7 +1,5 @@
 """The memory that a fit needs, before it is run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which values the parameters of the estimators take, and which combinations work."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Saving and loading of fitted models."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from typing import Any

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 _ROWS_PER_LANDMARK = 20
 _MIN_ROWS = 100_000  # sampled even for few landmarks

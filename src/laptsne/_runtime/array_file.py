@@ -4,8 +4,6 @@ Reading never executes anything from a file and never allocates more than the me
 than the size of the file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -18,12 +16,10 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.atomic_file import atomic_write
 from laptsne._runtime.memory import check_room
-
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 VERSION = 1
 _HEADER = "header.json"

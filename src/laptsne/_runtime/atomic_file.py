@@ -1,7 +1,5 @@
 """Atomic writes: a file is complete, or it is not there."""
 
-from __future__ import annotations
-
 import contextlib
 import glob
 import os

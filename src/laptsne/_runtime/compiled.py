@@ -5,8 +5,6 @@ threads over ranges of rows. This compiles several times faster than numba's par
 that could clash with other libraries, and gives the same bits for any number of threads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 

@@ -1,14 +1,7 @@
 """Bounded max-heap of nearest neighbours, compiled into the search kernels that use it."""
 
-from __future__ import annotations
-
-from typing import Any
-
-from numpy.typing import NDArray
-
 from laptsne._runtime.compiled import inlined
-
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 
 @inlined

@@ -1,7 +1,5 @@
 """Memory available to this process."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

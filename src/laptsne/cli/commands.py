@@ -3,8 +3,6 @@
 Each imports what it runs when it is called, so that ``laptsne --help`` does not wait for numba and scikit-learn.
 """
 
-from __future__ import annotations
-
 import webbrowser
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """``laptsne embed`` and ``laptsne explore``: read, fit, write, and a summary in five lines."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

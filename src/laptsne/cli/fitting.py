@@ -1,7 +1,5 @@
 """The fit of a dataset, with a progress bar."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """``laptsne gap``: the smallest Laplacian eigenvalues of the data, and the eigengap."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

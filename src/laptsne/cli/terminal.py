@@ -1,7 +1,5 @@
 """Messages on standard error, and exit codes."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

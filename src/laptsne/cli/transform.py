@@ -1,7 +1,5 @@
 """``laptsne transform``: new rows on the map of a saved model."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -1,21 +1,17 @@
 """Clusters for which both the embedding and the data give evidence: mode seeking with a reciprocity test."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from scipy.spatial import KDTree
 from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.graph.components import root
-
-Array = NDArray[Any]
 
 _MAX_POINTS = 20_000  # larger embeddings are clustered by a sample of this size
 _BATCH = 4096  # points whose neighbours are found at once

@@ -1,7 +1,5 @@
 """Cluster labels from Laplacian eigenvectors of the embedding."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray

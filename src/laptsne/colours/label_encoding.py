@@ -1,7 +1,5 @@
 """Labels as colours: categories with names, or numbers on a continuous scale."""
 
-from __future__ import annotations
-
 import datetime
 import math
 import re

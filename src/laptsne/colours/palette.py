@@ -1,7 +1,5 @@
 """Colours of categories."""
 
-from __future__ import annotations
-
 # The first twelve were searched for a white background so that any two are well apart in OKLab for normal, protan,
 # deutan and tritan vision: by 0.115 among the first eight and by 0.083 among all twelve. The others continue them by
 # greedy maximin search in OKLab (Glasbey et al. 2007, "Colour displays for categorical images") for normal vision

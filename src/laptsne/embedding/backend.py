@@ -1,7 +1,5 @@
 """How sums over the embedding are computed: over all pairs, or on a grid by FFT."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The state of a descent on disk, from which a run that was killed is resumed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys
@@ -12,13 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne._runtime.array_file import read_archive, write_archive
 from laptsne._runtime.atomic_file import remove_leftovers
+from laptsne._runtime.typing import Array
 from laptsne._runtime.version import __version__
-
-Array = NDArray[Any]
 
 EVERY = 30.0  # seconds between writes
 

@@ -1,7 +1,5 @@
 """The initial embedding."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The potential of an exact embedding, which is computed only when new points are placed."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import dataclass
 from typing import Any

@@ -1,14 +1,12 @@
 """LaptSNE-Mini: mini-batches, in which only some points and their nearest neighbours move."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled
+from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.fields import ExactFields, Fields
 from laptsne.embedding.kernels import Kernel, similarity
@@ -17,8 +15,6 @@ from laptsne.embedding.objective.pairs import inverse_root
 from laptsne.embedding.problem import Problem
 from laptsne.embedding.run import Run
 from laptsne.graph.neighbors import nearest_of_graph
-
-Array = NDArray[Any]
 
 # Changes of the degrees are summed in this number of parts, so that bits do not depend on the number of threads.
 _PARTS = 8

@@ -1,7 +1,5 @@
 """The loop of the gradient descent, and its result."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass

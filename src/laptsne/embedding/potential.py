@@ -1,14 +1,10 @@
 """Potential in which a new point moves over a finished embedding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Progress of the descent, for ``verbose=True``."""
 
-from __future__ import annotations
-
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """A progress bar for terminals and notebooks, by rich."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """One descent: positions, velocities and gains, and how a step changes them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,17 +1,13 @@
 """Columns in the compact form that the explorer stores: codes of categories, numbers and timestamps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from laptsne._runtime.typing import Array
 from laptsne.colours.label_encoding import Categories, categorize, infer_dtype
-
-Array = NDArray[Any]
 
 _MAX_INTEGER_CATEGORIES = 100  # up to this many distinct integers are labels rather than quantities
 _EXACT_IN_SINGLE = 2**24

@@ -1,7 +1,5 @@
 """Export of an embedding, or of a contraction path, to the explorer's HTML file."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

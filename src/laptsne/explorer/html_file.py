@@ -1,7 +1,5 @@
 """Assembly of the explorer's HTML file from the shipped assets and the data."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -1,19 +1,15 @@
 """Affinities of the data: the symmetric joint probabilities P of t-SNE."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.graph.neighbors import all_distances, neighbor_distances
-
-Array = NDArray[Any]
 
 _BLOCK = 1024
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow

@@ -1,17 +1,13 @@
 """Coarsening of a graph by aggregation, as in algebraic multigrid, to approximate its eigenvectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
-
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 MAX_AGGREGATES = 1500
 NODES_PER_AGGREGATE = 25

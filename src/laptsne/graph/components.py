@@ -1,15 +1,9 @@
 """Connected components of a graph by union-find."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
-
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 
 @inlined

@@ -1,7 +1,5 @@
 """Block Davidson method for the largest eigenpairs of a symmetric operator."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -4,20 +4,15 @@ Points are assigned to the cells of a rough k-means, and a query searches the li
 Zisserman, "Video Google", ICCV 2003; "IVFFlat" of faiss).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.heap import replace_largest
 from laptsne._runtime.threads import Workers
-
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 PROBE_ENTRIES = 1 << 22  # entries in memory at once of the table of the lists that points probe
 _SAMPLES_PER_LIST = 32

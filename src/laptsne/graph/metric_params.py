@@ -1,7 +1,5 @@
 """Validation of metrics and their parameters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from numbers import Real

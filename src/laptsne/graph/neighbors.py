@@ -1,7 +1,5 @@
 """Nearest neighbours of points, and their distances."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 
@@ -14,10 +12,9 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.graph.ivf import IVFIndex
 from laptsne.graph.metric_params import validated_metric
-
-Array = NDArray[Any]
 
 MAX_EXACT_NEIGHBORS = 10_000  # points beyond which approximate neighbours are faster (benchmarks/neighbors.py)
 # Metrics that are, or follow from, Euclidean distances.

@@ -1,17 +1,13 @@
 """Reordering of points so that neighbours are close in memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.graph.coarsening import MAX_AGGREGATES, NODES_PER_AGGREGATE, aggregates
-
-Array = NDArray[Any]
 
 MAX_UNORDERED = 100_000  # embeddings of more points do not fit into the L2 cache
 

@@ -1,7 +1,5 @@
 """Spectrum of the normalised graph Laplacian, and the eigengap heuristic for the number of clusters."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from dataclasses import dataclass

@@ -1,19 +1,16 @@
 """Scores without labels: how well an embedding preserves the neighbourhoods of the data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial import KDTree
 from sklearn.utils import check_array
 
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.metrics.pairwise import nearest, ranks
-
-Array = NDArray[Any]
 
 
 class Faithfulness:

@@ -1,13 +1,11 @@
 """Scores of an embedding by class or cluster labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from operator import index
 from typing import Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial import cKDTree
 from sklearn.cluster import KMeans
 from sklearn.metrics import davies_bouldin_score, normalized_mutual_info_score
@@ -17,9 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.metrics.pairwise import TILE, nearest, squared_distances, tiled
-
-Array = NDArray[Any]
 
 _MAX_TREE_DIMS = 8  # in more dimensions a KD-tree visits nearly every point
 _BLOCK = 1 << 22  # neighbours in memory at once

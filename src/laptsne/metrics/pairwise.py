@@ -7,18 +7,12 @@ give the same neighbours in several times the time (benchmarks/pairwise.py). One
 :func:`ranks` also makes them agree to the last bit.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.heap import replace_largest
 from laptsne._runtime.threads import Workers
-
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 TILE = 256  # points whose distances to a query are computed together, so that they stay in the L1 cache
 

@@ -1,7 +1,5 @@
 """Figures, axes and points. Importing this module imports matplotlib; the other modules import it only to draw."""
 
-from __future__ import annotations
-
 import io
 import math
 from typing import Any

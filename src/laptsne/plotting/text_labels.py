@@ -1,7 +1,5 @@
 """Names of categories, written at the centres of their points and moved apart where they would overlap."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,19 +1,15 @@
 """The network of the paper, which learns the mapping from the data to the embedding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.neural_network import MLPRegressor
 
 from laptsne._runtime.threads import Workers, single_threaded_blas
-
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 _FRACTIONS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
 _MIN_EARLY_STOPPING = 20  # points below which none are held out for early stopping

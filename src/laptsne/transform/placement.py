@@ -1,22 +1,18 @@
 """Placement of new points: each minimises its own part of the objective over the fixed embedding."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.embedding.fields.window import cubic_spline
 from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.potential import Potential
 from laptsne.graph.affinity import conditional_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
-
-Array = NDArray[Any]
 
 _MAX_STEPS = 100
 _MIN_STEP = 1e-3  # in units of the embedding

@@ -1,7 +1,5 @@
 """Matrices in NPY and NPZ files, read without pickle."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

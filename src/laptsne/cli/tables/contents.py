@@ -1,7 +1,5 @@
 """What a file contains, before the columns to embed are chosen."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

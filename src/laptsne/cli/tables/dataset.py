@@ -1,7 +1,5 @@
 """The choice of columns: embedded, the label, or only kept beside the embedding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any

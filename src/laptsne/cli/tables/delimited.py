@@ -1,7 +1,5 @@
 """Tables in delimited text, CSV and TSV, plain or compressed by gzip."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import gzip

@@ -1,7 +1,5 @@
 """Annotated matrices of single cells in h5ad files, read by anndata."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 SciPy's reader (fast_matrix_market) is faster, but some malformed files crash it, and the process with it.
 """
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import zlib

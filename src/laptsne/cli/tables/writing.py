@@ -1,7 +1,5 @@
 """Embeddings in CSV, TSV, Parquet, Feather and NPY files."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from pathlib import Path

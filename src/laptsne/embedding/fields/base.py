@@ -1,7 +1,5 @@
 """Interface of the sums over all pairs that the objective needs."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from functools import cached_property
 from typing import Any

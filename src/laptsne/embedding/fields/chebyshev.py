@@ -1,7 +1,5 @@
 """Fields of an embedding of small span, in double precision, by Chebyshev interpolation of the kernel."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,18 +1,14 @@
 """Fields summed over all pairs, without storing any N x N matrix."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.embedding.fields.base import Field, Fields
 from laptsne.embedding.kernels import Kernel, Student, similarity
-
-Array = NDArray[Any]
 
 # Pairs are processed in tiles of _ROWS by _COLUMNS, which fit into the L1 cache, and charges four at a time, so that
 # each number loaded is used four times.

@@ -4,21 +4,16 @@ The gradient is interpolated with the derivative of the window, so that a field 
 transforms.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.embedding.fields.base import Field, Fields
 from laptsne.embedding.fields.chebyshev import MAX_SPAN, ChebyshevBox
 from laptsne.embedding.fields.grid import bulk_box, convolved, n_cells, period
 from laptsne.embedding.fields.stencil import interpolate, spread
 from laptsne.embedding.fields.window import ExponentialSemicircle
-
-Array = NDArray[Any]
 
 SPACING = 0.35
 _WIDTH = 8

@@ -5,20 +5,16 @@ kernel's width resolves it. Charges are spread on the grid and fields interpolat
 the spectrum is compensated in the spectrum of the kernel (particle-mesh method; Hockney and Eastwood 1988).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import scipy.fft
-from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.embedding.fields.window import Window
 from laptsne.embedding.kernels import Student
-
-Array = NDArray[Any]
 
 # The kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
 _MIN_PERIOD = 24.0

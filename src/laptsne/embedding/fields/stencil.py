@@ -1,19 +1,15 @@
 """Spreading of charges on a grid, and interpolation of fields and their gradients from it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.embedding.fields.window import Window
-
-Array = NDArray[Any]
 
 _STEPS = 1024  # entries per cell of the tables of windows
 # A single field is spread in this number of parts, so that its bits do not depend on the number of threads.

@@ -1,17 +1,12 @@
 """Windows by which the charge of a point is distributed among the nodes of a grid around it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import inlined
-
-Array = NDArray[Any]
+from laptsne._runtime.typing import Array
 
 
 @inlined

@@ -1,7 +1,5 @@
 """Terms of the objective, with their values and gradients as functions of the fields of an embedding."""
 
-from __future__ import annotations
-
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.embedding.objective.kl import KLDivergence
 from laptsne.embedding.objective.mesh import MeshContraction

@@ -1,7 +1,5 @@
 """The contraction term: penalised smallest eigenvalues of the normalised Laplacian of the embedding's graph."""
 
-from __future__ import annotations
-
 import copy
 from abc import ABC, abstractmethod
 from typing import Any, Self

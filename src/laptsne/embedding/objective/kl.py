@@ -1,7 +1,5 @@
 """The Kullback-Leibler divergence between the affinities of the data and the similarities of the embedding."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -9,10 +7,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, window
+from laptsne._runtime.typing import Array
 from laptsne.embedding.fields import Fields
 from laptsne.embedding.kernels import attraction
-
-Array = NDArray[Any]
 
 
 @compiled

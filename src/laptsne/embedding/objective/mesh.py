@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.embedding.fields import Fields
 from laptsne.embedding.fields.grid import bulk_box, convolved, n_cells
 from laptsne.embedding.fields.stencil import interpolate, spread
@@ -17,8 +18,6 @@ from laptsne.embedding.fields.window import CubicSpline
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.embedding.potential import Potential
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
-
-Array = NDArray[Any]
 
 _SPLINE = CubicSpline()
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move

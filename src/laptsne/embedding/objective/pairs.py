@@ -1,7 +1,5 @@
 """The contraction term by sums over all pairs: exact, for any kernel."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Penalties: concave functions of the eigenvalues, whose sum is the contraction term."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

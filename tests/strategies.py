@@ -3,7 +3,7 @@
 import dataclasses
 import re
 import warnings
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -265,6 +265,12 @@ def _reconciled(chosen: dict[str, Any], n_samples: int, *, sparse: bool) -> dict
         chosen["n_clusters"] = n_samples - 1
     if chosen.get("n_neighbors") == n_samples:
         chosen["n_neighbors"] = n_samples - 1
+    if (
+        "optimizer" in chosen
+        and not chosen["optimizer"].contraction_start
+        and chosen.get("n_clusters", "auto") == "auto"
+    ):
+        chosen["optimizer"] = replace(chosen["optimizer"], contraction_start=0.1)
     pairwise = chosen.get("metric") in ("precomputed", "affinities")
     landmarks = "n_landmarks" in chosen
     dropped = {

@@ -140,7 +140,7 @@ class TestEmbed:
         assert "contraction  0," in result.stderr
         result = run("embed", "cloud.npy", "--force", "--contraction", 0.02)
         assert result.exit_code == 0
-        assert "laptsne: contraction=0.02 has nothing to contract" in result.stderr
+        assert "laptsne: contraction=0.02 has no effect" in result.stderr
         assert "contraction  0," in result.stderr
         assert len(result.stderr.strip().splitlines()) == 6
 
@@ -367,7 +367,7 @@ class TestGap:
         assert Path("g.png").read_bytes().startswith(b"\x89PNG")
 
     def test_no_map_is_made(self, run, table, monkeypatch):
-        monkeypatch.setattr("laptsne.estimator.descend", lambda *a, **k: pytest.fail("it made a map"))
+        monkeypatch.setattr("laptsne.fitting.minimize", lambda *a, **k: pytest.fail("it made a map"))
         assert run("gap", table).exit_code == 0
 
     def test_what_is_wrong_is_said(self, run, table):

@@ -201,7 +201,7 @@ def test_exaggeration_by_the_size_of_the_clusters(blobs):
 
 
 def test_exaggeration_out_of_range():
-    with pytest.raises(ValueError, match=r"exaggeration must be None, or a number of at least 1; got 0\.5"):
+    with pytest.raises(ValueError, match=r"exaggeration must be None, or a finite number of at least 1; got 0\.5"):
         Descent(exaggeration=0.5)
 
 

@@ -97,7 +97,7 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(way, learning_rate)
 @pytest.mark.parametrize("learning_rate", [1e3, 1e4])
 def test_a_long_run_whose_points_do_not_come_to_rest_warns(learning_rate):
     # Twenty times what these points need, or more: few steps are as long as max_step allows.
-    assert "still move by more than 1 at each step" in caught(learning_rate=learning_rate, contraction=0)[1]
+    assert "still move by more than 1 per step" in caught(learning_rate=learning_rate, contraction=0)[1]
 
 
 def test_batches_have_their_own_bound_on_the_step_size():
@@ -115,7 +115,7 @@ def test_a_map_that_tells_nothing_is_called_so():
 
     # A start far apart in which nothing can move any more: no step is cut.
     start = np.random.default_rng(0).normal(scale=1e6, size=(90, 2))
-    with pytest.warns(ConvergenceWarning, match="less of the data than one with all points in one place"):
+    with pytest.warns(ConvergenceWarning, match="higher than that of an embedding with all points in one position"):
         LaptSNE(init=start, contraction=0, n_clusters=3, learning_rate=1.0, callbacks=torn, random_state=0).fit(X)
 
 

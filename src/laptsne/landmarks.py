@@ -241,7 +241,9 @@ def find_landmarks(X: Array, n_landmarks: int, hashes: Array) -> Array:
         labels = kmeans.fit(Z).labels_
     Z -= kmeans.cluster_centers_[labels]
     order = np.lexsort((np.einsum("ij,ij->i", Z, Z), labels))
-    return np.sort(order[np.unique(labels[order], return_index=True)[1]])
+    rows = np.sort(order[np.unique(labels[order], return_index=True)[1]])
+    # Of duplicates, rounding may assign each to a centre of its own.
+    return np.asarray(rows[np.sort(np.unique(X[rows], axis=0, return_index=True)[1])])
 
 
 def _landmark_affinities(

@@ -12,7 +12,7 @@ a warm-up; "same bits" compares the results at one and at two threads. Data: MNI
 - ivf: ``IVFIndex`` against faiss' ``IndexIVFFlat`` with as many lists and the same amount of k-means, k = 90; build and
   search together. ``nprobe`` is the smallest at which faiss reaches the recall of ``IVFIndex``, which calibrates itself
   within the time shown; the search for ``nprobe`` is not counted.
-- spreader: ``spread`` and ``read`` against finufft on the grid of ``FourierFields``, with finufft's kernel of the same
+- spreader: ``spread`` and ``interpolate`` against finufft on the grid of ``FourierFields``, with finufft's kernel of the same
   width (``spreadinterponly``); then the whole field of unit charges with its gradient, FFTs included, against type 1
   and type 2 transforms at the largest ``eps`` that is as accurate, judged by direct sums at some points. Plans of
   finufft are kept; points are set each time, since they move in every iteration.
@@ -43,8 +43,9 @@ from threadpoolctl import threadpool_limits
 
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import FourierFields
-from laptsne.embedding.fields.grid import Window, n_cells, period
-from laptsne.embedding.fields.stencil import read, spread
+from laptsne.embedding.fields.grid import n_cells, period
+from laptsne.embedding.fields.stencil import interpolate, spread
+from laptsne.embedding.fields.window import ExponentialSemicircle
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.coarsening import coarse_eigenvectors
 from laptsne.graph.eigensolver import largest_eigenpairs
@@ -63,7 +64,7 @@ SAMPLES_PER_LIST = 32
 
 # As FourierFields has it.
 SPACING, WIDTH = 0.35, 8
-WINDOW = Window(WIDTH, 1.9 * WIDTH)
+WINDOW = ExponentialSemicircle(WIDTH, 1.9 * WIDTH)
 AS_ACCURATE = 1.25  # ratio of errors
 STENCIL = {"spreadinterponly": 1, "upsampfac": 2.0}  # of finufft; the second decides the width for a tolerance
 
@@ -250,7 +251,7 @@ def compare_stencil(n: int, grid: Grid) -> None:
         return (spread(WINDOW, grid.u, ones, grid.cells, workers),)
 
     def our_read(workers: Workers) -> tuple[Array, Array]:
-        return read(WINDOW, grid.u, grids, ones, workers)
+        return interpolate(WINDOW, grid.u, grids, ones, workers)
 
     def their_spread(n_threads: int) -> tuple[Array]:
         return (spreading(grid.x, charges, n_threads),)

@@ -1,10 +1,10 @@
-"""What contraction costs: 100 iterations with it and without it, on COIL20 and COIL100.
+"""Cost of contraction: 100 iterations with and without it on COIL20 and COIL100.
 
 python benchmarks/contraction_cost.py
 
-Both run in this process with exact sums, alternating; the ratio is that of the medians. "from the start": contraction
-is in force in all iterations; "default": as the defaults have it, in the second half. "fit" is the whole of fit, as the
-paper's table has it; "iterations" is the descent alone, from the first iteration to the last.
+Fits with exact sums alternate in one process; ratios are ratios of medians. Contraction is active in all iterations
+("from the start") or in the second half ("default"). "fit" is the time of the whole fit, as in the paper's table;
+"iterations" is that of the descent alone.
 """
 
 from __future__ import annotations
@@ -22,11 +22,13 @@ SCHEDULES = {
     "from the start": {"early_exaggeration": 1, "optimizer": Descent(contraction_start=0, contraction_ramp=0)},
     "default": {},
 }
-BARS = {"coil20": 1.5, "coil100": 2.0}
+MAX_RATIOS = {"coil20": 1.5, "coil100": 2.0}
+# k-hat, and the ratio of the times with and without contraction.
 PAPER = {"coil20": (19, 60.4 / 8.4), "coil100": (7, 14876.7 / 147.9)}
 
 
 def run(X: Any, schedule: str, n_clusters: int | str, contraction: float) -> tuple[float, float]:
+    """Return the seconds of the fit and of its iterations."""
     moments: list[float] = []
     model = LaptSNE(
         n_clusters=n_clusters,
@@ -44,10 +46,10 @@ def run(X: Any, schedule: str, n_clusters: int | str, contraction: float) -> tup
 
 def main() -> None:
     print(
-        f"{'data':8} {'contraction':>15} {'k':>5} {'fit on/off (s)':>16} {'ratio':>6} {'bar':>5}"
+        f"{'data':8} {'contraction':>15} {'k':>5} {'fit on/off (s)':>16} {'ratio':>6} {'limit':>5}"
         f" {'iterations':>16} {'ratio':>6} {'paper':>6}"
     )
-    for name, bar in BARS.items():
+    for name, max_ratio in MAX_RATIOS.items():
         X, _ = reduced(name)
         k_hat, paper = PAPER[name]
         for schedule in SCHEDULES:
@@ -59,7 +61,7 @@ def main() -> None:
                 off, on = ([statistics.median(pair[i][part] for pair in pairs) for part in (0, 1)] for i in (0, 1))
                 print(
                     f"{name:8} {schedule:>15} {n_clusters:>5} {on[0]:8.2f}/{off[0]:<7.2f} {on[0] / off[0]:6.2f} "
-                    f"{bar:5.1f} {on[1]:8.2f}/{off[1]:<7.2f} {on[1] / off[1]:6.2f} {paper:6.1f}",
+                    f"{max_ratio:5.1f} {on[1]:8.2f}/{off[1]:<7.2f} {on[1] / off[1]:6.2f} {paper:6.1f}",
                     flush=True,
                 )
 

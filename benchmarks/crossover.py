@@ -1,9 +1,9 @@
-"""Whole runs with exact sums and with Fourier transforms, around the size at which their times cross.
+"""Times of whole fits with exact and with Fourier sums, around the size at which they break even.
 
 python benchmarks/crossover.py
 
-Parts of MNIST reduced to 50 dimensions, 750 iterations, two dimensions, alternating; medians of three runs.
-(benchmarks/fields.py has single evaluations in one and three dimensions.)
+Subsets of MNIST reduced to 50 dimensions, 750 iterations in two dimensions. Both methods alternate; medians of three
+runs. See benchmarks/fields.py for single evaluations in one and three dimensions.
 """
 
 from __future__ import annotations

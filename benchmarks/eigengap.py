@@ -1,9 +1,9 @@
-"""The number of clusters that the eigengap gives on the paper's data, beside what its authors read off their plots.
+"""Number of clusters suggested by the eigengap on the paper's data, and what its authors read off their plots.
 
 python benchmarks/eigengap.py
 
-"neighbours" is the default: affinities over three times the perplexity of neighbours, at perplexity 20. "all pairs" is
-the paper's, at perplexity 25; it is left out for more than 11,000 points.
+"neighbours" is the default: affinities with nearest neighbours only, three times the perplexity in number. "all pairs"
+is the paper's setting, at perplexity 25; it is skipped for more than 11,000 points.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from laptsne._runtime.threads import Workers
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
 
+MAX_ALL_PAIRS = 11_000
 PAPER = {"digits": 11, "coil20": 19, "coil100": 7, "waveform": 19, "mnist": 14, "fashion_mnist": 12, "har": 10}
 SETTINGS = (("auto", 20.0), ("auto", 30.0), ("all", 25.0))
 
 
 def main() -> None:
     titles = ("classes", "paper", "neighbours, 20", "neighbours, 30", "all pairs, 25")
-    print(f"{'data':14}" + "".join(f"{title:>16}" for title in titles))
+    print(f"{'data':16}" + "".join(f"{title:>16}" for title in titles))
     for name, paper in PAPER.items():
         try:
             X, y = reduced(name)
@@ -31,15 +32,15 @@ def main() -> None:
             continue
         cells = []
         for n_neighbors, perplexity in SETTINGS:
-            if n_neighbors == "all" and len(X) > 11_000:
+            if n_neighbors == "all" and len(X) > MAX_ALL_PAIRS:
                 cells.append("")
                 continue
             with Workers() as workers:
                 P = joint_affinities(X, perplexity=perplexity, n_neighbors=n_neighbors, workers=workers)
             cells.append(str(eigengap_clusters(laplacian_spectrum(P, MAX_CLUSTERS + 1).eigenvalues)))
-        title = name + (" (rebuilt)" if name == "har" else "")
+        title = name + (" (reconstr.)" if name == "har" else "")
         row = (len(set(y.tolist())), paper, *cells)
-        print(f"{title:14}" + "".join(f"{cell:>16}" for cell in row), flush=True)
+        print(f"{title:16}" + "".join(f"{cell:>16}" for cell in row), flush=True)
 
 
 if __name__ == "__main__":

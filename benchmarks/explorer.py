@@ -1,9 +1,9 @@
-"""The explorer at 100,000 points and seven maps: size of the file, time to the first picture, frames while sliding.
+"""The explorer with 100,000 points and seven maps: file size, time to the first frame, frame rate.
 
 python benchmarks/explorer.py
 
-Drives a headless Chromium that draws in software, as on a machine without a graphics card. The frames are those that
-the page drew while the mouse dragged the slider from end to end and back. Medians over runs.
+Runs in headless Chromium with software rendering, as on a machine without a graphics card. The frame rate is measured
+while the mouse drags the slider from end to end and back. Medians over five runs.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from laptsne.plotting import explorer
 
 N_POINTS, N_MAPS, N_CLUSTERS = 100_000, 7, 20
 REPEATS = 5
-SECONDS = 3.0  # of dragging
+DRAG_SECONDS = 3.0
 SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 
 
 def blobs(rng: np.random.Generator) -> tuple[ContractionPath, np.ndarray[Any, Any]]:
-    """Clusters that draw together along a path, and the cluster of every point."""
+    """Return a path along which clusters contract, and the cluster of each point."""
     labels = rng.integers(N_CLUSTERS, size=N_POINTS)
     centres = rng.normal(scale=40, size=(N_CLUSTERS, 2))
     offsets = rng.normal(scale=8, size=(N_POINTS, 2))
@@ -40,24 +40,24 @@ def blobs(rng: np.random.Generator) -> tuple[ContractionPath, np.ndarray[Any, An
     return ContractionPath(0.08 * shares, maps.astype(np.float32), *curves, eigenvalues, 3), labels
 
 
-def opened(page: Page, path: Path) -> float:
-    """Seconds from the beginning of the navigation to the first picture."""
+def seconds_to_first_frame(page: Page, path: Path) -> float:
+    """Return the seconds from the start of the navigation to the first frame."""
     page.goto(path.as_uri())
     while not page.evaluate("Boolean(window.explorer && explorer.firstFrame)"):
         time.sleep(0.02)
     return float(page.evaluate("explorer.firstFrame")) / 1000
 
 
-def dragged(page: Page) -> float:
-    """Frames a second while the mouse drags the slider."""
+def frame_rate(page: Page) -> float:
+    """Return the frames per second while the mouse drags the slider."""
     box = page.locator("#contraction input").bounding_box()
     assert box is not None
     left, right, y = box["x"] + 8, box["x"] + box["width"] - 8, box["y"] + box["height"] / 2
     page.mouse.move(left, y)
     page.mouse.down()
     start, before = time.perf_counter(), page.evaluate("explorer.frames")
-    while (passed := time.perf_counter() - start) < SECONDS:
-        share = 1 - abs(1 - 2 * (passed / SECONDS))
+    while (passed := time.perf_counter() - start) < DRAG_SECONDS:
+        share = 1 - abs(1 - 2 * (passed / DRAG_SECONDS))
         page.mouse.move(left + share * (right - left), y)
     drawn = page.evaluate("explorer.frames") - before
     page.mouse.up()
@@ -75,18 +75,18 @@ def main() -> None:
         out = explorer(path, Path(folder, "map.html"), columns=columns, title="Blobs")
         print(f"{N_POINTS:,} points, {N_MAPS} maps, written in {time.perf_counter() - start:.1f} s")
         size, allowed = out.stat().st_size, 3e6 + 12 * N_POINTS * N_MAPS
-        print(f"file     {size / 1e6:.2f} MB, {size / allowed:.2f} of 3 MB plus 12 bytes a point and a map")
+        print(f"file     {size / 1e6:.2f} MB, {size / allowed:.2f} of the limit (3 MB plus 12 bytes per point and map)")
         browser = playwright.chromium.launch(executable_path=chromium, args=SOFTWARE)
         loads, rates = [], []
         for _ in range(REPEATS):
             page = browser.new_page(viewport={"width": 1280, "height": 800})
-            loads.append(opened(page, out))
-            rates.append(dragged(page))
+            loads.append(seconds_to_first_frame(page, out))
+            rates.append(frame_rate(page))
             page.close()
         browser.close()
-    print(f"opens in {statistics.median(loads):.2f} s ({min(loads):.2f} to {max(loads):.2f})")
-    print(f"slides   {statistics.median(rates):.0f} frames a second ({min(rates):.0f} to {max(rates):.0f})")
-    print(f"load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"first frame after {statistics.median(loads):.2f} s ({min(loads):.2f} to {max(loads):.2f})")
+    print(f"slider   {statistics.median(rates):.0f} frames per second ({min(rates):.0f} to {max(rates):.0f})")
+    print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""Exact sums against Fourier sums: time over the number of points, and error over the span of the map.
+"""Exact and Fourier sums: time as a function of the number of points, error as a function of the span.
 
 python benchmarks/fields.py
 
-The maps are Gaussian clouds of the span that maps of as many points have, about 1.2 sqrt(N) in two dimensions.
-"0" is the field of unit charges with its gradient, all that plain t-SNE needs; "15" is the weighted gradient of 15
-fields more.
+Points are Gaussian clouds with the span of an embedding of their size, about 1.2 sqrt(N) in two dimensions. "0" is the
+field of unit charges and its gradient, which is all that plain t-SNE needs; "15" adds the weighted gradient of 15
+further fields.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Peak memory of fits beside its estimate, and beside the peaks of openTSNE and umap-learn.
+"""Peak memory of a fit compared with its estimate, and with the peaks of openTSNE and umap-learn.
 
-python benchmarks/memory.py                       # 5,000 to 70,000 points, the peers as well
-python benchmarks/memory.py 200000 500000         # other sizes; 500,000 take some minutes and 2 GiB
+python benchmarks/memory.py                       # 5,000 to 70,000 points, and the other libraries
+python benchmarks/memory.py 200000 500000         # other sizes; 500,000 points take minutes and 2 GiB
 python benchmarks/memory.py landmarks             # LandmarkLaptSNE
-python benchmarks/memory.py pairs                 # 7,200 points, in units of one N x N matrix in single precision
+python benchmarks/memory.py pairs                 # 7,200 points, in units of an N x N matrix in single precision
 
-The peak is that of the resident memory of a fresh process above what it had before the fit, after small fits by which
-all is loaded and compiled. Data are ten clusters of 50 features, touching or far apart: of those that touch, the graph
-of neighbours is in one piece, and its eigenvectors are sought for all points at once. Runs are of few iterations, which
-does not change the peak: it lies in the affinities, the spectrum and the end. openTSNE and umap-learn have no estimate.
+The peak is the growth of the resident memory of a fresh process during the fit, after small fits have loaded and
+compiled everything. Data are ten clusters with 50 features, overlapping or separate: if they overlap, the neighbour
+graph is connected, and its eigenvectors are computed for all points at once. Runs are short, which does not change the
+peak: it occurs in the affinities, the spectrum or after the last iteration. openTSNE and umap-learn have no estimate.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ centres = rng.normal(scale={scale}, size=(10, 50)).astype({dtype!r})
 X = centres[rng.integers(0, 10, {n})]
 X += rng.standard_normal(X.shape, dtype=X.dtype)
 make = lambda: {make}
-for size in (600, 11_000):  # more than the sizes at which methods change their ways
+for size in (600, 11_000):  # on both sides of the sizes at which the algorithms change
     if {least} <= size <= {n}:
         make().fit(X[:size])
 gc.collect()
-ctypes.CDLL("libc.so.6").malloc_trim(0)  # what the small fits left
+ctypes.CDLL("libc.so.6").malloc_trim(0)  # free what the small fits left behind
 before = status("VmRSS")
-Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+Path("/proc/self/clear_refs").write_text("5")  # reset the peak
 model = make()
 model.fit(X)
 print(status("VmHWM") - before)
@@ -62,7 +62,7 @@ LANDMARKS = ((20_000, 2000), (100_000, 1000), (100_000, 10_000), (300_000, 10_00
 
 
 def measured(n: int, make: str, imports: str, *, scale: float = 0.7, dtype: str = "float32", least: int = 2) -> float:
-    """Peak in MiB; ``least`` points are needed for a fit."""
+    """Return the peak in MiB; warm-up fits use at least ``least`` points."""
     code = CODE.format(n=n, make=make, imports=imports, scale=scale, dtype=dtype, least=least)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return float(done.stdout.split()[-1]) / 2**20
@@ -74,10 +74,10 @@ def measured_ours(n: int, settings: str, **data: float | str) -> float:
 
 
 def estimates(sizes: list[int]) -> None:
-    print("In MiB; bar: a ratio from 0.75 to 1.25.")
+    print("In MiB; the ratio should be between 0.75 and 1.25.")
     print(f"{'points':>8} {'':9} {'clusters':9} {'estimate':>9} {'measured':>9} {'ratio':>6}")
     for n in sizes:
-        for dtype, scale, name in (("float32", 0.7, "touching"), ("float64", 5.0, "apart")):
+        for dtype, scale, name in (("float32", 0.7, "overlap"), ("float64", 5.0, "separate")):
             estimate = estimate_memory(n, 50, dtype=dtype, n_jobs=2) / 2**20
             peak = measured_ours(n, "max_iter=60, ", scale=scale, dtype=dtype)
             print(f"{n:8} {dtype:9} {name:9} {estimate:9.0f} {peak:9.0f} {estimate / peak:6.2f}", flush=True)
@@ -110,7 +110,7 @@ def pairs() -> None:
         unit = 4 * PAIRS**2
         estimate = estimate_memory(PAIRS, 50, dtype="float32", n_jobs=2, **given) / unit
         peak = measured_ours(PAIRS, settings) * 2**20 / unit
-        print(f"{name:34} {peak:5.2f} matrices (bar 3), estimated {estimate:5.2f}", flush=True)
+        print(f"{name:34} {peak:5.2f} matrices (limit 3), estimated {estimate:5.2f}", flush=True)
 
 
 def main() -> None:

@@ -1,11 +1,11 @@
-"""LaptSNE-Mini beside the full method, both with the paper's settings and the same number of iterations.
+"""LaptSNE-Mini compared with the full method, both with the paper's settings and the same number of iterations.
 
 python benchmarks/minibatch.py [coil20 coil100]
 
-Perplexity 25, trace penalty, learning rate 100, 500 iterations, eigenvectors in every iteration of the full
-method; k-hat as in the paper. The affinities are computed once, before the time starts; the ratio is that of the
-iterations alone, without the spectrum of the data that both begin with. Alternating; time is the median, scores are the
-mean over the seeds, each with its change from the full method.
+Perplexity 25, trace penalty, learning rate 100, 500 iterations, k-hat as in the paper; the full method updates the
+eigenvectors in every iteration. Affinities are computed beforehand, and the time of the initial spectrum is subtracted,
+so that ratios are those of the iterations alone. Methods alternate; times are medians and scores are means over the
+seeds, followed by their difference from the full method.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from data import load
 from laptsne import LaptSNE
 from laptsne.metrics import cluster_scores, knn_accuracy
 
-# k-hat, contraction, batches (points, neighbours of each), and number of seeds.
+# k-hat, contraction, batches (size, neighbours per point) and number of seeds.
 SETTINGS = {
     "coil20": (19, 0.01, [(200, 0), (100, 0), (100, 10)], 3),
     "coil100": (7, 0.01, [(1000, 0), (100, 10)], 1),

@@ -1,9 +1,9 @@
-"""Approximate neighbours against scikit-learn's exact ones: time and recall.
+"""Time and recall of approximate neighbours, compared with scikit-learn's exact ones.
 
 python benchmarks/neighbors.py
 
-MNIST reduced to 50 dimensions, and Gaussian mixtures, two threads; medians of three runs, after a warm-up. Recall
-is that of 1,000 random points.
+MNIST reduced to 50 dimensions and Gaussian mixtures, two threads; medians of three runs after a warm-up. Recall is
+measured at 1,000 random points.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def median_time(function: Callable[[], Any]) -> float:
 
 
 def main() -> None:
-    print(f"{'data':8} {'N':>7} {'k':>4} {'lists':>7} {'exact':>7} (s) {'recall':>7}")
+    print(f"{'data':8} {'N':>7} {'k':>4} {'IVF':>7} {'exact':>7} (s) {'recall':>7}")
     with Workers(2) as workers:
         IVFIndex(mixture(3000)[0], workers).neighbors(10, workers)
         for kind, n, k in CASES:

@@ -1,13 +1,14 @@
-"""LaptSNE, with and without contraction, beside openTSNE, umap-learn, scikit-learn's TSNE and PaCMAP.
+"""LaptSNE, with and without contraction, compared with openTSNE, umap-learn, scikit-learn's TSNE and PaCMAP.
 
-python benchmarks/peers.py mnist                  # 70,000 points, the quality of the maps as well
+python benchmarks/peers.py mnist                  # 70,000 points, including the quality of the embeddings
 python benchmarks/peers.py scaling                # 1,000 to 1,000,000 points, with a plot of time against N
 python benchmarks/peers.py small                  # 500, 2,000 and 5,000 points
+python benchmarks/peers.py report                 # only print the stored results
 
-Every fit runs in a process of its own, one after the other, all methods in turn before any is repeated. The process
-first fits a little of the data, so that nothing is compiled or loaded within the time. Peers have their own defaults
-and n_jobs = 2; openTSNE and LaptSNE run 250 + 500 iterations at perplexity 30, which are openTSNE's defaults. Results
-are added to benchmarks/results/peers.json; ratios are of medians, to openTSNE's where it ran, else to scikit-learn's.
+Each fit runs in its own process, one at a time; methods alternate. The process first fits a subset of the data, so that
+loading and compilation are not timed. The other libraries run with their defaults and n_jobs=2; openTSNE and LaptSNE
+run 250 + 500 iterations at perplexity 30, openTSNE's defaults. Results are appended to benchmarks/results/peers.json.
+Ratios are ratios of medians, relative to openTSNE if it ran, otherwise to scikit-learn.
 
 Needs ``pip install ".[benchmark]"``.
 """
@@ -30,12 +31,12 @@ from data import enlarged_mnist, mixture
 RESULTS = Path(__file__).parent / "results"
 METHODS = ("laptsne", "laptsne, contraction 0", "openTSNE", "umap-learn", "PaCMAP", "scikit-learn")
 SMALL_METHODS = ("laptsne", "laptsne, contraction 0", "scikit-learn")
-# A method is not run beyond the size at which it would take more than about a quarter of an hour on two cores.
+# Largest size at which a method takes less than about a quarter of an hour on two cores.
 LIMITS = {"openTSNE": 70_000, "umap-learn": 300_000, "PaCMAP": 300_000, "scikit-learn": 10_000}
 
 
 def make(method: str, n_iter: int) -> Any:
-    """Build the estimator; libraries are imported here, so that each process loads its own alone."""
+    """Return the estimator; libraries are imported here, so that each process loads only the one it uses."""
     from laptsne import LaptSNE
 
     if method.startswith("laptsne"):
@@ -63,10 +64,10 @@ def fit(model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def run_one(kind: str, n: int, method: str, n_iter: int) -> dict[str, Any]:
-    """Fit once in this process; print what came of it."""
+    """Fit once in this process; return time, peak memory and, on the whole of MNIST, quality."""
     X, y = enlarged_mnist(n) if kind == "mnist" else mixture(n)
     warm = make(method, n_iter)
-    # More than the sizes at which methods change their ways, so that all that will run is loaded.
+    # Above the sizes at which the algorithms change, so that all code that will run is compiled.
     fit(warm, X[: min(12_000, n)])
     model = make(method, n_iter)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -89,7 +90,7 @@ def run_one(kind: str, n: int, method: str, n_iter: int) -> dict[str, Any]:
 
 
 def own_divergence(X: np.ndarray, Y: np.ndarray) -> float:
-    """KL divergence of another method's map from our affinities: the figure to compare with ours."""
+    """Return the KL divergence of another method's embedding from our affinities, to compare with ours."""
     from laptsne._runtime.threads import Workers
     from laptsne.embedding.fields import FourierFields
     from laptsne.embedding.objective import KLDivergence
@@ -101,11 +102,12 @@ def own_divergence(X: np.ndarray, Y: np.ndarray) -> float:
 
 
 def in_process(kind: str, n: int, method: str, n_iter: int, limit: float) -> dict[str, Any] | None:
+    """Return the results of ``run_one`` in a new process, or None if it failed or exceeded the time limit."""
     command = [sys.executable, __file__, "--one", kind, str(n), method, str(n_iter)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
     except subprocess.TimeoutExpired:
-        print(f"  {method}: more than {limit:.0f} s, stopped", flush=True)
+        print(f"  {method}: stopped after {limit:.0f} s", flush=True)
         return None
     if done.returncode != 0:
         print(f"  {method}: failed\n{done.stderr[-500:]}", flush=True)
@@ -114,7 +116,7 @@ def in_process(kind: str, n: int, method: str, n_iter: int, limit: float) -> dic
 
 
 def table(rows: list[dict[str, Any]]) -> None:
-    """Print medians and ratios, one line a data set, size and method."""
+    """Print medians and ratios, one line per data set, size and method."""
     keys = sorted({(row["kind"], row["n"]) for row in rows})
     for kind, n in keys:
         here = [row for row in rows if (row["kind"], row["n"]) == (kind, n)]
@@ -124,7 +126,7 @@ def table(rows: list[dict[str, Any]]) -> None:
             if any(r["method"] == m for r in here)
         }
         base = next((m for m in ("openTSNE", "scikit-learn") if m in medians), None)
-        print(f"\n{kind}, {n} points (ratios to {base})")
+        print(f"\n{kind}, {n} points (ratios relative to {base})")
         for method, seconds in medians.items():
             mine = [row for row in here if row["method"] == method]
             ratio = f"{seconds / medians[base]:6.2f}" if base else "      "
@@ -136,11 +138,11 @@ def table(rows: list[dict[str, Any]]) -> None:
             )
             print(f"  {method:24} {seconds:8.1f} s {ratio}  {peak:5.2f} GiB  {len(mine)} runs{quality}")
         if "laptsne" in medians and "laptsne, contraction 0" in medians:
-            print(f"  contraction costs {medians['laptsne'] / medians['laptsne, contraction 0']:.2f} of contraction 0")
+            print(f"  with / without contraction: {medians['laptsne'] / medians['laptsne, contraction 0']:.2f}")
 
 
 def slopes(rows: list[dict[str, Any]]) -> None:
-    """Print the slope of log time against log N from the first size of at least 10,000 to the last."""
+    """Print the slope of log time against log N, between the smallest size from 10,000 on and the largest."""
     for kind in sorted({row["kind"] for row in rows}):
         for method in METHODS:
             points = sorted({row["n"] for row in rows if (row["kind"], row["method"]) == (kind, method)})
@@ -168,9 +170,9 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
             times = [statistics.median(row["seconds"] for row in mine if row["n"] == n) for n in sizes]
             own = method.startswith("laptsne")
             axis.loglog(sizes, times, marker="o", ms=4, lw=2 if own else 1, ls="-" if own else "--", label=method)
-        axis.set(xlabel="points", title="MNIST, part or enlarged" if kind == "mnist" else "Gaussian mixture")
+        axis.set(xlabel="points", title="MNIST, subsampled or enlarged" if kind == "mnist" else "Gaussian mixture")
         axis.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("seconds, two cores")
+    axes[0, 0].set_ylabel("seconds on two cores")
     axes[0, 0].legend(frameon=False, fontsize=8)
     figure.tight_layout()
     figure.savefig(path, dpi=150)
@@ -192,7 +194,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--max-n", type=int, default=1_000_000)
     parser.add_argument("--min-n", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=1500.0, help="seconds after which a fit is stopped")
+    parser.add_argument("--limit", type=float, default=1500.0, help="time limit of a fit, in seconds")
     parser.add_argument("--methods", nargs="*", default=METHODS)
     parser.add_argument("--kinds", nargs="*", default=("mnist", "mixture"))
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
@@ -209,8 +211,8 @@ def main() -> None:
             continue
         for repeat in range(args.repeats if n <= 70_000 else 1):
             for method in args.methods:
-                left_out = args.plan == "small" and method not in SMALL_METHODS
-                if n > LIMITS.get(method, n) or left_out:
+                skipped = args.plan == "small" and method not in SMALL_METHODS
+                if n > LIMITS.get(method, n) or skipped:
                     continue
                 found = in_process(kind, n, method, n_iter, args.limit)
                 if found:

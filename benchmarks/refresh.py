@@ -1,9 +1,9 @@
-"""What to keep between two refreshes of the eigenvectors: weights of pairs, vectors, gradient, or the potential.
+"""What to keep between updates of the eigenvectors: pair weights, eigenvectors, gradient or potential.
 
 python benchmarks/refresh.py
 
-Digits and COIL20 with strong contraction, from the same start. Printed is the objective at the end, the lower the
-better; with eigenvectors of every iteration, in the first row, all by pairs are the same.
+Digits and COIL20 with strong contraction, from the same initialisation. Prints the final objective; lower is better.
+The first row updates the eigenvectors in every iteration, so that the variants by pairs coincide.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CASES = (("digits", 11, 0.03), ("digits", 17, 0.02), ("coil20", 19, 0.02))
 
 
 class Majorant(PairContraction):
-    """The paper's way: the eigenvectors are kept, the degrees that scale them are those of the map at hand."""
+    """Keep the eigenvectors, as in the paper, but scale them by the degrees of the current embedding."""
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         vectors = self.eigenvectors[:, 1:]
@@ -42,27 +42,28 @@ class Majorant(PairContraction):
         return fields.weighted_gradient(packed) + g[:, None] * fields.slope
 
 
-class Held(PairContraction):
-    """The gradient itself is kept."""
+class FixedGradient(PairContraction):
+    """Keep the gradient."""
 
-    _held: NDArray[np.float64]
+    _kept: NDArray[np.float64]
 
     def refresh(self, fields: Fields, **options: float) -> None:
         super().refresh(fields, **options)
-        self._held = super().gradient(fields)
+        self._kept = super().gradient(fields)
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        return self._held
+        return self._kept
 
 
-class Still(MeshContraction):
-    """The potential is kept where it was."""
+class FixedPotential(MeshContraction):
+    """Keep the potential in place, instead of advecting it."""
 
     def _trailing(self, fields: Fields) -> NDArray[np.float64]:
         return np.array(fields.Y.T, dtype=np.float64, order="C")
 
 
 def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
+    """Return the final objective of each variant, with fully converged eigenvectors."""
     X, _ = reduced(name)
     found = {}
     with Workers() as workers, single_threaded_blas():
@@ -72,12 +73,12 @@ def objectives(name: str, n_clusters: int, strength: float) -> dict[str, float]:
         start = initial_embedding("pca", X, spectrum.eigenvectors, 2, **options)
         kl = KLDivergence(P)
         for title, kind, every in (
-            ("refreshed in every iteration", PairContraction, 1),
+            ("updated in every iteration", PairContraction, 1),
             ("every tenth, weights kept", PairContraction, 10),
-            ("every tenth, vectors kept", Majorant, 10),
-            ("every tenth, gradient kept", Held, 10),
-            ("every tenth, potential moves along", MeshContraction, 10),
-            ("every tenth, potential stays", Still, 10),
+            ("every tenth, eigenvectors kept", Majorant, 10),
+            ("every tenth, gradient kept", FixedGradient, 10),
+            ("every tenth, potential advected", MeshContraction, 10),
+            ("every tenth, potential fixed", FixedPotential, 10),
         ):
             term = kind(n_clusters, Penalty("log"), spectrum.eigenvectors[:, 1:])
             backend = Backend(Student(), Penalty("log"), fourier=False, workers=workers)

@@ -1,8 +1,8 @@
-"""What the first use costs: import, and the first fit of a process with the compiled cache cold and warm.
+"""Start-up time: import, and the first fit of a process with a cold and a warm cache of compiled code.
 
 python benchmarks/startup.py
 
-Each figure is the median over fresh processes. The cold runs use an empty folder as the cache.
+Medians over fresh processes. The cache is cold in a process that starts with an empty cache directory.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def main() -> None:
             cold.append(seconds(FITS, cache))
             warm.append(seconds(FITS, cache))
     added = statistics.median(laptsne) - statistics.median(scikit_learn)
-    print(f"import laptsne beyond import sklearn:      {added:5.2f} s (bar 1)")
-    print(f"first fit beyond the second, cache warm:   {statistics.median(warm):5.2f} s (bar 2)")
-    print(f"first fit beyond the second, cache cold:   {statistics.median(cold):5.2f} s (bar 15)")
+    print(f"import laptsne minus import sklearn:    {added:5.2f} s (limit 1)")
+    print(f"first minus second fit, warm cache:     {statistics.median(warm):5.2f} s (limit 2)")
+    print(f"first minus second fit, cold cache:     {statistics.median(cold):5.2f} s (limit 15)")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""New points in a finished map: both ways of LaptSNE beside openTSNE's and umap-learn's transform.
+"""Both out-of-sample methods of LaptSNE compared with the transform of openTSNE and umap-learn.
 
 python benchmarks/transform.py [--repeats 3]
 
-Every method fits the 60,000 points of MNIST's training split, reduced to 50 dimensions, then maps the 10,000 of the
-test split: once to warm up, then in turns with the others. Accuracy is that of a vote of the nearest training points
-in the method's own map. All have their own defaults and two threads. Needs ``pip install ".[benchmark]"``.
+Each method is fitted to the 60,000 points of MNIST's training split, reduced to 50 dimensions, and transforms the
+10,000 points of the test split: once as a warm-up, then alternating with the others. Accuracy is that of a
+nearest-neighbour classifier trained on the method's own embedding. All methods use their defaults and two threads.
+Needs ``pip install ".[benchmark]"``.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from laptsne import LaptSNE
 Transform = Callable[[np.ndarray], np.ndarray]
 
 
-def laptsne(X: np.ndarray, way: str) -> tuple[np.ndarray, Transform]:
-    model = LaptSNE(out_of_sample=way, n_jobs=2, random_state=0).fit(X)
+def laptsne(X: np.ndarray, out_of_sample: str) -> tuple[np.ndarray, Transform]:
+    model = LaptSNE(out_of_sample=out_of_sample, n_jobs=2, random_state=0).fit(X)
     size = model.save(Path(tempfile.mkdtemp(), "model"))
-    print(f"laptsne, {way}: saved in {size / 2**20:.1f} MiB", flush=True)
+    print(f"laptsne, {out_of_sample}: saved in {size / 2**20:.1f} MiB", flush=True)
     return model.embedding_, model.transform
 
 

@@ -1,34 +1,31 @@
-"""What is written by hand against the library that could replace it: IVF index, spreader, block eigensolver.
+"""What is written by hand compared with the library that could replace it: IVF index, spreader, block eigensolver.
 
 python benchmarks/by_hand.py                     # all three
-python benchmarks/by_hand.py ivf spreader eigen  # some of them
-python benchmarks/by_hand.py --small             # small sizes, to see that it runs; no conclusions
+python benchmarks/by_hand.py ivf spreader eigen  # a selection
+python benchmarks/by_hand.py --small             # small sizes, as a smoke test; times are meaningless
 
-Needs ``pip install ".[benchmark]"`` (faiss-cpu, finufft). Both sides get the same input and two threads (the library
-one, where that is faster for it), take turns, and are tuned to the same accuracy. Times are medians of five runs after
-a warm-up; "same bits" compares the results at one and at two threads. Data: MNIST reduced to 50 dimensions if
-``LAPTSNE_DATA`` names the folder that has it, else a Gaussian mixture of the same shape.
+Needs ``pip install ".[benchmark]"`` (faiss-cpu, finufft). Both sides use the same input and two threads (one for the
+library if that is faster for it), alternate, and are tuned to the same accuracy. Times are medians of five runs after a
+warm-up; "same bits" tells whether one and two threads return identical results. The data are MNIST reduced to 50
+dimensions if ``LAPTSNE_DATA`` names its directory, otherwise a Gaussian mixture of the same shape.
 
-- ivf: ``IVFIndex`` against faiss' ``IndexIVFFlat`` with as many lists and the same amount of k-means, k = 90; build and
-  search together. ``nprobe`` is the smallest at which faiss reaches the recall of ``IVFIndex``, which calibrates itself
-  within the time shown; the search for ``nprobe`` is not counted.
-- spreader: ``spread`` and ``interpolate`` against finufft on the grid of ``FourierFields``, with finufft's kernel of the same
-  width (``spreadinterponly``); then the whole field of unit charges with its gradient, FFTs included, against type 1
-  and type 2 transforms at the largest ``eps`` that is as accurate, judged by direct sums at some points. Plans of
-  finufft are kept; points are set each time, since they move in every iteration.
-- eigen: ``largest_eigenpairs`` against ``scipy.sparse.linalg.lobpcg`` on the normalised affinities, from the same
-  coarse start and with the same product, until the wanted pairs have the same residual; and on copies of one graph
-  side by side, each eigenvalue of which is repeated exactly.
+- ivf: ``IVFIndex`` compared with faiss' ``IndexIVFFlat`` with the same number of lists and the same k-means effort,
+  k = 90; build and search together. ``nprobe`` is the smallest value at which faiss reaches the recall of ``IVFIndex``.
+  The time includes the calibration of ``IVFIndex``, but not the search for ``nprobe``.
+- spreader: ``spread`` and ``interpolate`` compared with finufft on the grid of ``FourierFields``, with a kernel of the
+  same width (``spreadinterponly``); then the whole field of unit charges and its gradient, including FFTs, compared
+  with transforms of type 1 and 2 at the largest ``eps`` with the same accuracy, measured against direct sums at some
+  points. Plans of finufft are reused; points are set in each call, since they move in each iteration.
+- eigen: ``largest_eigenpairs`` compared with ``scipy.sparse.linalg.lobpcg`` on the normalised affinities, with the same
+  coarse starting block and operator, until the wanted pairs have the same residual; and on a graph that consists of
+  copies of another one, so that each eigenvalue is repeated exactly.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import statistics
-import time
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,10 +33,11 @@ import scipy.fft
 import scipy.linalg
 import scipy.sparse
 from data import enlarged_mnist, mixture
+from fields import cloud
+from neighbors import recall, true_neighbors
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, lobpcg
-from sklearn.neighbors import NearestNeighbors
-from threadpoolctl import threadpool_limits
+from timing import THREADS, Comparison
 
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import FourierFields
@@ -54,83 +52,35 @@ from laptsne.graph.spectrum import normalised_similarity
 
 Array = NDArray[Any]
 
-THREADS = 2
 REPEATS = 5
 
-# As IVFIndex has it.
+# As in IVFIndex.
 N_NEIGHBORS = 90
 LLOYD_ITERATIONS = 6
 SAMPLES_PER_LIST = 32
 
-# As FourierFields has it.
+# As in FourierFields.
 SPACING, WIDTH = 0.35, 8
 WINDOW = ExponentialSemicircle(WIDTH, 1.9 * WIDTH)
-AS_ACCURATE = 1.25  # ratio of errors
-STENCIL = {"spreadinterponly": 1, "upsampfac": 2.0}  # of finufft; the second decides the width for a tolerance
+MAX_ERROR_RATIO = 1.25  # of finufft to ours
+STENCIL = {"spreadinterponly": 1, "upsampfac": 2.0}  # finufft; upsampfac determines the width for a tolerance
 
-# As laptsne.graph.spectrum has it: eigenvalues, guard vectors, residual, bound on the products.
+# As in laptsne.graph.spectrum: eigenvalues, guard vectors, residual, maximum number of products.
 N_WANTED, GUARD, TOL, MAX_PASSES = 30, 4, 3e-3, 30
-
-Side = Callable[[int], Any]  # called with the number of threads
 
 
 def data(n: int) -> tuple[str, Array]:
-    """MNIST where it is at hand, else a mixture of the same shape."""
+    """Return the name and the features of the data: MNIST if available, otherwise a mixture of the same shape."""
     if os.environ.get("LAPTSNE_DATA"):
         return "MNIST", np.ascontiguousarray(enlarged_mnist(n)[0], dtype=np.float32)
     return "mixture", mixture(n)[0]
 
 
-def alternating(ours: Callable[[Workers], Any], library: Side) -> tuple[float, float]:
-    """Median seconds of both sides, which take turns after a warm-up.
-
-    The library is timed at one and at two threads, and the faster counts: threads that wait by spinning cost it more
-    than they bring where the blocks are narrow.
-    """
-    mine: list[float] = []
-    others: dict[int, list[float]] = {1: [], THREADS: []}
-    for _ in range(REPEATS + 1):
-        # Our threads hold BLAS and OpenMP to one thread while they are open, so the library runs outside.
-        with Workers(THREADS) as workers:
-            mine.append(_seconds(lambda workers=workers: ours(workers)))
-        for n_threads, taken in others.items():
-            with threadpool_limits(n_threads):
-                taken.append(_seconds(lambda n_threads=n_threads: library(n_threads)))
-    return statistics.median(mine[1:]), min(statistics.median(taken[1:]) for taken in others.values())
-
-
-def _seconds(function: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
-
-
-def same_bits(ours: Callable[[Workers], Any], library: Side) -> tuple[str, str]:
-    """Whether each side returns the same bits at one and at two threads."""
-    results: list[list[Any]] = [[], []]
-    for n_threads in (1, THREADS, 1, THREADS):
-        with Workers(n_threads) as workers:
-            results[0].append(ours(workers))
-        with threadpool_limits(n_threads):
-            results[1].append(library(n_threads))
-    equal = [all(_equal(found[0], other) for other in found[1:]) for found in results]
-    return ("yes" if equal[0] else "no"), ("yes" if equal[1] else "no")
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
-
-
 # IVF index
 
 
-def recall(true: Array, found: Array) -> float:
-    """Share of the true neighbours that were found."""
-    return float(np.mean([np.isin(a, b).mean() for a, b in zip(true, found, strict=True)]))
-
-
 class Faiss:
-    """IndexIVFFlat with as many lists as ours and the same amount of k-means."""
+    """IndexIVFFlat with as many lists as ours and the same k-means effort."""
 
     def __init__(self, X: Array) -> None:
         self.X, self.n_lists, self.n_probes = X, int(2 * len(X) ** 0.5), 1
@@ -141,13 +91,13 @@ class Faiss:
         faiss.omp_set_num_threads(n_threads)
         index = faiss.IndexIVFFlat(faiss.IndexFlatL2(self.X.shape[1]), self.X.shape[1], self.n_lists)
         index.cp.niter, index.cp.max_points_per_centroid = LLOYD_ITERATIONS, SAMPLES_PER_LIST
-        index.cp.min_points_per_centroid = 1  # only a warning depends on it
+        index.cp.min_points_per_centroid = 1  # no warning
         index.train(self.X)
         index.add(self.X)
         return index
 
     def search(self, index: Any, rows: Array) -> Array:
-        """Neighbours of some rows, which are not their own neighbours."""
+        """Return the neighbours of some rows, without the rows themselves."""
         index.nprobe = self.n_probes
         found = index.search(self.X[rows], N_NEIGHBORS + 1)[1]
         own = found == rows[:, None]
@@ -158,7 +108,7 @@ class Faiss:
         return (self.search(self.build(n_threads), np.arange(len(self.X))),)
 
     def reach(self, true: Array, rows: Array, wanted: float) -> float:
-        """Raise nprobe until the recall is the wanted one; return the recall."""
+        """Increase nprobe until the wanted recall is reached; return the recall."""
         index = self.build(THREADS)
         reached = recall(true, self.search(index, rows))
         while reached < wanted and self.n_probes < self.n_lists:
@@ -170,7 +120,7 @@ class Faiss:
 def compare_ivf(*, small: bool) -> None:
     name, X = data(5000 if small else 70_000)
     rows = np.random.default_rng(1).choice(len(X), 1000, replace=False)
-    true = NearestNeighbors(n_neighbors=N_NEIGHBORS + 1, algorithm="brute").fit(X).kneighbors(X[rows])[1][:, 1:]
+    true = true_neighbors(X, N_NEIGHBORS, rows)
 
     def ours(workers: Workers) -> tuple[Array, Array]:
         return IVFIndex(X, workers).neighbors(N_NEIGHBORS, workers)
@@ -179,37 +129,31 @@ def compare_ivf(*, small: bool) -> None:
         our_recall = recall(true, ours(workers)[0][rows])
     library = Faiss(X)
     their_recall = library.reach(true, rows, our_recall)
-    seconds = alternating(ours, library)
-    bits = same_bits(ours, library)
+    found = Comparison.of(ours, library, REPEATS)
     print(f"\nIVF, {name} {len(X):,} x {X.shape[1]}, k = {N_NEIGHBORS}, {library.n_lists} lists")
     print(f"{'':22} {'seconds':>9} {'recall':>8}  same bits")
-    print(f"{'IVFIndex':22} {seconds[0]:9.3f} {our_recall:8.4f}  {bits[0]}")
-    print(f"{f'faiss, nprobe {library.n_probes}':22} {seconds[1]:9.3f} {their_recall:8.4f}  {bits[1]}")
-    print(f"ours / faiss: {seconds[0] / seconds[1]:.2f}", flush=True)
+    print(f"{'IVFIndex':22} {found.seconds[0]:9.3f} {our_recall:8.4f}  {found.same_bits[0]}")
+    title = f"faiss, nprobe {library.n_probes}"
+    print(f"{title:22} {found.seconds[1]:9.3f} {their_recall:8.4f}  {found.same_bits[1]}")
+    print(f"ours / faiss: {found.ratio:.2f}", flush=True)
 
 
 # Spreader
 
 
-def cloud(n: int) -> Array:
-    """A Gaussian cloud of the span that maps of n points have."""
-    Y = np.random.default_rng(0).normal(size=(n, 2))
-    return Y * (1.2 * n**0.5 / np.ptp(Y, axis=0).max())
-
-
 class Grid:
-    """The grid of FourierFields around a cloud, and the points on it: in cells for us, in radians for finufft."""
+    """The grid of FourierFields, and the coordinates of the points: ``u`` in cells, ``x`` in radians for finufft."""
 
     def __init__(self, Y: Array) -> None:
         low, extent = Y.min(axis=0), np.ptp(Y, axis=0)
         self.cells = tuple(n_cells(float(side), SPACING, WIDTH) for side in extent)
         self.u = np.ascontiguousarray(((Y - low) / SPACING + (WIDTH // 2 - 1)).T)
-        # Axes of finufft's grids are in the order of its coordinates.
+        # finufft orders the axes of its grids as the coordinates.
         self.x = [((u / n - 0.5) * 2 * np.pi).astype(np.float32) for u, n in zip(self.u, self.cells, strict=True)]
 
 
 class Transform:
-    """A transform of finufft. Its plans are kept from call to call, as our grids are; its points are new each time."""
+    """A transform of finufft that reuses its plans, as FourierFields reuses grids, and sets the points in each call."""
 
     def __init__(self, kind: int, shape: tuple[int, ...], eps: float, **options: Any) -> None:
         self.arguments = {"nufft_type": kind, "n_modes_or_dim": shape, "eps": eps, "dtype": "complex64"}
@@ -227,52 +171,47 @@ class Transform:
 
 
 def eps_of_width(width: int) -> float:
-    """The largest tolerance for which finufft's kernel is as wide."""
+    """Return the largest tolerance for which finufft's kernel is at least this wide."""
     point, charge = [np.full(1, 0.013, np.float32)] * 2, np.ones(1, np.complex64)
     for eps in 10.0 ** -np.arange(1, 8, 0.25):
         found = Transform(1, (64, 64), float(eps), **STENCIL)(point, charge, 1)
         if np.count_nonzero(np.abs(found).sum(axis=1)) >= width:
             return float(eps)
-    raise RuntimeError(f"finufft has no kernel of {width} cells in single precision")
+    raise RuntimeError(f"finufft has no kernel with a width of {width} cells in single precision")
 
 
 def compare_stencil(n: int, grid: Grid) -> None:
-    """Spread one field; read one field with its gradient."""
+    """Compare spreading of one field, and interpolation of one field with its gradient."""
     eps = eps_of_width(WIDTH)
     ones, charges = np.ones((1, n), np.float32), np.ones(n, np.complex64)
     with Workers(THREADS) as workers:
         grids = spread(WINDOW, grid.u, ones, grid.cells, workers)
-    # finufft reads complex grids, without gradients: the value and one slope share a grid, the other has its own.
+    # finufft interpolates complex grids, without gradients: value and one derivative share a grid, the other has one.
     two = np.ascontiguousarray(np.stack([grids[0].T] * 2), dtype=np.complex64)
     spreading = Transform(1, grid.cells, eps, **STENCIL)
-    reading = Transform(2, grid.cells, eps, **STENCIL, n_trans=2)
-
-    def our_spread(workers: Workers) -> tuple[Array]:
-        return (spread(WINDOW, grid.u, ones, grid.cells, workers),)
-
-    def our_read(workers: Workers) -> tuple[Array, Array]:
-        return interpolate(WINDOW, grid.u, grids, ones, workers)
-
-    def their_spread(n_threads: int) -> tuple[Array]:
-        return (spreading(grid.x, charges, n_threads),)
-
-    def their_read(n_threads: int) -> tuple[Array]:
-        return (reading(grid.x, two, n_threads),)
-
-    for title, ours, library in (("spread", our_spread, their_spread), ("read with gradient", our_read, their_read)):
-        report(title, alternating(ours, library), same_bits(ours, library))
-
-
-def report(title: str, seconds: tuple[float, float], bits: tuple[str, str], note: str = "") -> None:
-    ratio = f"{seconds[0] / seconds[1]:7.2f}"
-    print(
-        f"{title:22} {1e3 * seconds[0]:9.2f} {1e3 * seconds[1]:9.2f} {ratio}  {bits[0]:4} {bits[1]:4} {note}",
-        flush=True,
+    interpolating = Transform(2, grid.cells, eps, **STENCIL, n_trans=2)
+    spreaders = Comparison.of(
+        lambda workers: (spread(WINDOW, grid.u, ones, grid.cells, workers),),
+        lambda n_threads: (spreading(grid.x, charges, n_threads),),
+        REPEATS,
     )
+    report("spread", spreaders)
+    interpolators = Comparison.of(
+        lambda workers: interpolate(WINDOW, grid.u, grids, ones, workers),
+        lambda n_threads: (interpolating(grid.x, two, n_threads),),
+        REPEATS,
+    )
+    report("interpolate, gradient", interpolators)
+
+
+def report(title: str, found: Comparison, note: str = "") -> None:
+    times = "".join(f" {1e3 * seconds:9.2f}" for seconds in found.seconds)
+    bits = " ".join(f"{same:4}" for same in found.same_bits)
+    print(f"{title:22}{times} {found.ratio:7.2f}  {bits} {note}", flush=True)
 
 
 class NUFFTField:
-    """Field of unit charges and its gradient by transforms of type 1 and 2, on the periodic box of FourierFields."""
+    """Field of unit charges and its gradient by transforms of type 1 and 2, in the periodic box of FourierFields."""
 
     def __init__(self, Y: Array, cells: tuple[int, ...]) -> None:
         self.modes = tuple(period(side, SPACING) for side in cells)
@@ -282,12 +221,12 @@ class NUFFTField:
             (2 * np.pi / side * column).astype(np.float32) for side, column in zip(box, centred.T, strict=True)
         ]
         self.charges = np.ones(len(Y), np.complex64)
-        # Modes from -n / 2 on, the order of finufft.
+        # Modes from -n / 2 on, as in finufft.
         offset = [(np.arange(n) - n // 2) * SPACING for n in self.modes]
         kernel = 1 / (1 + offset[0][:, None] ** 2 + offset[1] ** 2)
         spectrum = scipy.fft.fftshift(scipy.fft.fftn(scipy.fft.ifftshift(kernel))).real / np.prod(self.modes)
         omega = [2 * np.pi / side * (np.arange(n) - n // 2) for side, n in zip(box, self.modes, strict=True)]
-        # Real fields a and b are read as a + ib: the value with the slope along x, and the slope along y.
+        # Real fields a and b are interpolated as a + ib: value and derivative along x; then the derivative along y.
         self.factors = np.stack([spectrum * (1 - omega[0][:, None]), spectrum * (1j * omega[1])]).astype(np.complex64)
 
     def plan(self, eps: float) -> None:
@@ -301,7 +240,7 @@ class NUFFTField:
 
 
 def direct(Y: Array, rows: Array) -> tuple[Array, Array]:
-    """Degrees and their gradients at some points, by sums over all pairs in double precision."""
+    """Return degrees and their gradients at some points, summed over all pairs in double precision."""
     degrees, slopes = np.empty(rows.size), np.empty((rows.size, 2))
     for at, i in enumerate(rows):
         difference = Y[i] - Y
@@ -312,12 +251,12 @@ def direct(Y: Array, rows: Array) -> tuple[Array, Array]:
 
 
 def errors(found: tuple[Array, Array], true: tuple[Array, Array], rows: Array) -> tuple[float, float]:
-    """Relative errors of the degrees and of their gradients."""
+    """Return the relative errors of the degrees and of their gradients."""
     return tuple(float(np.linalg.norm(a[rows] - b) / np.linalg.norm(b)) for a, b in zip(found, true, strict=True))  # type: ignore[return-value]
 
 
 def compare_field(Y: Array, grid: Grid) -> None:
-    """The whole field of unit charges: degrees and their gradient."""
+    """Compare the whole field of unit charges: degrees and their gradient."""
     rows = np.random.default_rng(1).choice(len(Y), 300, replace=False)
     true = direct(Y, rows)
 
@@ -331,15 +270,15 @@ def compare_field(Y: Array, grid: Grid) -> None:
     for eps in 10.0 ** -np.arange(3, 7, 0.5):
         library.plan(float(eps))
         their_error = errors(library(THREADS), true, rows)
-        if all(theirs <= AS_ACCURATE * mine for theirs, mine in zip(their_error, our_error, strict=True)):
+        if all(theirs <= MAX_ERROR_RATIO * mine for theirs, mine in zip(their_error, our_error, strict=True)):
             break
     note = f" errors {our_error[0]:.0e} {our_error[1]:.0e} | {their_error[0]:.0e} {their_error[1]:.0e} (eps {eps:.0e})"
-    report("whole field", alternating(ours, library), same_bits(ours, library), note)
+    report("whole field", Comparison.of(ours, library, REPEATS), note)
 
 
 def compare_spreader(*, small: bool) -> None:
     for n in (5000,) if small else (70_000, 1_000_000):
-        Y = cloud(n)
+        Y = cloud(n, 2, 1.2 * n**0.5)  # the span of an embedding of n points
         grid = Grid(Y)
         print(f"\nSpreader, {n:,} points on {grid.cells[0]} x {grid.cells[1]} cells, windows of {WIDTH}")
         print(f"{'':22} {'ours (ms)':>9} {'finufft':>9} {'ratio':>7}  same bits")
@@ -351,7 +290,7 @@ def compare_spreader(*, small: bool) -> None:
 
 
 class Operator:
-    """Products of a graph with blocks of vectors, counted."""
+    """Products of a graph with blocks of vectors, and their number."""
 
     def __init__(self, graph: Any) -> None:
         self.graph, self.n_products, self.n_vectors = graph, 0, 0
@@ -367,7 +306,7 @@ class Operator:
 
 
 class Eigenproblem:
-    """The largest eigenpairs of a graph but the first, which is known."""
+    """The largest eigenpairs of a graph, except the first, which is known."""
 
     def __init__(self, graph: Any, roots: Array) -> None:
         self.graph = graph
@@ -392,8 +331,8 @@ class Eigenproblem:
             found = lobpcg(matrix, start, Y=known, largest=True, **options)
         return (found[0][:N_WANTED], found[1][:, :N_WANTED], *found[2:])
 
-    def stop_at_the_wanted(self) -> None:
-        """Let LOBPCG run no longer than it needs for the wanted pairs; its own rule waits for all of the block."""
+    def limit_iterations(self) -> None:
+        """Stop LOBPCG once the wanted pairs have converged; by itself it waits for the whole block."""
         _, _, values, norms = self.library(THREADS, retLambdaHistory=True, retResidualNormsHistory=True)
         wanted = [norm[np.argsort(-value)[:N_WANTED]] for value, norm in zip(values, norms, strict=False)]
         done = [i for i, norm in enumerate(wanted) if norm.max() <= TOL]
@@ -406,26 +345,25 @@ class Eigenproblem:
 
 
 def compare_pairs(title: str, problem: Eigenproblem, true: Array | None = None) -> None:
-    problem.stop_at_the_wanted()
+    problem.limit_iterations()
     counted = Operator(problem.graph), Operator(problem.graph)
     with Workers(THREADS) as workers:
         ours = problem.ours(workers, counted[0])
     theirs = problem.library(THREADS, counted[1])
-    seconds = alternating(problem.ours, problem.library)
-    bits = same_bits(problem.ours, problem.library)
+    compared = Comparison.of(problem.ours, problem.library, REPEATS)
     print(f"\nEigensolver, {title}, {N_WANTED} pairs, residual {TOL}")
     print(f"{'':22} {'seconds':>9} {'products':>9} {'vectors':>8} {'residual':>9} {'error':>9}  same bits")
-    for name, found, count, time_taken, same in zip(
-        ("largest_eigenpairs", "lobpcg"), (ours, theirs), counted, seconds, bits, strict=True
-    ):
-        wrong = "" if true is None else f"{np.abs(np.sort(found[0])[::-1] - true).max():.1e}"
+    names = "largest_eigenpairs", "lobpcg"
+    rows = zip(names, (ours, theirs), counted, compared.seconds, compared.same_bits, strict=True)
+    for name, found, count, seconds, same in rows:
+        error = "" if true is None else f"{np.abs(np.sort(found[0])[::-1] - true).max():.1e}"
         work = f"{count.n_products:9} {count.n_vectors:8}"
-        print(f"{name:22} {time_taken:9.3f} {work} {problem.residual(*found[:2]):9.1e} {wrong:>9}  {same}")
-    print(f"ours / lobpcg: {seconds[0] / seconds[1]:.2f}", flush=True)
+        print(f"{name:22} {seconds:9.3f} {work} {problem.residual(*found[:2]):9.1e} {error:>9}  {same}")
+    print(f"ours / lobpcg: {compared.ratio:.2f}", flush=True)
 
 
 def graph_of(X: Array, perplexity: float) -> tuple[Any, Array]:
-    """Normalised affinities, and the square roots of the degrees."""
+    """Return the normalised affinities and the square roots of the degrees."""
     P = joint_affinities(X, perplexity=perplexity)
     return normalised_similarity(P).astype(np.float32), np.sqrt(np.asarray(P.sum(axis=1), dtype=np.float64).ravel())
 
@@ -445,13 +383,13 @@ PARTS = {"ivf": compare_ivf, "spreader": compare_spreader, "eigen": compare_eige
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="What is written by hand against the library that could replace it.")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", help=", ".join(PARTS), default=list(PARTS))
-    parser.add_argument("--small", action="store_true", help="small sizes")
+    parser.add_argument("--small", action="store_true", help="small sizes, as a smoke test")
     given = parser.parse_args()
     for part in given.parts:
         if part not in PARTS:
-            parser.error(f"{part} is none of {', '.join(PARTS)}")
+            parser.error(f"unknown part {part!r}; choose from {', '.join(PARTS)}")
         PARTS[part](small=given.small)
 
 

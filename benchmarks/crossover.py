@@ -9,9 +9,9 @@ runs. See benchmarks/fields.py for single evaluations in one and three dimension
 from __future__ import annotations
 
 import statistics
-import time
 
 from data import enlarged_mnist
+from timing import seconds
 
 from laptsne import Descent, LaptSNE
 
@@ -30,9 +30,7 @@ def main() -> None:
                     model = LaptSNE(
                         method=method, contraction=contraction, optimizer=Descent(tol=0), n_jobs=2, random_state=0
                     )
-                    start = time.perf_counter()
-                    model.fit(X)
-                    found.append(time.perf_counter() - start)
+                    found.append(seconds(lambda model=model, X=X: model.fit(X)))
             cells = "".join(f"{statistics.median(found):9.1f}" for found in times.values())
             print(f"{n:6} {contraction:>11}{cells}", flush=True)
 

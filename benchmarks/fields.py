@@ -9,12 +9,11 @@ further fields.
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from timing import median_seconds
 
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import ExactFields, FourierFields
@@ -25,18 +24,14 @@ SPANS = (1e-4, 0.1, 1.0, 2.5, 8.0, 40.0, 150.0, 500.0)
 
 
 def cloud(n: int, n_dims: int, span: float) -> np.ndarray:
+    """Return Gaussian points with the given span."""
     Y = np.random.default_rng(0).normal(size=(n, n_dims))
     return Y * (span / np.ptp(Y, axis=0).max())
 
 
 def milliseconds(function: Callable[[], Any]) -> float:
-    function()
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return 1000 * statistics.median(times)
+    function()  # compile
+    return 1000 * median_seconds(function, REPEATS)
 
 
 def costs(n: int, n_dims: int, workers: Workers) -> list[float]:

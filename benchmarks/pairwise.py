@@ -8,14 +8,12 @@ python benchmarks/pairwise.py
 
 from __future__ import annotations
 
-import statistics
-import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from scipy.spatial import KDTree
 from scipy.spatial.distance import cdist
+from timing import median_seconds
 
 from laptsne._runtime.threads import Workers
 from laptsne.metrics.pairwise import nearest
@@ -36,15 +34,6 @@ def by_cdist(X: Any) -> Any:
     return neighbors
 
 
-def median_time(function: Callable[[], Any]) -> float:
-    times = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
 def main() -> None:
     rng = np.random.default_rng(0)
     cases = rng.integers(0, 256, (5000, 784)), rng.normal(size=(20_000, 2)), rng.integers(0, 40, (20_000, 2))
@@ -52,9 +41,9 @@ def main() -> None:
     with Workers(2) as workers:
         nearest(cases[1][:1000], K, workers=workers)
         for X in (case.astype(np.float64) for case in cases):
-            ours = median_time(lambda X=X: nearest(X, K, workers=workers))
-            library = median_time(lambda X=X: by_cdist(X))
-            tree = median_time(lambda X=X: KDTree(X).query(X, K + 1, workers=2))
+            ours = median_seconds(lambda X=X: nearest(X, K, workers=workers), REPEATS)
+            library = median_seconds(lambda X=X: by_cdist(X), REPEATS)
+            tree = median_seconds(lambda X=X: KDTree(X).query(X, K + 1, workers=2), REPEATS)
             same = np.array_equal(nearest(X, K, workers=workers), by_cdist(X))
             print(f"{len(X):7} {X.shape[1]:5} {ours:8.2f} {library:7.2f} {tree:7.2f}      {same}", flush=True)
 

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from data import enlarged_mnist
 from sklearn.neighbors import KNeighborsClassifier
+from timing import seconds
 
 from laptsne import LaptSNE
 
@@ -72,9 +73,7 @@ def main() -> None:
     times: dict[str, list[float]] = {name: [] for name in fitted}
     for _ in range(args.repeats):
         for name, (_, transform) in fitted.items():
-            start = time.perf_counter()
-            transform(X[test])
-            times[name].append(time.perf_counter() - start)
+            times[name].append(seconds(lambda transform=transform: transform(X[test])))
     print(f"{'':24} {'seconds':>8} {'1-NN':>7} {'10-NN':>7} {'100-NN':>7}")
     for name, (Y, _) in fitted.items():
         accuracy = [KNeighborsClassifier(k).fit(Y, y[train]).score(placed[name], y[test]) for k in (1, 10, 100)]

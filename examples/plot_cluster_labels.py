@@ -36,7 +36,7 @@ ax.set(xlabel="cluster", ylabel="digit", xticks=range(table.shape[1]), yticks=ra
 print(f"{model.n_clusters_} clusters, adjusted Rand index {adjusted_rand_score(digits.target, model.labels_):.2f}")
 
 # %%
-# Some of the digits in a cluster dominated by another digit. People would hesitate at most of them, too.
+# Some of the digits in a cluster dominated by another digit. Most of them are hard to read for people as well.
 
 majority = np.array([np.bincount(digits.target[model.labels_ == c]).argmax() for c in range(model.n_clusters_)])
 odd = np.flatnonzero(majority[model.labels_] != digits.target)

@@ -23,7 +23,7 @@ figure = plotting.compare({name: model.embedding_ for name, model in models.item
 
 # %%
 # The benefit is separation: the silhouette of the clusters found by k-means rises. The cost is a higher KL divergence.
-# The accuracy of a nearest-neighbour classifier in the map and the share of neighbours kept hardly change.
+# The accuracy of a nearest-neighbour classifier in the map and the fraction of neighbours kept hardly change.
 
 data = Faithfulness(X)
 for name, model in models.items():

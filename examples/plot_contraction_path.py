@@ -21,8 +21,8 @@ figure = plotting.trajectory(path, y)
 
 # %%
 # The KL divergence rises from the first step on, since plain t-SNE minimises it. Neighbourhoods do not suffer at first:
-# hardly any neighbours are lost up to the model's own map. At three times its strength the map tears, single clusters
-# are split in two, and the scores drop.
+# hardly any neighbours are lost up to the model's own map. At three times its strength, single clusters are
+# split in two, and the scores drop.
 
 print("contraction      KL  neighbours kept  trustworthiness")
 for i, strength in enumerate(path.contractions):

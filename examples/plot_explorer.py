@@ -7,7 +7,7 @@ move the slider from plain t-SNE to strong contraction, hover over a digit, draw
 """
 
 # %%
-# ``columns`` holds data on each row, and ``images`` are shown on hover.
+# ``columns`` are the columns of the table, one value per point, and ``images`` are shown on hover.
 
 from sklearn.datasets import load_digits
 
@@ -17,7 +17,7 @@ from laptsne.contraction_path import contraction_path
 digits = load_digits()
 model = LaptSNE(random_state=0).fit(digits.data)
 
-page = plotting.explorer(
+path = plotting.explorer(
     contraction_path(model, digits.data),
     "digits.html",
     columns={"digit": digits.target, "cluster": model.labels_, "ink": digits.data.sum(axis=1)},
@@ -25,7 +25,7 @@ page = plotting.explorer(
     color="digit",
     title="Digits",
 )
-print(f"{page.name}: {page.stat().st_size / 1e6:.1f} MB")
+print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
 
 # %%
 # The same map as a static figure.

@@ -23,10 +23,10 @@ figure, axes = plt.subplots(1, 2, figsize=(11, 5.4), layout="constrained")
 for ax, mode in zip(axes, ("placement", "network"), strict=True):
     model = LaptSNE(out_of_sample=mode, random_state=0).fit(X_map)
     Y_new = model.transform(X_new)
-    vote = KNeighborsClassifier(10).fit(model.embedding_, y_map)
+    classifier = KNeighborsClassifier(10).fit(model.embedding_, y_map)
     ax.scatter(*model.embedding_.T, c="lightgrey", s=12)
     ax.scatter(*Y_new.T, c=y_new, cmap="tab10", s=8)
-    title = f"{mode}: 10-NN accuracy {vote.score(Y_new, y_new):.1%}"
+    title = f"{mode}: 10-NN accuracy {classifier.score(Y_new, y_new):.1%}"
     ax.set(aspect="equal", title=title)
     ax.axis("off")
 

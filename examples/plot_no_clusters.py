@@ -26,7 +26,7 @@ default = LaptSNE(random_state=0).fit(X)
 print(f"clusters {default.n_clusters_}, contraction {default.contraction_}")
 
 # %%
-# With four clusters and a strong contraction prescribed, it splits the map nevertheless. Colours show the mean radius.
+# If four clusters and a strong contraction are requested, it splits the map nevertheless. Colours show the mean radius.
 
 forced = LaptSNE(n_clusters=4, contraction=0.1, random_state=0).fit(X)
 

@@ -177,7 +177,9 @@ class TrackedSums:
             self.contraction.refresh(fields)
             sigma = self.contraction.eigenvalues[1:]
             self._mu, self._slope = 1 - sigma, self.contraction.penalty.slope(sigma)
-            self.vectors = self.contraction.eigenvectors[:, 1:] * inverse_root(self.degrees)[:, None]
+            vectors = self.contraction.eigenvectors[:, 1:] * inverse_root(self.degrees)[:, None]
+            # In the layout of a restored checkpoint: products with another one differ in their last bits.
+            self.vectors = np.ascontiguousarray(vectors)
 
     def state(self) -> dict[str, Any]:
         """Everything that is tracked."""

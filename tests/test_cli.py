@@ -179,6 +179,19 @@ class TestEmbed:
         assert "no space left" in result.stderr
         assert os.listdir(tmp_path) == ["cells.csv"]
 
+    def test_deprecations_of_libraries_are_not_shown(self, run, table, monkeypatch):
+        class Deprecated(UserWarning, DeprecationWarning):
+            pass
+
+        fit = LaptSNE.fit
+
+        def warning_fit(self, X, y=None):
+            warnings.warn("old name", Deprecated, stacklevel=2)
+            return fit(self, X)
+
+        monkeypatch.setattr(LaptSNE, "fit", warning_fit)
+        assert "old name" not in run("embed", table, *QUICK).stderr
+
     def test_warnings_are_one_line_each(self, run, table):
         result = run("embed", table, "--iterations", 20, "--perplexity", 100, "--out", "m.csv", "--quiet")
         assert result.exit_code == 0

@@ -33,6 +33,7 @@ def reported() -> Iterator[None]:
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)  # some are UserWarnings as well, as those of pyparsing
         try:
             yield
         except BrokenPipeError:

@@ -36,7 +36,7 @@ def blobs(rng: np.random.Generator) -> tuple[ContractionPath, np.ndarray[Any, An
     shares = np.linspace(0, 1, N_MAPS)
     maps = np.stack([centres[labels] * (1 + 0.3 * share) + offsets * (1 - 0.8 * share) for share in shares])
     eigenvalues = np.outer(1 - 0.9 * shares, np.linspace(0, 0.1, N_CLUSTERS))
-    curves = 3 + shares, 0.98 - 0.03 * shares, 0.3 - 0.1 * shares
+    curves = 3 + shares, 0.98 - 0.03 * shares, 0.3 - 0.1 * shares, 0.3 - 0.15 * shares
     return ContractionPath(0.08 * shares, maps.astype(np.float32), *curves, eigenvalues, 3), labels
 
 

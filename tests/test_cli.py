@@ -51,7 +51,7 @@ def path_of(monkeypatch):
         calls.append((model, X))
         maps = np.stack([model.embedding_ * s for s in (1, 0.5)]).astype(np.float32)
         half = np.array([0.5, 0.4])
-        return ContractionPath(np.array([0, 0.04]), maps, half, half, half, np.zeros((2, 3)), 1)
+        return ContractionPath(np.array([0, 0.04]), maps, half, half, half, half, np.zeros((2, 3)), 1)
 
     monkeypatch.setattr("laptsne.cli.outputs.contraction_path", path)
     return calls

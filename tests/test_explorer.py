@@ -33,7 +33,7 @@ def maps():
 def path(maps):
     steps = np.arange(N_MAPS)
     eigenvalues = np.array([[1e-9, 0.1 / (1 + step), 0.2 / (1 + step)] for step in steps])
-    curves = 1 + 0.1 * steps, 0.99 - 0.01 * steps, 0.5 - 0.05 * steps
+    curves = 1 + 0.1 * steps, 0.99 - 0.01 * steps, 0.5 - 0.05 * steps, 0.4 - 0.05 * steps
     return ContractionPath(0.02 * steps, maps.astype(np.float32), *curves, eigenvalues, 1)
 
 
@@ -124,7 +124,7 @@ class TestPage:
         assert np.hypot(*np.subtract(page.place(3), before)) > 5
         assert (page.pixels() != drawn).any(2).mean() > 0.01
         texts = [text.strip() for text in page.page.locator("#contraction output").all_inner_texts()]
-        assert texts == ["0.06", "1.300", "0.9600", "35.0 %", "0.025 … 0.05"]
+        assert texts == ["0.06", "1.300", "0.9600", "35.0 %", "25.0 %", "0.025 … 0.05"]
         page.read("explorer.slider = 1.5")
         assert page.page.locator("#contraction output").nth(1).inner_text() == "1.150"
         ends = [page.read(f"explorer.slider = {at}; explorer.screen(3)") for at in (1, 2)]
@@ -388,7 +388,7 @@ def test_files_of_many_points_are_small(tmp_path):
     n, n_maps = 20_000, 3
     maps = np.random.default_rng(0).normal(size=(n_maps, n, 2)).astype(np.float32)
     zeros = np.zeros(n_maps)
-    path = ContractionPath(np.arange(n_maps) / 100, maps, zeros, zeros, zeros, np.zeros((n_maps, 2)), 0)
+    path = ContractionPath(np.arange(n_maps) / 100, maps, zeros, zeros, zeros, zeros, np.zeros((n_maps, 2)), 0)
     labels = [f"cluster {i % 30}" for i in range(n)]
     out = explorer(path, tmp_path / "map.html", columns={"label": labels})
     empty = explorer(maps[0, :1], tmp_path / "empty.html").stat().st_size
@@ -399,9 +399,19 @@ def test_files_of_many_points_are_small(tmp_path):
 def test_positions_are_kept(file, maps):
     header, content = payload(file)
     states = np.frombuffer(content, np.uint16, header["arrays"][0]["length"]).reshape(maps.shape)
-    box = header["box"]
-    kept = states * (box["side"] / 65535) + [box["x"], box["y"]]
-    np.testing.assert_allclose(kept, maps.astype(np.float32), atol=box["side"] / 65535)
+    for state, box, Y in zip(states, header["boxes"], maps, strict=True):
+        kept = state * (box["side"] / 65535) + [box["x"], box["y"]]
+        np.testing.assert_allclose(kept, Y.astype(np.float32), atol=box["side"] / 65535)
+
+
+def test_every_map_of_a_path_fills_the_view(file, maps):
+    header, content = payload(file)
+    states = np.frombuffer(content, np.uint16, header["arrays"][0]["length"]).reshape(maps.shape)
+    assert len({box["side"] for box in header["boxes"]}) > 1
+    assert states.min(axis=(0, 1)).tolist() == [0, 0]
+    assert all(np.ptp(state, axis=0).max() == 65535 for state in states)
+    middles = [(state.min(axis=0).astype(int) + state.max(axis=0)) / 2 for state in states]
+    np.testing.assert_allclose(middles, np.broadcast_to(middles[0], (len(maps), 2)), atol=1)
 
 
 def test_nothing_of_the_data_is_in_the_markup(file):

@@ -403,7 +403,7 @@ def test_trajectory_draws_up_to_twelve_maps(rng, count, drawn):
 def test_trajectory_of_a_path_has_curves_below(rng, tmp_path):
     strengths, rising = np.array([0, 0.01, 0.1]), np.array([1.0, 1.2, 2.0])
     maps = rng.normal(size=(3, 30, 2)).astype(np.float32)
-    path = ContractionPath(strengths, maps, rising, 1 - rising / 10, rising, np.zeros((3, 2)), chosen=1)
+    path = ContractionPath(strengths, maps, rising, 1 - rising / 10, rising, rising, np.zeros((3, 2)), chosen=1)
     figure = plotting.trajectory(path, np.arange(30) % 3)
     axes = {ax.get_title(): ax for ax in figure.axes}
     assert {"contraction 0", "contraction 0.01", "contraction 0.1"} < set(axes)

@@ -15,11 +15,12 @@ from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import KLDivergence
 from laptsne.embedding.optimizer import iterate
 from laptsne.embedding.problem import Problem, auto_contraction
-from laptsne.embedding.run import Run, late_exaggeration
+from laptsne.embedding.run import LATE_EXAGGERATION, Run
 from laptsne.estimator import LaptSNE
 from laptsne.fitting import backend_of
 from laptsne.graph.ordering import ordered_for_locality
-from laptsne.metrics import affinity_recall
+from laptsne.metrics import affinity_recall, rasterized
+from laptsne.parameters import has_one_kernel
 
 _STRONGEST = 3.0  # times the contraction of the model
 # Iterations from one embedding to the next: fewer for many points, whose steps are longer.
@@ -44,6 +45,8 @@ class ContractionPath:
     neighbors_kept : array of shape (n_maps,)
         Mean fraction of the 15 neighbours with the largest affinities that are among the 15 nearest in the embedding,
         for the same points.
+    neighbors_seen : array of shape (n_maps,)
+        The same after the embedding has been drawn in 400 x 400 pixels (:func:`laptsne.metrics.rasterized`).
     eigenvalues : array of shape (n_maps, n_clusters)
         Smallest eigenvalues of the Laplacian of each embedding's graph.
     chosen : int
@@ -55,6 +58,7 @@ class ContractionPath:
     kl_divergences: Array
     trustworthiness: Array
     neighbors_kept: Array
+    neighbors_seen: Array
     eigenvalues: Array
     chosen: int
 
@@ -116,6 +120,7 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
         kl_divergences=np.array([stop.kl_divergence for stop in stops]),
         trustworthiness=np.array([scores.trustworthiness(Y) for Y in embeddings]),
         neighbors_kept=np.array([scores.kept(Y) for Y in embeddings]),
+        neighbors_seen=np.array([scores.kept(rasterized(Y)) for Y in embeddings]),
         eigenvalues=np.stack([stop.eigenvalues for stop in stops]),
         chosen=chosen,
     )
@@ -123,7 +128,7 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
 
 def _strengths(model: LaptSNE, n_maps: int) -> tuple[Array, int]:
     """Strengths of the embeddings, and the index of the model's."""
-    own = model.contraction_ or auto_contraction(model.n_clusters_)
+    own = model.contraction_ or auto_contraction(model.n_clusters_, gaussian=not has_one_kernel(model))
     below = n_maps // 2 if model.contraction_ else 1
     factors = np.geomspace(1, _STRONGEST, n_maps - below) if n_maps - below > 1 else np.ones(1)
     strengths = own * np.concatenate([np.arange(below) / below, factors])
@@ -147,12 +152,12 @@ class _Walk:
         self.kl = KLDivergence(*ordered_for_locality(model.affinities_, workers))
         self.n_clusters: int = model.n_clusters_
         self.start = (model.labels_[:, None] == np.arange(1, self.n_clusters)).astype(np.float32)
-        self.own_strength: float = model.contraction_ or auto_contraction(self.n_clusters)
+        self.own_strength: float = model.contraction_ or auto_contraction(
+            self.n_clusters, gaussian=not has_one_kernel(model)
+        )
         self.descent = replace(model.optimizer or Descent(), contraction_start=0, contraction_ramp=0, check_every=25)
         self.learning_rate = model.learning_rate
-        fields = self.backend.fields(np.asarray(model.embedding_, dtype=np.float64))
-        size = len(model.embedding_) / self.n_clusters
-        self.exaggeration = self.descent.exaggeration or late_exaggeration(size, lambda: float(fields.degrees.mean()))
+        self.exaggeration = self.descent.exaggeration or LATE_EXAGGERATION
 
     def stop_at(self, Y: Array) -> _Stop:
         """Evaluate an embedding."""
@@ -170,7 +175,7 @@ class _Walk:
 
     def _descended(self, Y: Array, strength: float) -> Array:
         share = min(1.0, strength / self.own_strength)
-        descent = replace(self.descent, exaggeration=1 + share * (self.exaggeration - 1))
+        descent = replace(self.descent, exaggeration=self.exaggeration**share)
         contraction = self.backend.contraction(self.n_clusters, self.start)
         max_iter = int(np.clip(_MAX_MOVES / len(Y), _MIN_ITER, _MAX_ITER))
         schedule: dict[str, Any] = {"early_exaggeration": 1.0, "learning_rate": self.learning_rate}

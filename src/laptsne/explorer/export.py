@@ -32,7 +32,7 @@ def explorer(
     The file colours the map by any column, shows the values and the image of the point under the pointer, searches
     text, and lists the points inside a lasso, which can be saved as CSV. Given a contraction path, it has a slider
     that moves the points from plain t-SNE to strong contraction, with charts of the KL divergence, the neighbours
-    kept and the eigenvalues.
+    kept, the neighbours seen and the eigenvalues. Each of its maps fills the view.
 
     Parameters
     ----------
@@ -69,13 +69,12 @@ def explorer(
     n_samples = maps.shape[1]
     encoded = encode_columns(columns, n_samples)
     pixels = None if images is None else make_thumbnails(images, n_samples)
-    corner, side = maps.min((0, 1)), float(np.ptp(maps, (0, 1)).max()) or 1.0
-    positions = np.rint((maps - corner) * (_STEPS / side)).astype(np.uint16)
+    boxes, positions = _fitted(maps)
     header = {
         "title": title or f"Map of {n_samples:,} points",
         "points": n_samples,
         "states": len(maps),
-        "box": {"x": float(corner[0]), "y": float(corner[1]), "side": side},
+        "boxes": boxes,
         "columns": [_column_header(column) for column in encoded],
         "color": _initial_color(color, encoded),
         "palette": PALETTE,
@@ -101,6 +100,18 @@ def _check_maps(Y: ArrayLike | ContractionPath) -> NDArray[np.float64]:
     if not np.isfinite(maps).all():
         raise ValueError("Y has coordinates that are NaN or infinite; remove these points.")
     return maps
+
+
+def _fitted(maps: NDArray[np.float64]) -> tuple[list[dict[str, float]], NDArray[np.uint16]]:
+    """Scale the maps to the same length of the longer side and centre them; return their squares and positions."""
+    low, high = maps.min(axis=1), maps.max(axis=1)
+    sides = (high - low).max(axis=1)
+    sides[sides == 0] = 1.0
+    corners = (high + low - sides[:, None]) / 2
+    corners += ((low - corners) / sides[:, None]).min(axis=0) * sides[:, None]  # without the margin common to all
+    positions = np.rint((maps - corners[:, None]) * (_STEPS / sides[:, None, None]))
+    boxes = [{"x": x, "y": y, "side": side} for (x, y), side in zip(corners.tolist(), sides.tolist(), strict=True)]
+    return boxes, positions.astype(np.uint16)
 
 
 def _column_header(column: EncodedColumn) -> dict[str, Any]:
@@ -135,6 +146,7 @@ def _path_header(path: ContractionPath) -> dict[str, Any]:
         "kl": path.kl_divergences,
         "trustworthiness": path.trustworthiness,
         "kept": path.neighbors_kept,
+        "seen": path.neighbors_seen,
         "eigenvalues": np.atleast_2d(path.eigenvalues),
     }
     known = {name: np.where(np.isfinite(values), values, None).tolist() for name, values in curves.items()}  # type: ignore[call-overload]

@@ -1,6 +1,13 @@
 """Scores of an embedding: with class labels, and of its faithfulness to the data without."""
 
-from laptsne.metrics.faithfulness import Faithfulness, affinity_recall, continuity, neighbors_kept, trustworthiness
+from laptsne.metrics.faithfulness import (
+    Faithfulness,
+    affinity_recall,
+    continuity,
+    neighbors_kept,
+    rasterized,
+    trustworthiness,
+)
 from laptsne.metrics.labelled import ClusterScores, cluster_scores, knn_accuracy, silhouette
 
 __all__ = [
@@ -11,6 +18,7 @@ __all__ = [
     "continuity",
     "knn_accuracy",
     "neighbors_kept",
+    "rasterized",
     "silhouette",
     "trustworthiness",
 ]

@@ -12,6 +12,8 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.metrics.pairwise import nearest, ranks
 
+_JITTER = 1e-4  # of rasterised points, in pixels
+
 
 class Faithfulness:
     """Scores of several embeddings of the same data, whose neighbours are found once.
@@ -192,6 +194,39 @@ def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayL
         if largest.size:
             shares.append(np.isin(graph.indices[start:stop][largest], near).mean())
     return float(np.mean(shares))
+
+
+def rasterized(Y: ArrayLike, size: int = 400) -> Array:
+    """Return the pixels of the points when the embedding fills a square image, with its aspect ratio kept.
+
+    Neighbours kept by these are the neighbours that can be *seen*: points of the same pixel cannot be told apart. Noise
+    far below the difference between two distances breaks ties at random.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+        The embedding.
+    size : int, default=400
+        Pixels per side of the image.
+
+    Returns
+    -------
+    pixels : array of shape (n_samples, n_components)
+
+    Examples
+    --------
+    >>> from laptsne.metrics import rasterized
+    >>> rasterized([[0.0, 0.0], [0.01, 0.0], [10.0, 0.0]], size=100).round()
+    array([[ 0., 50.],
+           [ 0., 50.],
+           [99., 50.]])
+    """
+    points = _points(Y)
+    low, extent = points.min(axis=0), np.ptp(points, axis=0)
+    scale = size / max(extent.max(), np.finfo(float).tiny)
+    margin = (size - extent * scale) / 2
+    pixels = np.floor((points - low) * scale + margin).clip(0, size - 1)
+    return np.asarray(pixels + np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape))
 
 
 def _preservation(points: Array, neighbors: Array) -> float:

@@ -33,7 +33,8 @@ class Contraction {
   }
 
   draw() {
-    const { kl, trustworthiness, kept, eigenvalues } = this.path;
+    const { kl, trustworthiness, kept, seen, eigenvalues } = this.path;
+    const percent = ([share]) => `${(100 * share).toFixed(1)} %`;
     const digits = (n) => ([value]) => value.toFixed(n);
     // The smallest eigenvalue is always 0.
     const sigmas = eigenvalues[0].map((_, k) => eigenvalues.map((row) => row[k])).slice(1);
@@ -46,7 +47,9 @@ class Contraction {
       ["Trustworthiness", [trustworthiness],
         { tell: digits(4), help: "1 if all neighbours in the map are neighbours in the data." }],
       ["Neighbours kept", [kept],
-        { tell: ([share]) => `${(100 * share).toFixed(1)} %`, help: "Nearest neighbours in the data kept in the map." }],
+        { tell: percent, help: "Nearest neighbours in the data kept in the map." }],
+      ["Neighbours seen", [seen],
+        { tell: percent, help: "The same after the map is drawn in 400 × 400 pixels." }],
       [sigmas.length > 1 ? `Eigenvalues 2 to ${sigmas.length + 1}` : "Eigenvalue 2", sigmas,
         { tell: ends, log: true, help: "Of the map's graph Laplacian, log scale: one near 0 per separate cluster." }],
     ].filter(([, curves]) => curves.length && known(curves)).map((parts) => new Chart(...parts));

@@ -254,7 +254,7 @@ class Explorer {
   }
 
   csv(rows) {
-    const { x, y, side } = this.data.box;
+    const [x, y, side] = ["x", "y", "side"].map((part) => between(this.data.boxes.map((box) => box[part]), this.at));
     const place = (row) => {
       const [across, up] = this.place(row);
       return [Math.fround(x + across * side), Math.fround(y + up * side)];

@@ -24,7 +24,8 @@ def kl_divergence(P, Y, kernel):
     return float((P[present] * np.log(P[present] / Q[present])).sum())
 
 
-def laplacian_eigenvalues(K, n_values):
+def laplacian_eigenvalues(K, n_values, regularization=0.0):
+    K = K + regularization / len(K)
     d = K.sum(1)
     L = np.eye(len(K)) - K / np.sqrt(d[:, None] * d)
     return scipy.linalg.eigvalsh(L)[:n_values]

@@ -11,7 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import ExactFields, FourierFields, grid_fits, is_feasible
 from laptsne.embedding.fields.chebyshev import _TERMS, _coupling, coupling_bytes
 from laptsne.embedding.fields.fourier import SPACING
-from laptsne.embedding.fields.grid import bulk_box, kernel_spectrum, n_cells, period
+from laptsne.embedding.fields.grid import STUDENT, bulk_box, kernel_spectrum, n_cells, period
 from laptsne.embedding.fields.window import CubicSpline, ExponentialSemicircle
 from laptsne.embedding.objective import PairContraction, Penalty
 
@@ -84,7 +84,7 @@ def test_a_growing_embedding_rarely_changes_its_grid():
     assert len(set(sizes)) < 12
     assert all(np.diff(sizes) >= 0)
     assert all(size * 0.35 >= 2 * span for size, span in zip(sizes, spans, strict=True))
-    first, second = (kernel_spectrum((200, 100), 0.35, ExponentialSemicircle(8, 15.2)) for _ in range(2))
+    first, second = (kernel_spectrum((200, 100), 0.35, ExponentialSemicircle(8, 15.2), STUDENT) for _ in range(2))
     assert first is second
 
 

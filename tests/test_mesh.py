@@ -7,7 +7,7 @@ from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import ExactFields, FourierFields
 from laptsne.embedding.kernels import Student
-from laptsne.embedding.objective import MeshContraction, PairContraction, Penalty
+from laptsne.embedding.objective import MeshContraction, PairContraction, Penalty, Similarity
 
 
 def clusters(rng, n_components, n=1200, span=40.0):
@@ -15,8 +15,8 @@ def clusters(rng, n_components, n=1200, span=40.0):
     return centres[rng.integers(0, 5, n)] + rng.normal(scale=2, size=(n, n_components))
 
 
-def refreshed(kind, Y, start, n_clusters=5, penalty="log"):
-    term = kind(n_clusters, Penalty(penalty), start)
+def refreshed(kind, Y, start, n_clusters=5, penalty="log", similarity=None):
+    term = kind(n_clusters, Penalty(penalty), start, similarity)
     term.refresh(ExactFields(Y), tol=1e-4, max_passes=100)
     return term
 
@@ -30,6 +30,29 @@ def test_the_mesh_agrees_with_the_pairs(rng, n_components, penalty):
     np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=0.03, atol=2e-4)
     found, expected = (term.gradient(ExactFields(Y)) for term in (mesh, pairs))
     assert relative_error(found, expected) < (0.12 if n_components == 3 else 0.06)
+
+
+@pytest.mark.parametrize("width", [1.5, 4.0, None])
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_the_mesh_resolves_a_kernel_of_its_own(rng, n_components, width):
+    Y = clusters(rng, n_components, 1200)
+    start = rng.normal(size=(len(Y), 8))
+    kinds = (MeshContraction, PairContraction)
+    mesh, pairs = (refreshed(kind, Y, start, similarity=Similarity(width)) for kind in kinds)
+    assert mesh.kernel.width == pairs.kernel.width
+    assert mesh.regularization == pytest.approx(pairs.regularization, rel=1e-3)
+    np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=0.07, atol=1e-5)
+    assert relative_error(mesh.gradient(ExactFields(Y)), pairs.gradient(ExactFields(Y))) < 0.06
+    if n_components < 3:  # in 3-D the number of nodes may limit it
+        assert mesh._frame.spacing == pytest.approx(0.35 * mesh.kernel.width)
+
+
+def test_eigenvectors_at_the_points_are_those_of_the_pairs(rng):
+    Y = clusters(rng, 2)
+    start = rng.normal(size=(len(Y), 8))
+    mesh, pairs = (refreshed(k, Y, start, 3, similarity=Similarity(6.0)) for k in (MeshContraction, PairContraction))
+    overlap = np.linalg.svd(mesh.eigenvectors.T @ pairs.eigenvectors, compute_uv=False)
+    np.testing.assert_allclose(overlap, 1, atol=1e-3)
 
 
 @pytest.mark.parametrize("span", [0.5, 4.0, 300.0])

@@ -5,9 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne import Descent, LaptSNE
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.kernels import Student
-from laptsne.embedding.run import late_exaggeration
+from laptsne.embedding.run import LATE_EXAGGERATION
 
 
 def trace_of(X, **parameters):
@@ -161,6 +159,8 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(blobs):
         ("exaggeration", 0.5),
         ("exaggeration", np.inf),
         ("exaggeration", np.nan),
+        ("middle_exaggeration", 0.9),
+        ("middle_exaggeration", np.inf),
     ],
 )
 def test_impossible_settings_are_refused_by_name(name, value):
@@ -168,13 +168,28 @@ def test_impossible_settings_are_refused_by_name(name, value):
         Descent(**{name: value})
 
 
-def test_large_clusters_are_drawn_together_until_they_are_dense(rng):
-    fields = (ExactFields(rng.normal(scale=scale, size=(2000, 2)), Student()) for scale in (30.0, 0.5))
-    wide, dense = (float(found.degrees.mean()) for found in fields)
-    assert late_exaggeration(1000, lambda: wide) == pytest.approx(1 + 1 / 2 + 1000 / 10_000 / 2)
-    assert late_exaggeration(1000, lambda: dense) == 1
-    # Small clusters may be as dense as they like, and their degrees are not computed.
-    assert late_exaggeration(100, lambda: 1 / 0) == pytest.approx(1 + 100 / 800 / 2 + 100 / 10_000 / 2)
+@pytest.mark.parametrize(("contraction", "final"), [(0.02, LATE_EXAGGERATION), (0.0, 1.0)])
+def test_exaggeration_falls_in_steps_to_its_final_value(blobs, contraction, final):
+    factors = []
+    LaptSNE(
+        perplexity=10,
+        n_clusters=3,
+        contraction=contraction,
+        max_iter=120,
+        random_state=0,
+        callbacks=lambda state: factors.append(state.exaggeration),
+    ).fit(blobs[0])
+    assert factors[:40] == [12.0] * 40
+    assert factors[40:60] == [2.0] * 20
+    assert np.all(np.diff(factors[60:90]) < 0)
+    assert factors[90:] == [pytest.approx(final)] * 30
+
+
+def test_without_early_exaggeration_there_is_none_in_the_middle(blobs):
+    factors = []
+    settings = {"perplexity": 10, "contraction": 0, "early_exaggeration": 1.0, "max_iter": 20, "random_state": 0}
+    LaptSNE(callbacks=lambda state: factors.append(state.exaggeration), **settings).fit(blobs[0])
+    assert factors == [1.0] * 20
 
 
 def test_the_strength_reported_is_the_one_applied(blobs):

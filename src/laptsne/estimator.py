@@ -49,8 +49,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     n_components : {1, 2, 3}, default=2
         Dimension of the embedding.
     perplexity : float or "auto", default="auto"
-        Effective number of neighbours of a point. "auto" is ``sqrt(n_samples) / 6``, but between 20 and 30 and at most
-        ``(n_samples - 1) / 3``. A number too large for the data is lowered with a warning.
+        Effective number of neighbours of a point. "auto" is 30, but at most ``(n_samples - 1) / 3``. A number too large
+        for the data is lowered with a warning.
     n_clusters : int, "auto" or "eigengap", default="auto"
         Number of eigenvalues that are penalised, K in the formula. "auto" counts the clusters with evidence in both
         embedding and data when contraction starts (:func:`laptsne.clusters.evidence.evident_clusters`). Without
@@ -58,16 +58,25 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         counted. "eigengap" is the rule of the paper: the largest gap between the eigenvalues of the data's graph,
         which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is ``0.04 * min(1, 10 / n_clusters_)`` if there are
-        clusters. With contraction, attractive forces are also multiplied by up to 2; see ``exaggeration`` of
-        :class:`laptsne.Descent`.
+        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is ``0.4 / n_clusters_`` if there are clusters, and at most
+        0.04 with ``contraction_kernel="student"``. With contraction, attractive forces are also multiplied by 1.1; see
+        ``exaggeration`` of :class:`laptsne.Descent`.
+    contraction_kernel : {"gaussian", "student"}, default="gaussian"
+        Similarities of which the Laplacian is computed. "gaussian" has a short range: once the gap between two clusters
+        is a few widths, contraction ends, so that clusters are separated and keep their shape. "student" is the paper's
+        choice, one kernel for both terms: it has no range, and clusters shrink to dots if the contraction is strong.
+        With ``kernel="gaussian"``, both terms have that kernel.
+    contraction_width : float or "auto", default="auto"
+        Width of the Gaussian, in units of the embedding. "auto" is 0.6 times the RMS radius of the embedding divided by
+        ``sqrt(n_clusters_)``. A width below a quarter of the spacing of the points or above the radius of the embedding
+        is replaced by that limit, with a warning.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: "log" is :math:`\log(\sigma + \varepsilon)`, "trace" is :math:`\sigma`, and a
-        number p is :math:`(\sigma + \varepsilon)^p - \varepsilon^p`. The floor :math:`\varepsilon = 10^{-3}` bounds
-        the slope at 0; because of it, ``objective_`` with p = 0.5 is about one percent below
-        :math:`\mathrm{KL} + \lambda \sum_k \sigma_k^p`.
+        number p is :math:`(\sigma + \varepsilon)^p - \varepsilon^p`. The floor :math:`\varepsilon` bounds the slope at
+        0: an eigenvalue well below it counts as zero. It is 0.01, and 0.001 with ``contraction_kernel="student"``;
+        because of it, ``objective_`` with p = 0.5 is below :math:`\mathrm{KL} + \lambda \sum_k \sigma_k^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"
-        Similarity of two points of the embedding. :class:`laptsne.embedding.kernels.Gaussian` sets the width, for all
+        Similarity of two points of the embedding in the KL divergence. :class:`laptsne.embedding.kernels.Gaussian` sets the width, for all
         points or one per point.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Initial embedding. An array is centred, otherwise used as it is.
@@ -99,7 +108,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         embedding, so that ``transform`` of the training data is near ``embedding_`` but not equal to it.
     method : {"auto", "exact", "fourier"}, default="auto"
         How sums over the embedding are computed: "exact" over all pairs, "fourier" on a grid by FFT, in linear time and
-        for the Student kernel only. "auto" takes the faster one.
+        for the Student kernel only. "auto" takes the faster one, and computes the contraction on a mesh in any case if
+        it has a Gaussian kernel of its own. With mini-batches that is so with "exact" as well.
     optimizer : Descent, default=None
         Momentum, schedules and stopping; None is ``Descent()``.
     checkpoint : path, default=None
@@ -128,6 +138,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Number of eigenvalues penalised; 1 means no contraction, since the first eigenvalue is always 0.
     contraction_ : float
         Contraction strength of the last iteration.
+    contraction_width_ : float or None
+        Width of the Gaussian kernel of the contraction; None if both terms have the same kernel.
     data_eigenvalues_ : array
         Smallest eigenvalues of the Laplacian of the data's graph.
     eigenvalues_ : array of shape (n_clusters_,)
@@ -176,6 +188,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         perplexity: float | str = "auto",
         n_clusters: int | str = "auto",
         contraction: float | str = "auto",
+        contraction_kernel: str = "gaussian",
+        contraction_width: float | str = "auto",
         penalty: float | str = "log",
         kernel: str | Kernel = "student",
         init: str | ArrayLike = "spectral",
@@ -200,6 +214,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.perplexity = perplexity
         self.n_clusters = n_clusters
         self.contraction = contraction
+        self.contraction_kernel = contraction_kernel
+        self.contraction_width = contraction_width
         self.penalty = penalty
         self.kernel = kernel
         self.init = init
@@ -364,6 +380,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.n_iter_ = result.n_iter
         self.n_clusters_ = result.n_clusters
         self.contraction_ = result.contraction
+        self.contraction_width_ = result.contraction_width
         self.eigenvalues_ = result.eigenvalues
         self.eigenvalue_residual_ = result.residual
         self.kl_divergence_ = result.kl_divergence

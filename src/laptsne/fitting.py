@@ -13,14 +13,15 @@ from laptsne.embedding.checkpoint import Checkpoint, digest_of
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.initialization import initial_embedding
 from laptsne.embedding.minibatch import Batches, BatchRun
-from laptsne.embedding.objective import KLDivergence, Penalty
+from laptsne.embedding.objective import KLDivergence, Penalty, Similarity
+from laptsne.embedding.objective.similarity import FLOOR
 from laptsne.embedding.optimizer import Result, minimize
 from laptsne.embedding.problem import ContractionRule, Problem
 from laptsne.embedding.progress import progress
 from laptsne.embedding.run import Run
 from laptsne.graph.ordering import ordered_for_locality, reordered
 from laptsne.graph.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
-from laptsne.parameters import callbacks_of, kernel_of
+from laptsne.parameters import callbacks_of, has_one_kernel, kernel_of
 
 # Parameters that do not change a descent, and those that act through the affinities and the initial embedding.
 _NOT_IN_DIGEST = {
@@ -82,7 +83,12 @@ def backend_of(model: Any, n_samples: int, workers: Workers) -> Backend:
     """How sums over the embedding are computed with the parameters of a model."""
     kernel = kernel_of(model.kernel)
     fourier = uses_fourier(model.method, kernel, model.batch_size, n_samples, model.n_components)
-    return Backend(kernel, Penalty(model.penalty), fourier, workers)
+    if has_one_kernel(model):
+        return Backend(kernel, Penalty(model.penalty), fourier, workers)
+    similarity = Similarity(None if isinstance(model.contraction_width, str) else float(model.contraction_width))
+    # A mesh resolves the wide kernel of the contraction, so that pairs are only worth their cost on request.
+    mesh = model.method != "exact" or model.batch_size is not None
+    return Backend(kernel, Penalty(model.penalty, FLOOR), fourier, workers, similarity, mesh)
 
 
 def _spectrum(model: Any, P: Any, order: NDArray[Any] | None, workers: Workers) -> Spectrum:
@@ -100,7 +106,7 @@ def _problem(model: Any, kl: KLDivergence, spectrum: Spectrum, workers: Workers)
     suggested = eigengap_clusters(spectrum.eigenvalues)
     n_clusters = {"auto": None, "eigengap": suggested}.get(model.n_clusters, model.n_clusters)
     strength = None if isinstance(model.contraction, str) else float(model.contraction)
-    rule = ContractionRule(n_clusters, strength, spectrum.eigenvectors[:, 1:])
+    rule = ContractionRule(n_clusters, strength, spectrum.eigenvectors[:, 1:], not has_one_kernel(model))
     return rule.problem(kl, backend_of(model, kl.P.shape[0], workers), n_observed=suggested)
 
 

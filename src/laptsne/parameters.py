@@ -25,6 +25,8 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "perplexity": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
     "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "eigengap"})],
     "contraction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+    "contraction_kernel": [StrOptions({"gaussian", "student"})],
+    "contraction_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
     "penalty": [Interval(Real, 0, 1, closed="right"), StrOptions({"log", "trace"})],
     "kernel": [StrOptions(set(_KERNELS)), Student, Gaussian],
     "init": [StrOptions({"spectral", "pca", "random"}), "array-like"],
@@ -50,6 +52,11 @@ CONSTRAINTS: dict[str, list[Any]] = {
 def kernel_of(kernel: str | Kernel) -> Kernel:
     """The kernel for the parameter ``kernel``."""
     return _KERNELS[kernel] if isinstance(kernel, str) else kernel
+
+
+def has_one_kernel(model: Any) -> bool:
+    """Whether contraction and KL divergence have the same kernel, as in the paper."""
+    return model.contraction_kernel == "student" or not isinstance(kernel_of(model.kernel), Student)
 
 
 def is_pairwise(metric: Any) -> bool:
@@ -98,6 +105,7 @@ def check_combinations(parameters: dict[str, Any], n_samples: int) -> None:
             f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; "
             f"give a number from 1 to {n_samples - 1}, or 'auto'."
         )
+    _check_kernels(p)
     if p["n_clusters"] == "auto" and p["optimizer"] is not None and p["optimizer"].contraction_start == 0:
         raise ValueError(
             "n_clusters='auto' counts clusters in the embedding when contraction starts, but "
@@ -107,6 +115,21 @@ def check_combinations(parameters: dict[str, Any], n_samples: int) -> None:
     callbacks_of(p["callbacks"])
     if p["checkpoint"] is not None:
         _check_checkpoint(p["checkpoint"], p["random_state"])
+
+
+def _check_kernels(p: dict[str, Any]) -> None:
+    one_kernel = not isinstance(kernel_of(p["kernel"]), Student)
+    if one_kernel and p["contraction_kernel"] == "student":
+        raise ValueError(
+            f"contraction_kernel='student' has no effect with kernel={p['kernel']!r}, which both terms share; "
+            "use kernel='student', or leave contraction_kernel at its default."
+        )
+    if not isinstance(p["contraction_width"], str) and (one_kernel or p["contraction_kernel"] == "student"):
+        raise ValueError(
+            f"contraction_width={p['contraction_width']!r} needs a Gaussian kernel of the contraction of its own, but "
+            f"kernel={p['kernel']!r} and contraction_kernel={p['contraction_kernel']!r}; use kernel='student' and "
+            "contraction_kernel='gaussian', or contraction_width='auto'."
+        )
 
 
 def _check_checkpoint(path: str | os.PathLike[str], random_state: Any) -> None:
@@ -124,7 +147,7 @@ def _check_checkpoint(path: str | os.PathLike[str], random_state: Any) -> None:
 
 def auto_perplexity(n_samples: int) -> float:
     """Default perplexity for a number of samples; docs/evaluation.md has the evidence for it."""
-    return max(1.0, min(float(np.clip(np.sqrt(n_samples) / 6, 20, 30)), (n_samples - 1) / 3))
+    return max(1.0, min(30.0, (n_samples - 1) / 3))
 
 
 def paper_settings() -> dict[str, Any]:
@@ -133,6 +156,7 @@ def paper_settings() -> dict[str, Any]:
         "perplexity": 25.0,
         "penalty": "trace",
         "kernel": "student",
+        "contraction_kernel": "student",
         "init": "spectral",
         "early_exaggeration": 1.0,
         "learning_rate": 100.0,

@@ -11,7 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import ExactFields, Fields, FourierFields, grid_fits, is_feasible
 from laptsne.embedding.kernels import Kernel, Student
 from laptsne.embedding.lazy_potential import LazyPotential
-from laptsne.embedding.objective import Contraction, MeshContraction, PairContraction, Penalty
+from laptsne.embedding.objective import Contraction, MeshContraction, PairContraction, Penalty, Similarity
 from laptsne.embedding.potential import Potential
 
 # Up to this number of points all pairs are faster than a grid, by dimension (benchmarks/crossover.py).
@@ -49,12 +49,18 @@ class Backend:
         Whether sums are computed on a grid, in linear time.
     workers : Workers
         Threads.
+    similarity : Similarity, optional
+        Similarities of the contraction term; by default it has the kernel above.
+    mesh : bool
+        Whether the contraction term is computed on a mesh even if other sums are over pairs.
     """
 
     kernel: Kernel
     penalty: Penalty
     fourier: bool
     workers: Workers
+    similarity: Similarity | None = None
+    mesh: bool = False
 
     def fields(self, Y: NDArray[np.float64]) -> Fields:
         """The fields of an embedding."""
@@ -69,17 +75,17 @@ class Backend:
 
     def contraction(self, n_clusters: int, start: NDArray[Any]) -> Contraction:
         """The contraction term, with a first guess of the eigenvectors."""
-        kind: type[Contraction] = MeshContraction if self.fourier else PairContraction
-        return kind(n_clusters, self.penalty, start)
+        kind: type[Contraction] = MeshContraction if self.fourier or self.mesh else PairContraction
+        return kind(n_clusters, self.penalty, start, self.similarity)
 
-    def finished(self, contraction: Contraction, fields: Fields) -> PairContraction:
-        """The term at the final embedding, with converged eigenpairs over the points."""
+    def finished(self, contraction: Contraction, fields: Fields) -> Contraction:
+        """The term at the final embedding, with converged eigenpairs."""
         contraction.refresh(fields, tol=_FINAL_TOL, max_passes=100)
-        if isinstance(contraction, MeshContraction):  # the eigenvectors on the mesh are refined
+        if isinstance(contraction, MeshContraction) and contraction.kernel is None:
+            # The mesh hardly resolves the Student kernel: its eigenvectors are refined on the points.
             pairs = PairContraction(contraction.n_clusters, self.penalty, contraction.vectors_at(fields))
             pairs.refresh(fields, tol=_FINAL_TOL, max_passes=10)
             return pairs
-        assert isinstance(contraction, PairContraction)
         return contraction
 
     def eigengap(self, contraction: Contraction, fields: Fields) -> float | None:
@@ -92,11 +98,11 @@ class Backend:
         return float(sigma[-1] - sigma[-2])
 
     def potential(
-        self, contraction: Contraction, start: NDArray[Any], strength: float, exaggeration: float
+        self, contraction: Contraction, strength: float, exaggeration: float
     ) -> Potential | LazyPotential | None:
         """The potential for placing new points in the final embedding; None for kernels other than Student's."""
         if isinstance(contraction, MeshContraction):
             return contraction.potential(strength, exaggeration)
         if not isinstance(self.kernel, Student):
             return None
-        return LazyPotential(MeshContraction(contraction.n_clusters, self.penalty, start), strength, exaggeration)
+        return LazyPotential(MeshContraction.like(contraction), strength, exaggeration)

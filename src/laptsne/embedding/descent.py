@@ -25,10 +25,12 @@ class Descent:
         Upper bound on the distance that a point moves in one iteration; longer steps are clipped.
     exaggeration_share : float, default=1/3
         Fraction of the iterations with early exaggeration.
+    middle_exaggeration : float, default=2.0
+        Exaggeration between that phase and the start of contraction, at most the early exaggeration. Attraction beyond
+        that of t-SNE lets related groups find each other. While contraction rises, exaggeration falls to its final
+        value.
     exaggeration : float, default=None
-        Exaggeration after that phase. None is ``1 + min(1, size / 800) / 2 + min(1, size / 10_000) / 2`` while
-        contraction is active, where ``size`` is ``n_samples / n_clusters``, and 1 without contraction. It is reduced
-        for large clusters that are already dense, since they would collapse.
+        Final exaggeration. None is 1.1 if clusters are contracted and 1 otherwise.
     contraction_start : float, default=1/2
         Fraction of the iterations after which contraction starts. It must be positive with ``n_clusters="auto"``,
         which counts clusters in the embedding at that iteration.
@@ -53,6 +55,7 @@ class Descent:
     gains: bool = True
     max_step: float = 5.0
     exaggeration_share: float = 1 / 3
+    middle_exaggeration: float = 2.0
     exaggeration: float | None = None
     contraction_start: float = 1 / 2
     contraction_ramp: float = 1 / 4
@@ -74,8 +77,9 @@ class Descent:
             _require(0 <= getattr(self, name) <= 1, name, getattr(self, name), "a fraction from 0 to 1")
         for name in ("refresh_every", "check_every", "patience"):
             _require(getattr(self, name) >= 1, name, getattr(self, name), "an integer of at least 1")
-        factor = 1 if self.exaggeration is None else self.exaggeration
+        factor, middle = 1 if self.exaggeration is None else self.exaggeration, self.middle_exaggeration
         _require(1 <= factor < math.inf, "exaggeration", factor, "None, or a finite number of at least 1")
+        _require(1 <= middle < math.inf, "middle_exaggeration", middle, "a finite number of at least 1")
         _require(0 <= self.momentum < 1, "momentum", self.momentum, "a number from 0 to below 1")
         _require(self.max_step > 0, "max_step", self.max_step, "a positive number")
         _require(self.refresh_distance >= 0, "refresh_distance", self.refresh_distance, "a number of at least 0")

@@ -15,6 +15,8 @@ from laptsne._runtime.compiled import inlined
 class Student:
     r"""Student kernel of t-SNE, :math:`k(r) = 1 / (1 + r^2)`."""
 
+    width = 1.0
+
     def __call__(self, r2: NDArray[Any]) -> NDArray[Any]:
         """Return the similarities at squared distances r2."""
         k = np.asarray(1 + r2)
@@ -48,6 +50,15 @@ class Gaussian:
     """
 
     sigma: float | NDArray[np.floating[Any]] = 1.0
+
+    @property
+    def width(self) -> float:
+        """The width, if it is common to all points."""
+        return float(self.sigma)
+
+    def __call__(self, r2: NDArray[Any]) -> NDArray[Any]:
+        """Return the similarities at squared distances r2, for a common width."""
+        return np.asarray(np.exp(-r2 / (2 * self.width**2)))
 
     def precision(self, n_samples: int, dtype: DTypeLike) -> NDArray[Any]:
         r"""Return :math:`1 / \sigma^2` of each point."""

@@ -144,14 +144,12 @@ class TrackedSums:
 
     Parameters
     ----------
-    contraction : PairContraction
-        The contraction term, refreshed by :meth:`recompute`.
     kernel : Kernel
         Kernel of the embedding.
     """
 
-    def __init__(self, contraction: PairContraction, kernel: Kernel) -> None:
-        self.contraction, self.kernel = contraction, kernel
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
         self.degrees = np.empty(0)
         self._n_moved = np.inf  # since the last time they were computed
         self._has_vectors = False
@@ -161,23 +159,23 @@ class TrackedSums:
         """Sum of the similarities of all pairs."""
         return max(float(self.degrees.sum()), float(np.finfo(np.float64).tiny))
 
-    def is_due(self, fields: Fields, *, with_vectors: bool) -> bool:
-        """Whether everything should be recomputed; ``with_vectors`` if the eigenvectors are needed."""
-        if self._n_moved >= _EPOCHS * self.degrees.size or (with_vectors and not self._has_vectors):
+    def is_due(self, fields: Fields, contraction: PairContraction | None) -> bool:
+        """Whether everything should be recomputed, including the eigenvectors of the contraction if it is given."""
+        if self._n_moved >= _EPOCHS * self.degrees.size or (contraction is not None and not self._has_vectors):
             return True
         return bool(np.linalg.norm(fields.Y - self._computed_at) > _MAX_MOVE * self._spread)
 
-    def recompute(self, fields: Fields, *, with_vectors: bool) -> None:
-        """Compute everything from scratch."""
+    def recompute(self, fields: Fields, contraction: PairContraction | None) -> None:
+        """Compute everything from scratch; the contraction, if given, is refreshed."""
         self.degrees = fields.degrees.copy()
         self._n_moved, self._computed_at = 0, fields.Y
         self._spread = float(np.linalg.norm(fields.Y - fields.Y.mean(axis=0)))
-        self._has_vectors = with_vectors
-        if with_vectors:
-            self.contraction.refresh(fields)
-            sigma = self.contraction.eigenvalues[1:]
-            self._mu, self._slope = 1 - sigma, self.contraction.penalty.slope(sigma)
-            vectors = self.contraction.eigenvectors[:, 1:] * inverse_root(self.degrees)[:, None]
+        self._has_vectors = contraction is not None
+        if contraction is not None:
+            contraction.refresh(fields)
+            sigma = contraction.eigenvalues[1:]
+            self._mu, self._slope = 1 - sigma, contraction.penalty.slope(sigma)
+            vectors = contraction.eigenvectors[:, 1:] * inverse_root(self.degrees)[:, None]
             # In the layout of a restored checkpoint: products with another one differ in their last bits.
             self.vectors = np.ascontiguousarray(vectors)
 
@@ -248,18 +246,13 @@ class BatchRun(Run):
     def __init__(self, batches: Batches, problem: Problem, Y: Array, descent: Descent, **schedule: Any) -> None:
         super().__init__(problem, Y, descent, **schedule)
         self.batches, self.kernel = batches, problem.backend.kernel
-        assert isinstance(problem.contraction, PairContraction)
-        self.tracked = TrackedSums(problem.contraction, self.kernel)
+        self.tracked = TrackedSums(self.kernel)
         self._step_scale = 1.0
 
     @property
     def check_every(self) -> int:
         """Iterations between convergence checks: those in which the points move as often as in a full descent."""
         return int(np.ceil(super().check_every * len(self.Y) / self.batches.batch_size))
-
-    def _mean_degree(self) -> float:
-        """Mean degree of the points, as tracked: degrees of the current embedding would cost a pass over all pairs."""
-        return float(self.tracked.degrees.mean()) if self.tracked.degrees.size else super()._mean_degree()
 
     @property
     def rate(self) -> float:
@@ -279,8 +272,8 @@ class BatchRun(Run):
         return min(n_samples / n_moving, _MAX_STEP_SCALE, _MAX_DISTANCE / max(distance * share_fixed, 1e-9))
 
     def can_checkpoint(self, iteration: int) -> bool:
-        """Return True: everything that is tracked is saved."""
-        return True
+        """Return whether the state is complete: everything that is tracked is saved, the potential of a mesh is not."""
+        return isinstance(self.problem.contraction, PairContraction) or super().can_checkpoint(iteration)
 
     def state(self) -> dict[str, Any]:
         """Numbers and arrays from which the run can be resumed."""
@@ -297,15 +290,19 @@ class BatchRun(Run):
 
     def step(self) -> bool:
         """Move a batch; return False, without a move, if the embedding would diverge."""
-        contracts = self.strength > 0
-        assert isinstance(self.problem.contraction, PairContraction)
-        self.tracked.contraction = self.problem.contraction  # a new one once clusters have been counted
-        if self.tracked.is_due(self.fields, with_vectors=contracts):
-            self.tracked.recompute(self.fields, with_vectors=contracts)
+        term = self.problem.contraction
+        # On a mesh, the term is cheap for all points at once.
+        on_mesh = self.strength > 0 and not isinstance(term, PairContraction)
+        tracked = term if self.strength > 0 and isinstance(term, PairContraction) else None
+        if self.tracked.is_due(self.fields, tracked):
+            self.tracked.recompute(self.fields, tracked)
         rows = self.batches.draw()
         fields = ExactFields(self.fields.Y, self.kernel, self.fields.workers, rows)
-        # The contraction first: the fields of unit charges come with it.
-        contraction = self.strength * self.tracked.contraction_gradient(fields, rows) if contracts else 0.0
+        contraction: Any = 0.0
+        if on_mesh:
+            contraction = self.strength * self._contraction_gradient()[rows]
+        elif tracked is not None:  # before the gradient of KL: the fields of unit charges come with it
+            contraction = self.strength * self.tracked.contraction_gradient(fields, rows)
         gradient = self.problem.kl.gradient_rows(fields, rows, self.tracked.normaliser, self.exaggeration)
         self._step_scale = self._step_scale_of(len(rows))
         gains, velocity = None if self.gains is None else self.gains[rows], self.velocity[rows]

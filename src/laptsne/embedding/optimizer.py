@@ -36,6 +36,8 @@ class Result:
         Number of clusters contracted, or that would have been had the run not ended before contraction started.
     contraction : float
         Contraction strength of the last step.
+    contraction_width : float or None
+        Width of the kernel of the contraction; None if it is that of the KL divergence.
     eigenvalues, eigenvectors : arrays of shape (n_clusters,) and (n_samples, n_clusters)
         Smallest eigenpairs of the Laplacian of the embedding's graph.
     residual : float
@@ -50,6 +52,7 @@ class Result:
     interrupted: bool
     n_clusters: int
     contraction: float
+    contraction_width: float | None
     eigenvalues: NDArray[np.float64]
     eigenvectors: NDArray[np.float64]
     residual: float
@@ -68,22 +71,24 @@ def minimize(run: Run, callbacks: Sequence[Callback] = (), checkpoint: Checkpoin
     problem.decide(run.Y)  # for runs that end before contraction starts
     backend, term = problem.backend, problem.contraction
     fields = backend.fields(run.Y)
-    pairs = backend.finished(term, fields)
+    finished = backend.finished(term, fields)
     kl_divergence = problem.kl.value(fields)
     _warn_if_lost(run, n_iter, kl_divergence)
-    penalised = float(term.penalty.value(pairs.eigenvalues).sum())
+    _warn_if_clipped(run)
+    penalised = float(term.penalty.value(finished.eigenvalues).sum())
     result = Result(
         embedding=run.Y,
         n_iter=n_iter,
         interrupted=interrupted,
         n_clusters=term.n_clusters,
         contraction=run.applied,
-        eigenvalues=pairs.eigenvalues,
-        eigenvectors=pairs.eigenvectors,
-        residual=pairs.residual,
+        contraction_width=None if term.kernel is None else term.kernel.width,
+        eigenvalues=finished.eigenvalues,
+        eigenvectors=finished.eigenvectors,
+        residual=finished.residual,
         kl_divergence=kl_divergence,
         objective=kl_divergence + run.applied * penalised,
-        potential=backend.potential(term, pairs.block, run.applied, run.exaggeration),
+        potential=backend.potential(term, run.applied, run.exaggeration),
     )
     if checkpoint is not None and not interrupted:
         checkpoint.remove()
@@ -142,3 +147,18 @@ def _warn_if_lost(run: Run, n_iter: int, kl_divergence: float) -> None:
     else:
         return
     warnings.warn(f"{lost} {_remedy(run)}", ConvergenceWarning, stacklevel=2)
+
+
+def _warn_if_clipped(run: Run) -> None:
+    """Warn if the width of the contraction's kernel was out of range for the embedding."""
+    term = run.problem.contraction
+    given, kernel = None if term.similarity is None else term.similarity.width, term.kernel
+    if given is None or kernel is None or not run.problem.contracts or kernel.width == given:
+        return
+    reason = "larger than the embedding" if given > kernel.width else "so small that points have no neighbours"
+    warnings.warn(
+        f"contraction_width={given:.4g} is {reason}; {kernel.width:.4g} was used instead. Give a width between the "
+        "spacing of the points and the radius of the embedding, or 'auto'.",
+        UserWarning,
+        stacklevel=4,
+    )

@@ -13,14 +13,16 @@ from laptsne.clusters.evidence import evident_clusters
 from laptsne.embedding.backend import Backend
 from laptsne.embedding.objective import Contraction, KLDivergence
 
-_STRENGTH = 0.04  # for up to _MAX_FULL clusters; docs/evaluation.md has the evidence for it
-_MAX_FULL = 10  # clusters that are contracted at full strength
+_TOTAL = 0.4  # strength over all clusters; docs/method.md has what else was tried
+_MAX_STRENGTH = 0.04  # per cluster, with the Student kernel
 _MAX_CLUSTERS = 60  # that are contracted if their number is not given
 
 
-def auto_contraction(n_clusters: int) -> float:
-    """Default contraction strength: the total over all clusters is bounded; 0 for a single cluster."""
-    return _STRENGTH * min(1.0, _MAX_FULL / n_clusters) if n_clusters > 1 else 0.0
+def auto_contraction(n_clusters: int, *, gaussian: bool) -> float:
+    """Default contraction strength, which is divided among the clusters; 0 for a single cluster."""
+    if n_clusters == 1:
+        return 0.0
+    return _TOTAL / n_clusters if gaussian else min(_MAX_STRENGTH, _TOTAL / n_clusters)
 
 
 @dataclass(frozen=True)
@@ -35,11 +37,14 @@ class ContractionRule:
         Strength; None is :func:`auto_contraction`.
     eigenvectors : array of shape (n_samples, n_vectors)
         Eigenvectors of the data's graph without the first, as a first guess of those of the embedding's.
+    gaussian : bool
+        Whether the contraction has a Gaussian kernel of its own.
     """
 
     n_clusters: int | None
     strength: float | None
     eigenvectors: NDArray[Any]
+    gaussian: bool
 
     def count(self, Y: NDArray[np.float64], kl: KLDivergence, backend: Backend) -> tuple[int, NDArray[Any]]:
         """Number of evident clusters of an embedding, and a first guess of the eigenvectors of its graph."""
@@ -52,7 +57,7 @@ class ContractionRule:
     def strength_of(self, n_clusters: int) -> float:
         """Strength for a number of clusters."""
         if self.strength is None:
-            return auto_contraction(n_clusters)
+            return auto_contraction(n_clusters, gaussian=self.gaussian)
         if self.strength and n_clusters == 1 and self.n_clusters is None:
             warnings.warn(
                 f"contraction={self.strength} has no effect: there is no evidence of clusters. "
@@ -92,6 +97,11 @@ class Problem:
     contraction: Contraction
     strength: float
     undecided: ContractionRule | None = None
+
+    @property
+    def contracts(self) -> bool:
+        """Whether there are clusters to contract, as far as is known."""
+        return self.strength > 0 and self.contraction.n_clusters > 1
 
     def decide(self, Y: NDArray[np.float64]) -> None:
         """Count the clusters of the embedding, unless that has been done."""

@@ -1,6 +1,5 @@
 """One descent: positions, velocities and gains, and how a step changes them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,8 @@ from laptsne.embedding.state import State
 Embedding = NDArray[np.float64]
 
 _GAIN_INCREASE = 0.2
-# Exaggeration grows with the cluster size in two steps, which are complete at these sizes.
-_LARGE_CLUSTER, _HUGE_CLUSTER = 800, 10_000
-# Mean degree as a fraction of the cluster size: above the first, dense clusters get less exaggeration; above the
-# second, none.
-_DENSE, _MAX_DENSE = 0.1, 0.3
+# Final exaggeration if clusters are contracted (docs/method.md has what else was tried).
+LATE_EXAGGERATION = 1.1
 
 
 @compiled
@@ -55,23 +51,6 @@ def _step_rows(
         for d in range(n_dims):
             velocity[i, d] *= cut
             moved[i, d] = Y[i, d] + velocity[i, d]
-
-
-def late_exaggeration(cluster_size: float, mean_degree: Callable[[], float]) -> float:
-    """Exaggeration while clusters are contracted.
-
-    Parameters
-    ----------
-    cluster_size : float
-        Mean number of points per cluster.
-    mean_degree : callable
-        Returns the mean degree of the points in the embedding's graph; called for large clusters only.
-    """
-    extra = min(1.0, cluster_size / _LARGE_CLUSTER) / 2 + min(1.0, cluster_size / _HUGE_CLUSTER) / 2
-    if cluster_size <= _LARGE_CLUSTER:
-        return 1 + extra
-    density = mean_degree() / cluster_size
-    return 1 + extra * min(1.0, max(0.0, (_MAX_DENSE - density) / (_MAX_DENSE - _DENSE)))
 
 
 class Run:
@@ -136,8 +115,7 @@ class Run:
     def has_converged(self, state: State) -> bool:
         """Whether the objective has stopped decreasing; False while the schedules still change it."""
         descent, t = self.descent, self.iteration
-        contracts = self.problem.undecided is not None or self.problem.strength
-        is_full = t == 0 or descent.contraction_share(t - 1, self.max_iter) == 1 or not contracts
+        is_full = t == 0 or descent.contraction_share(t - 1, self.max_iter) == 1
         if t < self.n_exaggerated or not is_full or t % self.check_every or descent.tol == 0:
             return False
         if state.objective < self.best - descent.tol * abs(state.kl_divergence):
@@ -156,16 +134,15 @@ class Run:
         """Current factor on the attractive forces."""
         if self.iteration < self.n_exaggerated:
             return self.early_exaggeration
+        share = self.descent.contraction_share(self.iteration, self.max_iter)
+        middle = min(self.descent.middle_exaggeration, self.early_exaggeration)
+        return float(middle ** (1 - share) * self._final_exaggeration**share)
+
+    @property
+    def _final_exaggeration(self) -> float:
         if self.descent.exaggeration is not None:
             return self.descent.exaggeration
-        n_clusters = self.problem.contraction.n_clusters
-        if not self.strength or n_clusters == 1:
-            return 1.0
-        return late_exaggeration(len(self.Y) / n_clusters, self._mean_degree)
-
-    def _mean_degree(self) -> float:
-        """Mean degree of the points in the embedding's graph."""
-        return float(self.fields.degrees.mean())
+        return LATE_EXAGGERATION if self.problem.contracts else 1.0
 
     @property
     def rate(self) -> float:
@@ -194,6 +171,8 @@ class Run:
         contraction = self.problem.contraction
         if self._refresh_due(self.iteration, self.fields):
             contraction.refresh(self.fields)
+            # The similarities follow the embedding while it still expands, then the objective stays the same.
+            contraction.fixed = contraction.fixed or self.strength == self.problem.strength
             self.last_refresh = self.iteration
         return contraction.gradient(self.fields)
 

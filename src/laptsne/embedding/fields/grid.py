@@ -14,12 +14,16 @@ import scipy.fft
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.embedding.fields.window import Window
-from laptsne.embedding.kernels import Student
+from laptsne.embedding.kernels import Gaussian, Kernel, Student
 
-# The kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
+# The Student kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
 _MIN_PERIOD = 24.0
-# Above this spacing the grid does not resolve the kernel, and compensating the window would amplify the error.
+# Beyond this distance, in widths, a Gaussian kernel is negligible.
+_REACH = 6.0
+# Above this spacing, in widths, the grid does not resolve the kernel, and compensating the window would amplify the
+# error.
 _MAX_SHARP = 0.7
+STUDENT = Student()
 
 
 def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
@@ -46,17 +50,21 @@ def n_cells(extent: float, spacing: float, margin: int) -> int:
     return -(-cells // step) * step
 
 
-def period(cells: int, spacing: float) -> int:
-    """Return the size of the transforms: at least twice the side, so that points do not interact with images."""
-    size = scipy.fft.next_fast_len(max(2 * cells, int(_MIN_PERIOD / spacing)), real=True)
+def period(cells: int, spacing: float, kernel: Kernel = STUDENT) -> int:
+    """Return the size of the transforms, so large that points do not interact with images of others."""
+    if isinstance(kernel, Gaussian):
+        least = cells + int(np.ceil(_REACH * kernel.width / spacing))
+    else:
+        least = max(2 * cells, int(_MIN_PERIOD / spacing))
+    size = scipy.fft.next_fast_len(least, real=True)
     while size % 2:
         size = scipy.fft.next_fast_len(size + 1, real=True)
     return int(size)
 
 
 @lru_cache(maxsize=4)
-def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window) -> Array:
-    """Return the spectrum of the Student kernel on a periodic grid, with the window compensated.
+def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window, kernel: Kernel) -> Array:
+    """Return the spectrum of the kernel on a periodic grid, with the window compensated.
 
     The window blurs and aliases charges; the factor minimises the squared error over all positions within a cell.
     """
@@ -65,12 +73,12 @@ def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window) -> A
     for d, size in enumerate(sizes):
         r = np.minimum(np.arange(size), size - np.arange(size)) * spacing
         r2 = r2 + _along(r**2, d, n_dims)
-    spectrum = scipy.fft.rfftn(Student()(r2)).real
+    spectrum = scipy.fft.rfftn(kernel(r2)).real
     for d, size in enumerate(sizes):
         omega = 2 * np.pi * (np.fft.rfftfreq(size) if d == n_dims - 1 else np.fft.fftfreq(size))
         images = sum(window.spectrum(omega + 2 * np.pi * k) ** 2 for k in range(-2, 3))
         factor = window.spectrum(omega) ** 2 / images**2
-        spectrum *= _along(factor if spacing <= _MAX_SHARP else np.ones_like(factor), d, n_dims)
+        spectrum *= _along(factor if spacing <= _MAX_SHARP * kernel.width else np.ones_like(factor), d, n_dims)
     return np.asarray(spectrum, dtype=np.float32)
 
 
@@ -78,10 +86,10 @@ def _along(values: Array, axis: int, n_dims: int) -> Array:
     return np.expand_dims(values, tuple(e for e in range(n_dims) if e != axis))
 
 
-def convolved(grids: Array, spacing: float, window: Window, workers: Workers) -> Array:
+def convolved(grids: Array, spacing: float, window: Window, workers: Workers, kernel: Kernel = STUDENT) -> Array:
     """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
-    sizes = tuple(period(side, spacing) for side in grids.shape[1:])
-    spectrum = kernel_spectrum(sizes, spacing, window)
+    sizes = tuple(period(side, spacing, kernel) for side in grids.shape[1:])
+    spectrum = kernel_spectrum(sizes, spacing, window, kernel)
     out = np.empty_like(grids)
     if len(grids) < workers.n_threads:
         _convolve(0, len(grids), grids, spectrum, sizes, workers.n_threads, out)

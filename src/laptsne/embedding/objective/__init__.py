@@ -5,5 +5,6 @@ from laptsne.embedding.objective.kl import KLDivergence
 from laptsne.embedding.objective.mesh import MeshContraction
 from laptsne.embedding.objective.pairs import PairContraction
 from laptsne.embedding.objective.penalty import Penalty
+from laptsne.embedding.objective.similarity import Similarity
 
-__all__ = ["Contraction", "KLDivergence", "MeshContraction", "PairContraction", "Penalty"]
+__all__ = ["Contraction", "KLDivergence", "MeshContraction", "PairContraction", "Penalty", "Similarity"]

@@ -1,5 +1,7 @@
 """The contraction term: penalised smallest eigenvalues of the normalised Laplacian of the embedding's graph."""
 
+from __future__ import annotations
+
 import copy
 from abc import ABC, abstractmethod
 from typing import Any, Self
@@ -9,7 +11,9 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import Fields
+from laptsne.embedding.kernels import Gaussian
 from laptsne.embedding.objective.penalty import Penalty
+from laptsne.embedding.objective.similarity import Similarity
 from laptsne.graph.eigensolver import Eigenpairs
 
 # Vectors in the block beyond the wanted ones, which speed up the convergence of the last of these.
@@ -31,11 +35,25 @@ class Contraction(ABC):
         :math:`\phi`.
     start : array of shape (n_samples, n_vectors)
         First guess of the eigenvectors, for instance those of the data's graph.
+    similarity : Similarity, optional
+        How the similarities are computed; by default they are those of the KL divergence.
+
+    Attributes
+    ----------
+    kernel : Gaussian or None
+        Kernel of the similarities at the last refresh; None for that of the KL divergence.
+    regularization : float
+        Total similarity added to the degree of each point at the last refresh.
+    fixed : bool
+        Whether kernel and regularisation stay as they are, rather than following the embedding at each refresh.
     """
 
-    def __init__(self, n_clusters: int, penalty: Penalty, start: NDArray[np.float64]) -> None:
-        self.n_clusters = n_clusters
-        self.penalty = penalty
+    def __init__(
+        self, n_clusters: int, penalty: Penalty, start: NDArray[np.float64], similarity: Similarity | None = None
+    ) -> None:
+        self.n_clusters, self.penalty, self.similarity = n_clusters, penalty, similarity
+        self.kernel: Gaussian | None = None
+        self.regularization, self.fixed = 0.0, similarity is None
         self._start = start[:, : n_clusters - 1 + _GUARD]
         self._fields: Fields | None = None  # of the embedding at the last refresh
         self._pairs: Eigenpairs | None = None
@@ -45,12 +63,31 @@ class Contraction(ABC):
 
         Few passes suffice to follow an embedding that moves slowly; the first refresh may take ten.
         """
+        if not self.fixed and self.similarity is not None:
+            self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
         self._pairs = self._solve(fields, tol or self._tol, max_passes or (10 if self._pairs is None else self._passes))
         self._fields = fields
         self._prepare(fields)
 
     _tol: float
     _passes: int
+
+    @classmethod
+    def like(cls, other: Contraction) -> Self:
+        """Return a term of this kind with the similarities of another one, and its eigenvectors as a first guess."""
+        term = cls(other.n_clusters, other.penalty, other.block, other.similarity)
+        term.kernel, term.regularization, term.fixed = other.kernel, other.regularization, True
+        return term
+
+    @property
+    @abstractmethod
+    def eigenvectors(self) -> NDArray[np.float64]:
+        """Eigenvectors of the K smallest eigenvalues at the last refresh, shape (n_samples, n_clusters)."""
+
+    @property
+    def block(self) -> NDArray[np.float64]:
+        """First guess of the eigenvectors at the next refresh, without the first."""
+        return self._start
 
     @abstractmethod
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
@@ -66,7 +103,9 @@ class Contraction(ABC):
 
     def state(self) -> dict[str, Any]:
         """Numbers and arrays from which the next refresh can start."""
-        state: dict[str, Any] = {"start": self._start}
+        state: dict[str, Any] = {"start": self._start, "regularization": self.regularization, "fixed": self.fixed}
+        if self.kernel is not None:
+            state["width"] = self.kernel.width
         if self._pairs is not None:
             state |= {"values": self._pairs.values, "vectors": self._pairs.vectors, "residual": self._pairs.residual}
         return state
@@ -74,6 +113,8 @@ class Contraction(ABC):
     def restore(self, state: dict[str, Any], workers: Workers) -> None:
         """Restore a state; there is no gradient before the next refresh."""
         self._start = state["start"]
+        self.regularization, self.fixed = state["regularization"], state["fixed"]
+        self.kernel = Gaussian(state["width"]) if "width" in state else None
         if "values" in state:
             self._pairs = Eigenpairs(state["values"], state["vectors"], state["residual"])
 
@@ -84,6 +125,11 @@ class Contraction(ABC):
         observer = copy.copy(self)
         observer.refresh(fields)
         return observer
+
+    def _regularize(self, mean_degree: float) -> None:
+        """Set the regularisation by the mean degree of the points, unless it is fixed."""
+        if not self.fixed and self.similarity is not None:
+            self.regularization = self.similarity.regularization * mean_degree
 
     def moved(self, fields: Fields) -> float:
         """RMS displacement of the points since the last refresh; infinite before the first."""

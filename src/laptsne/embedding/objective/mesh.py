@@ -12,9 +12,10 @@ from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.embedding.fields import Fields
-from laptsne.embedding.fields.grid import bulk_box, convolved, n_cells
+from laptsne.embedding.fields.grid import STUDENT, bulk_box, convolved, n_cells
 from laptsne.embedding.fields.stencil import interpolate, spread
 from laptsne.embedding.fields.window import CubicSpline
+from laptsne.embedding.kernels import Kernel
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.embedding.potential import Potential
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
@@ -23,6 +24,7 @@ _SPLINE = CubicSpline()
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move
 SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
 _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D would take minutes
+_SPACING_PER_WIDTH = 0.35  # of a Gaussian kernel; errors are quadratic in it, 5 % of the gradient here
 _MIN_CELLS = 16  # per side, for small embeddings
 # Upper limit of the number of nodes: proportional to the number of points, between these bounds.
 _NODES_PER_POINT = 64
@@ -59,9 +61,10 @@ class _Frame:
     spacing: float
     cells: tuple[int, ...]
     workers: Workers
+    kernel: Kernel = STUDENT
 
     @classmethod
-    def around(cls, y: Array, spacing: float, workers: Workers) -> _Frame:
+    def around(cls, y: Array, spacing: float, workers: Workers, kernel: Kernel = STUDENT) -> _Frame:
         """Return a mesh over the points, coarser than requested if it would have too many nodes."""
         most = min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
         low, high = bulk_box(y, spacing, most)
@@ -69,7 +72,7 @@ class _Frame:
         # On a fixed lattice, so that the nodes of successive meshes coincide.
         origin = (np.floor(low / spacing) - _MARGIN) * spacing
         cells = tuple(n_cells(float(extent), spacing, _MARGIN + 1) for extent in high - origin)
-        return cls(origin, spacing, cells, workers)
+        return cls(origin, spacing, cells, workers, kernel)
 
     def _cell_units(self, y: Array) -> Array:
         """Return coordinates in cells, clipped to the inside of the mesh."""
@@ -87,7 +90,7 @@ class _Frame:
         return interpolate(_SPLINE, self._cell_units(y), grid[None], ones, self.workers)[1] / self.spacing
 
     def convolved(self, grids: Array) -> Array:
-        return convolved(grids, self.spacing, _SPLINE, self.workers)
+        return convolved(grids, self.spacing, _SPLINE, self.workers, self.kernel or STUDENT)
 
     def nodes(self, active: Array) -> Array:
         """Return the coordinates of nodes given by flat index, shape (n_dims, n_active)."""
@@ -120,6 +123,16 @@ class MeshContraction(Contraction):
         assert self._shapes is not None
         return np.sqrt(fields.degrees)[:, None] * self._frame.interpolate(self._trailing(fields), self._shapes)
 
+    @property
+    def eigenvectors(self) -> NDArray[np.float64]:
+        """Eigenvectors of the K smallest eigenvalues at the last refresh, shape (n_samples, n_clusters)."""
+        assert self._shapes is not None
+        grids = np.concatenate([self._degrees[None], self._shapes[: self.n_clusters - 1]])
+        at_points = self._frame.interpolate(self._y, grids)
+        root = np.sqrt(np.maximum(at_points[:, :1], _MIN_DEGREE))
+        vectors = np.column_stack([root, root * at_points[:, 1:]])
+        return np.asarray(vectors / np.linalg.norm(vectors, axis=0))
+
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         """Return the gradient of the potential of the last refresh, which moves with the points."""
         return self._frame.gradient(self._trailing(fields), self._potential)
@@ -134,9 +147,17 @@ class MeshContraction(Contraction):
         assert self._fields is not None
         n = self._fields.n_samples
         normaliser = max(float(self._fields.degrees.sum()), float(np.finfo(np.float32).tiny))
-        repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
-        grid = repulsion * (self._degrees + 1) + contraction * self._potential
-        return Potential(self._frame.origin, self._frame.spacing, grid / np.float32(min(exaggeration, _LARGE)))
+        factors = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
+        repulsion, contraction = factors
+        if self.kernel is None:
+            frame, field, potential = self._frame, self._degrees + 1, self._potential
+        else:  # the repulsion has another kernel, which needs a finer mesh
+            frame = _Frame.around(self._y, _fine_spacing(self._y), self._fields.workers)
+            field = frame.convolved(frame.spread(self._y, np.ones((1, n), np.float32)))[0]
+            nodes = frame.nodes(np.arange(field.size))
+            potential = self._frame.interpolate(nodes, self._potential[None]).astype(np.float32).reshape(field.shape)
+        grid = repulsion * field + contraction * potential
+        return Potential(frame.origin, frame.spacing, grid / np.float32(min(exaggeration, _LARGE)))
 
     def state(self) -> dict[str, Any]:
         """Return the state of the base class and the mesh of the last refresh."""
@@ -152,22 +173,27 @@ class MeshContraction(Contraction):
         super().restore(state, workers)
         if "shapes" in state:
             self._shapes, self._y = state["shapes"], state["y"]
-            self._frame = _Frame(state["origin"], state["spacing"], tuple(state["cells"]), workers)
+            self._frame = _Frame(
+                state["origin"], state["spacing"], tuple(state["cells"]), workers, self.kernel or STUDENT
+            )
 
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
         y = _rows(fields.Y)
-        fine = np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], SPACING[len(y)])
-        frame = _Frame.around(y, float(fine), fields.workers)
+        frame = _Frame.around(y, self._spacing(y), fields.workers, self.kernel or STUDENT)
         density = frame.spread(y, np.ones((1, y.shape[1]), np.float32))
-        self._degrees = frame.convolved(density)[0] - 1
+        degrees = frame.convolved(density)[0] - 1
+        self._regularize(float(np.vdot(density, degrees)) / y.shape[1])
+        self._degrees = degrees + np.float32(self.regularization)
         active = np.flatnonzero(density.ravel() > _EMPTY)
         n, d = density.ravel()[active], np.maximum(self._degrees.ravel()[active], _MIN_DEGREE)
         start = self._start_at(frame, y, active, n)
         self._frame, self._y, self._active, self._n, self._root = frame, y, active, n, np.sqrt(n * d)
         ratio = np.sqrt(n / d)
+        offset = np.float32(self.regularization / y.shape[1])
 
         def operator(block: Array) -> Array:
             grids = frame.convolved(self._on_mesh(block, ratio)).reshape(len(block), -1)
+            grids += offset * (block @ ratio)[:, None]
             image = np.empty_like(block)
             work = 4.0 * block.size
             frame.workers.rows(_take_rows, len(block), grids, active, ratio, block, d, image, work=work, alignment=1)
@@ -183,6 +209,10 @@ class MeshContraction(Contraction):
             max_passes=max_passes,
             preconditioner=d / (1 + d),  # at isolated points the operator falls to -1 / d
         )
+
+    def _spacing(self, y: Array) -> float:
+        """Return the spacing of the mesh, before it is limited by the number of nodes."""
+        return _fine_spacing(y) if self.kernel is None else _SPACING_PER_WIDTH * self.kernel.width
 
     def _start_at(self, frame: _Frame, y: Array, active: Array, n: Array) -> Array:
         """Return a first guess of the u_k: those of the last refresh, moved with the points, or those of the data."""
@@ -207,14 +237,18 @@ class MeshContraction(Contraction):
         slope = self.penalty.slope(sigma)
         u = pairs.vectors / self._root
         g = (slope * (1 - sigma)).astype(np.float32) @ u[:n_vectors] ** 2
-        parts = self._frame.convolved(self._on_mesh(np.vstack([u, g]), self._n))
+        charges = np.vstack([u, g])
+        parts = self._frame.convolved(self._on_mesh(charges, self._n))
+        offset = self.regularization / self._y.shape[1] * (charges @ self._n)
+        parts += offset.astype(np.float32).reshape(-1, *[1] * self._degrees.ndim)
         # The equation of the eigenvectors extends them to nodes without points.
         mu = pairs.values.astype(np.float32).reshape(-1, *[1] * self._degrees.ndim)
         self._shapes = parts[:-1] / np.maximum(1 + mu * np.maximum(self._degrees, _MIN_DEGREE - 1), _MIN_DEGREE)
         self._potential = parts[-1]
         for k in range(n_vectors):
             self._potential -= np.float32(slope[k]) * parts[k] * self._shapes[k]
-        self._near = _Frame.around(self._y, _NEIGHBOURHOOD, fields.workers)
+        reach = _NEIGHBOURHOOD if self.kernel is None else self._frame.spacing
+        self._near = _Frame.around(self._y, reach, fields.workers)
         self._neighbours = self._near.spread(self._y, np.ones((1, self._y.shape[1]), np.float32))
 
     def _trailing(self, fields: Fields) -> Array:
@@ -229,3 +263,8 @@ class MeshContraction(Contraction):
 
 def _rows(Y: Array) -> Array:
     return np.array(Y.T, dtype=np.float64, order="C")
+
+
+def _fine_spacing(y: Array) -> float:
+    """Return the spacing at which a mesh over the points resolves the Student kernel."""
+    return float(np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], SPACING[len(y)]))

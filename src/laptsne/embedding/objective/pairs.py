@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.embedding.fields import Fields
+from laptsne.embedding.fields import ExactFields, Fields
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
 
@@ -28,12 +28,17 @@ class PairContraction(Contraction):
     _tol = 1e-2
     _passes = 2
 
+    _own: tuple[Fields, Fields] | None = None  # the last fields given, and those of the kernel of this term
+
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
+        graph = self._graph(fields)
+        self._regularize(float(graph.degrees.mean()))
+        self._degrees = graph.degrees + self.regularization
         pairs = largest_eigenpairs(
-            lambda block: _normalised_similarity(fields, block.T).T,
+            lambda block: self._normalised_similarity(graph, block.T).T,
             np.ascontiguousarray(self._start.T),
             self.n_clusters - 1,
-            known=_first_eigenvector(fields.degrees),
+            known=_first_eigenvector(self._degrees),
             tol=tol,
             max_passes=max_passes,
         )
@@ -42,28 +47,33 @@ class PairContraction(Contraction):
 
     def _prepare(self, fields: Fields) -> None:
         sigma = self.eigenvalues[1:]
-        self._z = inverse_root(fields.degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
+        self._z = inverse_root(self._degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
         self._g = self._z**2 @ (1 - sigma)
-        self._pack(fields)
+        graph = self._graph(fields)
+        self._pack(graph)
+        self._at_refresh = self._linear(graph) if self.regularization else 0.0
 
     @property
     def eigenvectors(self) -> NDArray[np.float64]:
-        """Eigenvectors of the K smallest eigenvalues, shape (n_samples, n_clusters)."""
-        assert self._fields is not None
-        return np.column_stack([_first_eigenvector(self._fields.degrees), self._vectors])
-
-    @property
-    def block(self) -> NDArray[np.float64]:
-        """All vectors of the last refresh but the first, including the guard vectors."""
-        return self._start
+        """Eigenvectors of the K smallest eigenvalues at the last refresh, shape (n_samples, n_clusters)."""
+        return np.column_stack([_first_eigenvector(self._degrees), self._vectors])
 
     def value(self, fields: Fields) -> float:
         """Return the value of the tangent."""
         value = float(self.penalty.value(self.eigenvalues).sum())
-        if fields is self._fields:
-            return value
-        change = self._g @ fields.degrees - np.sum(self._z * fields.values(self._z))
-        return value + float(change)
+        return value if fields is self._fields else value + self._linear(self._graph(fields)) - self._at_refresh
+
+    def _linear(self, graph: Fields) -> float:
+        """Return the sum of G_ij w_ij, which vanishes at the last refresh without regularisation."""
+        return float(self._g @ graph.degrees - np.sum(self._z * graph.values(self._z)))
+
+    def _graph(self, fields: Fields) -> Fields:
+        """Return the fields of the kernel of this term."""
+        if self.kernel is None:
+            return fields
+        if self._own is None or self._own[0] is not fields:
+            self._own = fields, ExactFields(fields.Y, self.kernel, fields.workers)
+        return self._own[1]
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         r"""Return the gradient of the tangent with respect to the embedding.
@@ -72,16 +82,23 @@ class PairContraction(Contraction):
         :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`.
         The first eigenvector drops out, since its eigenvalue is 0 for every embedding.
         """
-        if type(fields) is not self._packed_for:  # the embedding has grown beyond the grid, or fits on it again
-            self._pack(fields)
+        graph = self._graph(fields)
+        if type(graph) is not self._packed_for:  # the embedding has grown beyond the grid, or fits on it again
+            self._pack(graph)
         # Before the slope, which is a by-product of the weighted gradient.
-        gradient = fields.weighted_gradient(self._packed)
-        return gradient + self._g[:, None] * fields.slope
+        gradient = graph.weighted_gradient(self._packed)
+        return gradient + self._g[:, None] * graph.slope
 
-    def _pack(self, fields: Fields) -> None:
+    def _pack(self, graph: Fields) -> None:
         weights = np.column_stack([np.ones_like(self._g), -2 * self._z])
-        self._packed = fields.pack(weights, np.column_stack([self._g, self._z]))
-        self._packed_for = type(fields)
+        self._packed = graph.pack(weights, np.column_stack([self._g, self._z]))
+        self._packed_for = type(graph)
+
+    def _normalised_similarity(self, fields: Fields, block: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return D^(-1/2) W D^(-1/2) times the block, with the regularised similarities and degrees."""
+        root = inverse_root(self._degrees)[:, None]
+        charges = root * block
+        return root * (fields.values(charges) + self.regularization * charges.mean(axis=0))
 
     @property
     def _vectors(self) -> NDArray[np.float64]:
@@ -97,9 +114,3 @@ def _first_eigenvector(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
 def inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return d^(-1/2), and 0 for isolated points."""
     return np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > _MIN_DEGREE)
-
-
-def _normalised_similarity(fields: Fields, block: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return D^(-1/2) W D^(-1/2) times the block."""
-    root = inverse_root(fields.degrees)[:, None]
-    return root * fields.values(root * block)

@@ -19,7 +19,15 @@ OURS: list[Settings] = [
     {"contraction": 0},
     *(
         {"contraction": contraction, "descent": {"exaggeration": exaggeration}}
-        for contraction, exaggeration in ((0.02, 1.0), (0.05, 1.0), (0.15, 1.0), (0.05, 1.3), (0.15, 1.5), (0.4, 2.0))
+        for contraction, exaggeration in (
+            (0.05, 1.0),
+            (0.2, 1.0),
+            (0.6, 1.0),
+            (0.1, 1.3),
+            (0.4, 1.5),
+            (0.4, 2.0),
+            (0.0, 2.0),
+        )
     ),
 ]
 OTHERS: dict[str, list[Settings]] = {

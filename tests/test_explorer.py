@@ -82,7 +82,7 @@ def select_first_cluster(page):
     """Lasso the apples in the most contracted map, where the outline is sure to hold them and nothing else."""
     page.read("explorer.slider = 3")
     page.page.keyboard.down("Shift")
-    page.drag(around(page, 0))
+    page.drag(around(page, 0, 20))
     page.page.keyboard.up("Shift")
 
 

@@ -108,7 +108,7 @@ def test_a_kernel_of_its_own_with_regularised_degrees(rng, n_components, kind, m
 
 def test_outliers_do_not_take_the_place_of_clusters(rng):
     """Two clusters that touch and three far pairs of points: the pairs are isolated, but there is one eigenvalue."""
-    clusters = np.vstack([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + [5, 0]])
+    clusters = np.vstack([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + np.array([5, 0])])
     pairs = np.repeat([[40, 0], [0, 40], [-40, 0]], 2, axis=0) + rng.normal(scale=0.5, size=(6, 2))
     Y = np.vstack([clusters, pairs])
 

@@ -128,11 +128,16 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
 
 def _strengths(model: LaptSNE, n_maps: int) -> tuple[Array, int]:
     """Strengths of the embeddings, and the index of the model's."""
-    own = model.contraction_ or auto_contraction(model.n_clusters_, gaussian=not has_one_kernel(model))
+    own = _strength(model)
     below = n_maps // 2 if model.contraction_ else 1
     factors = np.geomspace(1, _STRONGEST, n_maps - below) if n_maps - below > 1 else np.ones(1)
     strengths = own * np.concatenate([np.arange(below) / below, factors])
     return strengths, below if model.contraction_ else 0
+
+
+def _strength(model: LaptSNE) -> float:
+    """The contraction of the model, or the default one if it has none."""
+    return model.contraction_ or auto_contraction(model.n_clusters_, gaussian=not has_one_kernel(model))
 
 
 @dataclass(frozen=True)

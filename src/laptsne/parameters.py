@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.neighbors import VALID_METRICS
 from sklearn.utils._param_validation import Interval, StrOptions
 

@@ -98,7 +98,7 @@ class PairContraction(Contraction):
         """Return D^(-1/2) W D^(-1/2) times the block, with the regularised similarities and degrees."""
         root = inverse_root(self._degrees)[:, None]
         charges = root * block
-        return root * (fields.values(charges) + self.regularization * charges.mean(axis=0))
+        return np.asarray(root * (fields.values(charges) + self.regularization * charges.mean(axis=0)))
 
     @property
     def _vectors(self) -> NDArray[np.float64]:

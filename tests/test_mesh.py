@@ -42,7 +42,7 @@ def test_the_mesh_resolves_a_kernel_of_its_own(rng, n_components, width):
     assert mesh.kernel.width == pairs.kernel.width
     assert mesh.regularization == pytest.approx(pairs.regularization, rel=1e-3)
     np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=0.07, atol=1e-5)
-    assert relative_error(mesh.gradient(ExactFields(Y)), pairs.gradient(ExactFields(Y))) < 0.06
+    assert relative_error(mesh.gradient(ExactFields(Y)), pairs.gradient(ExactFields(Y))) < 0.07
     if n_components < 3:  # in 3-D the number of nodes may limit it
         assert mesh._frame.spacing == pytest.approx(0.35 * mesh.kernel.width)
 

@@ -118,5 +118,6 @@ def test_a_fit_does_not_depend_on_the_reordering(blobs, monkeypatch):
     expected = LaptSNE(**settings).fit(blobs[0])
     monkeypatch.setattr("laptsne.graph.ordering.MAX_UNORDERED", 100)
     found = LaptSNE(**settings).fit(blobs[0])
-    np.testing.assert_allclose(found.embedding_, expected.embedding_, rtol=1e-3, atol=1e-6)
+    # Sums in another order differ by rounding, of an embedding that spans 8.
+    np.testing.assert_allclose(found.embedding_, expected.embedding_, rtol=1e-3, atol=2e-4)
     assert abs(found.affinities_ - expected.affinities_).max() == 0

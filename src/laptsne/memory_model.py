@@ -31,6 +31,8 @@ _PER_POINT = 400  # bytes per point of embedding, velocities, gains, gradients a
 _FIXED = 8 << 20
 # Area or volume of the embedding per point, in units of the kernel: 0.6 for MNIST, less with contraction.
 _AREA_PER_POINT = 0.5
+# Cells per side of the mesh of a Gaussian kernel, whose width follows the size of clusters; for a single cluster.
+_CELLS_PER_CLUSTER = 20
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
 
 
@@ -52,9 +54,9 @@ class Demand:
         Number of penalised eigenvalues.
     n_components : int
         Dimension of the embedding.
-    fourier, approximate, in_blocks, batches : bool
-        Whether sums are computed on a grid, neighbours by the IVF index, neighbours by blocks of the distance matrix,
-        and neighbours of mini-batches from P.
+    fourier, wide_kernel, approximate, in_blocks, batches : bool
+        Whether sums are computed on a grid, the contraction on a mesh with a Gaussian kernel of its own, neighbours by
+        the IVF index, neighbours by blocks of the distance matrix, and neighbours of mini-batches from P.
     n_threads : int
     landmarks : bool
         Whether the data are the sample of which landmarks are chosen.
@@ -68,6 +70,7 @@ class Demand:
     n_clusters: int
     n_components: int
     fourier: bool
+    wide_kernel: bool
     approximate: bool
     in_blocks: bool
     batches: bool
@@ -95,6 +98,7 @@ class Demand:
             n_clusters=_ASSUMED_CLUSTERS if isinstance(model.n_clusters, str) else model.n_clusters,
             n_components=model.n_components,
             fourier=uses_fourier(model.method, kernel, model.batch_size, n_samples, model.n_components),
+            wide_kernel=not parameters.has_one_kernel(model),
             approximate=searched and euclidean and n_samples > MAX_EXACT_NEIGHBORS,
             in_blocks=searched and not _is_streamed(model.metric),
             batches=model.batch_size is not None and bool(model.n_batch_neighbors),
@@ -211,9 +215,13 @@ class Demand:
     @property
     def _nodes(self) -> float:
         """Bytes of one single-precision number per node of the mesh and eigenvector."""
-        spacing = MESH_SPACING[self.n_components]
-        nodes = min(self.n_samples * _AREA_PER_POINT / spacing**self.n_components, float(MAX_NODES))
-        return nodes * (self.n_clusters + 1) * _SINGLE if self.fourier else 0.0
+        if self.wide_kernel:
+            nodes = (_CELLS_PER_CLUSTER * self.n_clusters ** (1 / self.n_components)) ** self.n_components
+        elif self.fourier:
+            nodes = self.n_samples * _AREA_PER_POINT / MESH_SPACING[self.n_components] ** self.n_components
+        else:
+            return 0.0
+        return min(nodes, float(MAX_NODES)) * (self.n_clusters + 1) * _SINGLE
 
     def _contraction(self) -> float:
         """Fields, images and vectors on all nodes; search space and image of the solver on occupied ones."""

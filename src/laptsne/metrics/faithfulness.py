@@ -216,10 +216,10 @@ def rasterized(Y: ArrayLike, size: int = 400) -> Array:
     Examples
     --------
     >>> from laptsne.metrics import rasterized
-    >>> rasterized([[0.0, 0.0], [0.01, 0.0], [10.0, 0.0]], size=100).round()
-    array([[ 0., 50.],
-           [ 0., 50.],
-           [99., 50.]])
+    >>> rasterized([[0.0, 0.0], [0.01, 0.0], [10.0, 0.0]], size=100).round().astype(int)
+    array([[ 0, 50],
+           [ 0, 50],
+           [99, 50]])
     """
     points = _points(Y)
     low, extent = points.min(axis=0), np.ptp(points, axis=0)

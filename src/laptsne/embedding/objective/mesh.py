@@ -24,7 +24,7 @@ _SPLINE = CubicSpline()
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move
 SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
 _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D would take minutes
-_SPACING_PER_WIDTH = 0.35  # of a Gaussian kernel; errors are quadratic in it, 5 % of the gradient here
+_SPACING_PER_WIDTH = 0.35  # of a Gaussian kernel; errors are quadratic in it, up to 6 % of the gradient here
 _MIN_CELLS = 16  # per side, for small embeddings
 # Upper limit of the number of nodes: proportional to the number of points, between these bounds.
 _NODES_PER_POINT = 64

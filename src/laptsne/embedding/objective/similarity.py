@@ -38,11 +38,12 @@ class Similarity:
     def kernel(self, Y: NDArray[Any], n_clusters: int) -> Gaussian:
         """Return the kernel for an embedding with a number of clusters.
 
-        Its width is at least a quarter of the spacing of the points and at most the radius of the embedding.
+        Its width is at least a quarter of the spacing of the points and at most the radius of the embedding. By default
+        it is also at least 1, the width of the kernel of the KL divergence.
         """
         n_samples, n_dims = Y.shape
-        radius = max(rms_radius(Y), float(np.finfo(np.float32).tiny))
-        width = _WIDTH * radius / n_clusters ** (1 / n_dims) if self.width is None else self.width
+        radius = max(rms_radius(Y), 1.0)  # less in the first iterations only, where gradients would be too large
+        width = max(_WIDTH * radius / n_clusters ** (1 / n_dims), 1.0) if self.width is None else self.width
         return Gaussian(float(np.clip(width, _MIN_WIDTH * radius / n_samples ** (1 / n_dims), radius)))
 
 

@@ -58,9 +58,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         counted. "eigengap" is the rule of the paper: the largest gap between the eigenvalues of the data's graph,
         which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is ``1.2 / n_clusters_`` if there are clusters, or
-        ``min(0.04, 0.4 / n_clusters_)`` with ``contraction_kernel="student"``. With contraction, attractive forces are
-        also multiplied by 1.15; see ``exaggeration`` of :class:`laptsne.Descent`.
+        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is ``0.4 / n_clusters_`` if there are clusters, and at most
+        0.04 with ``contraction_kernel="student"``. With contraction, attractive forces are
+        also multiplied by 1.1; see ``exaggeration`` of :class:`laptsne.Descent`.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
         Similarities of which the Laplacian is computed. "gaussian" has a short range: once the gap between two clusters
         is a few widths, contraction ends, so that clusters are separated and keep their shape. "student" is the paper's
@@ -73,7 +73,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: "log" is :math:`\log(\sigma + \varepsilon)`, "trace" is :math:`\sigma`, and a
         number p is :math:`(\sigma + \varepsilon)^p - \varepsilon^p`. The floor :math:`\varepsilon` bounds the slope at
-        0: an eigenvalue well below it counts as zero. It is 0.05, and 0.001 with ``contraction_kernel="student"``;
+        0: an eigenvalue well below it counts as zero. It is 0.01, and 0.001 with ``contraction_kernel="student"``;
         because of it, ``objective_`` with p = 0.5 is below :math:`\mathrm{KL} + \lambda \sum_k \sigma_k^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"
         Similarity of two points of the embedding in the KL divergence. :class:`laptsne.embedding.kernels.Gaussian` sets

@@ -13,9 +13,8 @@ from laptsne.clusters.evidence import evident_clusters
 from laptsne.embedding.backend import Backend
 from laptsne.embedding.objective import Contraction, KLDivergence
 
-_TOTAL = 1.2  # strength over all clusters; docs/method.md has what else was tried
-# With the Student kernel: strength over all clusters and per cluster.
-_STUDENT_TOTAL, _STUDENT_MAX = 0.4, 0.04
+_TOTAL = 0.4  # strength over all clusters; docs/method.md has what else was tried
+_STUDENT_MAX = 0.04  # strength per cluster with the Student kernel
 _MAX_CLUSTERS = 60  # that are contracted if their number is not given
 
 
@@ -23,7 +22,7 @@ def auto_contraction(n_clusters: int, *, gaussian: bool) -> float:
     """Default contraction strength, which is divided among the clusters; 0 for a single cluster."""
     if n_clusters == 1:
         return 0.0
-    return _TOTAL / n_clusters if gaussian else min(_STUDENT_MAX, _STUDENT_TOTAL / n_clusters)
+    return _TOTAL / n_clusters if gaussian else min(_STUDENT_MAX, _TOTAL / n_clusters)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from laptsne.embedding.kernels import Gaussian
 # Width of the kernel, in RMS radii of the embedding / sqrt(n_clusters); total similarity added to each degree, as a
 # share of the mean degree (docs/method.md has what else was tried).
 _WIDTH = 0.6
-_REGULARIZATION = 0.01
+_REGULARIZATION = 0.03
 # Floor of the penalty: an eigenvalue well below it counts as zero, and its cluster is not contracted any further.
-FLOOR = 0.05
+FLOOR = 0.01
 # Least width, in RMS radii / sqrt(n_samples): a quarter of the distance between neighbours of points in a disc.
 _MIN_WIDTH = 0.6
 

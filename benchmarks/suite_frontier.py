@@ -14,21 +14,11 @@ from reproduction.plan import OURS as OUR_CURVES
 from reproduction.runs import Run
 
 # The settings of LaptSNE on its curve: contraction and final exaggeration.
+_PAIRS = ((0.02, 1.0), (0.05, 1.0), (0.15, 1.0), (0.5, 1.0), (0.05, 1.3), (0.15, 1.5), (0.15, 2.0), (0.0, 2.0))
 OURS: list[Settings] = [
     {},
     {"contraction": 0},
-    *(
-        {"contraction": contraction, "descent": {"exaggeration": exaggeration}}
-        for contraction, exaggeration in (
-            (0.05, 1.0),
-            (0.2, 1.0),
-            (0.6, 1.0),
-            (0.1, 1.3),
-            (0.4, 1.5),
-            (0.4, 2.0),
-            (0.0, 2.0),
-        )
-    ),
+    *({"contraction": strength, "descent": {"exaggeration": factor}} for strength, factor in _PAIRS),
 ]
 OTHERS: dict[str, list[Settings]] = {
     "openTSNE": [{}, {"exaggeration": 1.5}, {"exaggeration": 2}, {"exaggeration": 4}],

@@ -126,11 +126,11 @@ class TestEmbed:
         options = ("--iterations", 150, "--perplexity", 20, "--force")
         result = run("embed", "x.npy", *options, "--clusters", 3, "--out", "m.csv")
         assert "clusters     3, as given" in result.stderr
-        line = re.search(r"contraction  0.4, KL (\S+); (\S+) when it started, after 75 iterations", result.stderr)
+        line = re.search(r"contraction  0.133, KL (\S+); (\S+) when it started, after 75 iterations", result.stderr)
         assert 0 < float(line[1]) < 5
         assert 0 < float(line[2]) < 5
         result = run("embed", "x.npy", *options, "--clusters", 3, "--html", "m.html")
-        line = re.search(r"contraction  0.4, KL (\S+): (\S+) over the 0.500 without contraction", result.stderr)
+        line = re.search(r"contraction  0.133, KL (\S+): (\S+) over the 0.500 without contraction", result.stderr)
         assert float(line[2]) == pytest.approx(float(line[1]) - 0.5, abs=2e-3)
 
     def test_where_there_are_no_clusters_it_says_so(self, run, rng, tmp_path):

@@ -14,12 +14,13 @@ from reproduction.plan import OURS as OUR_CURVES
 from reproduction.runs import Run
 
 # The settings of LaptSNE on its curve: contraction and final exaggeration.
-_PAIRS = ((0.02, 1.0), (0.05, 1.0), (0.15, 1.0), (0.5, 1.0), (0.05, 1.3), (0.15, 1.5), (0.15, 2.0), (0.0, 2.0))
+_PAIRS = ((0.15, 1.0), (0.05, 1.3), (0.15, 1.5), (0.5, 1.5), (0.0, 2.0))
 OURS: list[Settings] = [
     {},
     {"contraction": 0},
     *({"contraction": strength, "descent": {"exaggeration": factor}} for strength, factor in _PAIRS),
 ]
+LARGE_OURS: list[Settings] = [{}, {"contraction": 0}, OURS[4]]
 OTHERS: dict[str, list[Settings]] = {
     "openTSNE": [{}, {"exaggeration": 1.5}, {"exaggeration": 2}, {"exaggeration": 4}],
     "UMAP": [{"min_dist": 0.0}, {}, {"min_dist": 0.5}],
@@ -39,7 +40,7 @@ Curves = dict[str, dict[str, dict[str, float]]]  # scores by method and settings
 
 def curves(name: str, methods: list[str]) -> dict[str, list[Settings]]:
     """Return the settings of each method on its curve."""
-    found = {"LaptSNE": OURS} | (LARGE_OTHERS if name in LARGE else OTHERS)
+    found = {"LaptSNE": LARGE_OURS} | LARGE_OTHERS if name in LARGE else {"LaptSNE": OURS} | OTHERS
     return {method: settings for method, settings in found.items() if method in methods}
 
 

@@ -45,7 +45,7 @@ def _clusters(fitted: FittedDataset) -> str:
 def _contraction(fitted: FittedDataset, path: ContractionPath | None) -> str:
     """Describe the strength of contraction and its cost in KL divergence."""
     model, onset = fitted.model, fitted.onset
-    result = f"{model.contraction_:g}, KL {model.kl_divergence_:.3f}"
+    result = f"{model.contraction_:.3g}, KL {model.kl_divergence_:.3f}"
     if not model.contraction_:
         return result
     if path is not None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import Descent
-from laptsne.embedding.objective import KLDivergence
+from laptsne.embedding.objective import KLDivergence, Similarity
 from laptsne.embedding.optimizer import iterate
 from laptsne.embedding.problem import Problem, auto_contraction
 from laptsne.embedding.run import LATE_EXAGGERATION, Run
@@ -153,7 +153,10 @@ class _Walk:
     """What all descents along the path share."""
 
     def __init__(self, model: LaptSNE, workers: Workers) -> None:
-        self.backend = backend_of(model, len(model.embedding_), workers)
+        backend = backend_of(model, len(model.embedding_), workers)
+        # The width of the model for all embeddings, so that only the strength changes.
+        width = None if backend.similarity is None else Similarity(model.contraction_width_)
+        self.backend = replace(backend, similarity=width)
         self.kl = KLDivergence(*ordered_for_locality(model.affinities_, workers))
         self.n_clusters: int = model.n_clusters_
         self.start = (model.labels_[:, None] == np.arange(1, self.n_clusters)).astype(np.float32)

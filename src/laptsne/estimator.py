@@ -60,7 +60,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     contraction : float or "auto", default="auto"
         Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is ``0.4 / n_clusters_`` if there are clusters, and at most
         0.04 with ``contraction_kernel="student"``. With contraction, attractive forces are
-        also multiplied by 1.1; see ``exaggeration`` of :class:`laptsne.Descent`.
+        also multiplied by 1.05; see ``exaggeration`` of :class:`laptsne.Descent`.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
         Similarities of which the Laplacian is computed. "gaussian" has a short range: once the gap between two clusters
         is a few widths, contraction ends, so that clusters are separated and keep their shape. "student" is the paper's

@@ -30,7 +30,7 @@ class Descent:
         that of t-SNE lets related groups find each other. While contraction rises, exaggeration falls to its final
         value.
     exaggeration : float, default=None
-        Final exaggeration. None is 1.1 if clusters are contracted and 1 otherwise.
+        Final exaggeration. None is 1.05 if clusters are contracted and 1 otherwise.
     contraction_start : float, default=1/2
         Fraction of the iterations after which contraction starts. It must be positive with ``n_clusters="auto"``,
         which counts clusters in the embedding at that iteration.

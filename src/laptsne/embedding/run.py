@@ -16,7 +16,7 @@ Embedding = NDArray[np.float64]
 
 _GAIN_INCREASE = 0.2
 # Final exaggeration if clusters are contracted (docs/method.md has what else was tried).
-LATE_EXAGGERATION = 1.1
+LATE_EXAGGERATION = 1.05
 
 
 @compiled

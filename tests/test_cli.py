@@ -19,6 +19,7 @@ import laptsne
 from laptsne import LaptSNE
 from laptsne.cli.commands import app
 from laptsne.contraction_path import ContractionPath
+from laptsne.embedding.run import Run
 from laptsne.graph.spectrum import eigengap_clusters
 
 QUICK = ("--iterations", 40, "--perplexity", 10)
@@ -126,9 +127,7 @@ class TestEmbed:
         options = ("--iterations", 150, "--perplexity", 20, "--force")
         result = run("embed", "x.npy", *options, "--clusters", 3, "--out", "m.csv")
         assert "clusters     3, as given" in result.stderr
-        line = re.search(r"contraction  0.133, KL (\S+); (\S+) when it started, after 75 iterations", result.stderr)
-        assert 0 < float(line[1]) < 5
-        assert 0 < float(line[2]) < 5
+        assert 0 < float(re.search(r"contraction  0.133, KL (\S+)", result.stderr)[1]) < 5
         result = run("embed", "x.npy", *options, "--clusters", 3, "--html", "m.html")
         line = re.search(r"contraction  0.133, KL (\S+): (\S+) over the 0.500 without contraction", result.stderr)
         assert float(line[2]) == pytest.approx(float(line[1]) - 0.5, abs=2e-3)
@@ -199,11 +198,14 @@ class TestEmbed:
         assert result.stderr.startswith("laptsne: perplexity=100")
 
     def test_stopping_the_descent_writes_the_map_so_far(self, run, table, tmp_path, monkeypatch):
-        def stop(onset, state):
-            if state.iteration == 7:
-                raise KeyboardInterrupt
+        evaluate = Run.evaluate
 
-        monkeypatch.setattr("laptsne.cli.fitting.Onset.__call__", stop)
+        def stop(run, iteration):
+            if iteration == 7:
+                raise KeyboardInterrupt
+            return evaluate(run, iteration)
+
+        monkeypatch.setattr(Run, "evaluate", stop)
         result = run("embed", table, "--iterations", "50", "--out", tmp_path / "m.csv")
         assert result.exit_code == 130
         assert "laptsne: Interrupted at iteration 7 of 50" in result.stderr

@@ -44,13 +44,9 @@ def _clusters(fitted: FittedDataset) -> str:
 
 def _contraction(fitted: FittedDataset, path: ContractionPath | None) -> str:
     """Describe the strength of contraction and its cost in KL divergence."""
-    model, onset = fitted.model, fitted.onset
+    model = fitted.model
     result = f"{model.contraction_:.3g}, KL {model.kl_divergence_:.3f}"
-    if not model.contraction_:
+    if not model.contraction_ or path is None:
         return result
-    if path is not None:
-        plain = float(path.kl_divergences[0])
-        return f"{result}: {model.kl_divergence_ - plain:+.3f} over the {plain:.3f} without contraction"
-    if onset.iteration is None:
-        return f"{result}; the last iteration came before it started"
-    return f"{result}; {onset.kl_divergence:.3f} when it started, after {onset.iteration} iterations"
+    plain = float(path.kl_divergences[0])
+    return f"{result}: {model.kl_divergence_ - plain:+.3f} over the {plain:.3f} without contraction"

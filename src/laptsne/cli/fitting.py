@@ -17,19 +17,6 @@ from laptsne.cli.tables.dataset import Dataset, choose_columns
 from laptsne.cli.tables.reading import EXAMPLE, read_source
 from laptsne.cli.terminal import console, say
 from laptsne.embedding.progress_bar import ProgressBar
-from laptsne.embedding.state import State
-
-
-class Onset:
-    """A callback that records the iteration, and the KL divergence, at which contraction starts."""
-
-    iteration: int | None = None
-    kl_divergence: float | None = None
-
-    def __call__(self, state: State) -> None:
-        """Record the first state under contraction."""
-        if state.contraction and self.iteration is None:
-            self.iteration, self.kl_divergence = state.iteration, state.kl_divergence
 
 
 @dataclass(frozen=True)
@@ -38,7 +25,6 @@ class FittedDataset:
 
     dataset: Dataset
     model: LaptSNE
-    onset: Onset
     seconds: float
 
 
@@ -61,11 +47,10 @@ def load_dataset(data: InputOptions, *, features: Sequence[str] | None = None, m
 def fit_dataset(dataset: Dataset, parameters: dict[str, Any], *, quiet: bool) -> FittedDataset:
     """Fit the estimator; None leaves a parameter to its default. An interrupted fit counts if it has an embedding."""
     started = time.perf_counter()
-    onset = Onset()
     model = LaptSNE(**{name: value for name, value in parameters.items() if value is not None})
     shown = not quiet and console.is_terminal
     with input_errors(), ProgressBar(model.max_iter, "finding neighbours") if shown else nullcontext() as bar:
-        model.callbacks = [onset] if bar is None else [onset, bar]
+        model.callbacks = bar
         try:
             model.fit(dataset.X)
         except KeyboardInterrupt:
@@ -76,7 +61,7 @@ def fit_dataset(dataset: Dataset, parameters: dict[str, Any], *, quiet: bool) ->
     if dataset.features is not None:
         # As after a fit to a data frame: they are saved, and transform matches columns by them.
         model.feature_names_in_ = np.array(dataset.features, dtype=object)
-    return FittedDataset(dataset, model, onset, time.perf_counter() - started)
+    return FittedDataset(dataset, model, time.perf_counter() - started)
 
 
 @contextmanager

@@ -215,6 +215,7 @@ class Demand:
     @property
     def _nodes(self) -> float:
         """Bytes of one single-precision number per node of the mesh and eigenvector."""
+        nodes: float
         if self.wide_kernel:
             nodes = (_CELLS_PER_CLUSTER * self.n_clusters ** (1 / self.n_components)) ** self.n_components
         elif self.fourier:

@@ -90,7 +90,7 @@ class _Frame:
         return interpolate(_SPLINE, self._cell_units(y), grid[None], ones, self.workers)[1] / self.spacing
 
     def convolved(self, grids: Array) -> Array:
-        return convolved(grids, self.spacing, _SPLINE, self.workers, self.kernel or STUDENT)
+        return convolved(grids, self.spacing, _SPLINE, self.workers, self.kernel)
 
     def nodes(self, active: Array) -> Array:
         """Return the coordinates of nodes given by flat index, shape (n_dims, n_active)."""
@@ -147,8 +147,7 @@ class MeshContraction(Contraction):
         assert self._fields is not None
         n = self._fields.n_samples
         normaliser = max(float(self._fields.degrees.sum()), float(np.finfo(np.float32).tiny))
-        factors = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
-        repulsion, contraction = factors
+        repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
         if self.kernel is None:
             frame, field, potential = self._frame, self._degrees + 1, self._potential
         else:  # the repulsion has another kernel, which needs a finer mesh

@@ -1,6 +1,6 @@
 """Cost of contraction: fits with and without it, which alternate in one process; ratios are ratios of medians.
 
-python benchmarks/contraction_cost.py 2000 10000 70000 1000000  # defaults, on so many points of MNIST
+python benchmarks/contraction_cost.py 2000 10000 70000 1000000  # numbers of points of MNIST; defaults
 python benchmarks/contraction_cost.py                           # the paper's kernel, on COIL20 and COIL100
 
 With the paper's kernel, sums are exact, and contraction is active in all of 100 iterations ("from the start") or in the

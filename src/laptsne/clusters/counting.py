@@ -1,0 +1,159 @@
+"""Clusters of the data: communities of the neighbour graph that are separate from each other."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from laptsne._runtime.compiled import compiled
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.clusters.separation import NeighborGraph
+from laptsne.graph.communities import communities
+
+N_NEIGHBORS = 20  # in the graph of which the clusters are communities
+_SCALES = (N_NEIGHBORS, 30, 60)  # neighbours in the graphs in which evidence is sought
+MIN_SIZE = 10  # points of a cluster
+_MAX_LEVELS = 20  # of clusters within clusters
+
+
+class _Test(NamedTuple):
+    """When groups are separate: reciprocity and margin of its upper confidence bound, at a single border point.
+
+    A cut through a continuum of any dimension has a reciprocity of about 0.26, and of at least 0.235 minus 0.3 divided
+    by the square root of the number of border points (docs/method.md).
+    """
+
+    threshold: float
+    margin: float
+
+
+EVIDENT = _Test(0.235, 0.3)  # that there are clusters at all
+_FIRST = _Test(0.26, 0.0)  # if there are, for the communities of the whole graph
+_WITHIN = _Test(0.235, 0.1)  # for communities within clusters
+
+
+def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
+    """Find the clusters of the data, given their affinities.
+
+    The neighbour graph of the data is partitioned into communities of high modularity, and those that the data do not
+    tell apart are merged: those with a high :meth:`~laptsne.clusters.separation.NeighborGraph.reciprocity`. The same is
+    then done within each cluster until none is divided any more, so that clusters of very different sizes are found.
+
+    Modularity divides any graph, that of a single Gaussian too. Therefore there must first be evidence that there are
+    clusters at all: groups that are separate by a stricter test, which cuts through continua do not pass, in a graph of
+    20, 30 or 60 neighbours.
+
+    Parameters
+    ----------
+    P : sparse matrix or array of shape (n_samples, n_samples)
+        Affinities.
+    workers : Workers, optional
+        Thread pool.
+
+    Returns
+    -------
+    labels : array of shape (n_samples,)
+        Cluster of every point, from the largest, 0, to the smallest; all 0 without evidence of clusters, and -1 for
+        points of groups that are too small.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laptsne.clusters.counting import find_clusters
+    >>> from laptsne.graph.affinity import joint_affinities
+    >>> X = np.random.default_rng(0).normal(size=(400, 5))
+    >>> int(find_clusters(joint_affinities(X, perplexity=30)).max()) + 1
+    1
+    >>> X[:200] += 4
+    >>> int(find_clusters(joint_affinities(X, perplexity=30)).max()) + 1
+    2
+    """
+    workers = workers or Workers(1)
+    labels = np.zeros(P.shape[0], np.int64)
+    if not any(_is_evident(P, n_neighbors, workers) for n_neighbors in _SCALES):
+        return labels
+    graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
+    test = _FIRST
+    for _ in range(_MAX_LEVELS):
+        within = graph.within(labels)
+        merged = within.merged(communities(within.graph, labels), *test)
+        if merged.max() == labels.max():
+            break
+        labels, test = merged, _WITHIN
+    return by_size(labels)
+
+
+def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -> Array:
+    """Divide the data into a given number of clusters, whether or not they are separate.
+
+    Communities are divided further until there are enough of them, and merged in the order of their reciprocity.
+    Fewer clusters are found if the graph has not that many communities; points of further components are -1.
+    """
+    workers = workers or Workers(1)
+    graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
+    labels = np.zeros(P.shape[0], np.int64)
+    while n_clusters > 1:
+        divided = communities(graph.within(labels).graph, labels)
+        if divided.max() == labels.max():
+            break
+        labels = divided
+        if labels.max() + 1 >= n_clusters:
+            break
+    return by_size(graph.merged(labels, 0.0, n_groups=n_clusters), 1, n_clusters)
+
+
+def _is_evident(P: Any, n_neighbors: int, workers: Workers) -> bool:
+    """Whether at least two groups of a neighbour graph are separate by the strict test."""
+    graph = NeighborGraph(nearest_graph(P, n_neighbors, workers), workers)
+    found = communities(graph.graph, np.zeros(P.shape[0], np.int64))
+    sizes = np.bincount(graph.merged(found, *EVIDENT))
+    return int((sizes >= MIN_SIZE).sum()) > 1
+
+
+def by_size(labels: Array, min_size: int = MIN_SIZE, n_clusters: int | None = None) -> Array:
+    """Renumber clusters from the largest; those that are too small, or too many, become -1."""
+    sizes = np.bincount(labels[labels >= 0])
+    order = np.argsort(-sizes, kind="stable")
+    order = order[sizes[order] >= min_size][:n_clusters]
+    if order.size == 0:
+        return np.zeros_like(labels)
+    number = np.full(sizes.size + 1, -1)
+    number[order] = np.arange(order.size)
+    return number[labels]
+
+
+@compiled
+def _strongest_rows(
+    start: int, stop: int, indptr: Array, indices: Array | None, data: Array, n_neighbors: int, found: Array
+) -> None:
+    """Set the rows of ``found`` to the neighbours of the highest affinity, and -1 where there are fewer."""
+    for i in range(start, stop):
+        values = data[indptr[i] : indptr[i + 1]]
+        order = np.argsort(-values, kind="mergesort")
+        n_found = 0
+        for e in order:
+            j = e if indices is None else indices[indptr[i] + e]
+            if n_found < n_neighbors and values[e] > 0 and j != i:
+                found[i, n_found] = j
+                n_found += 1
+        found[i, n_found:] = -1
+
+
+def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
+    """The graph of the neighbours of the highest affinity: 1 for mutual neighbours, 1/2 for others, as a CSR matrix.
+
+    For few points there are fewer neighbours, a tenth of the points.
+    """
+    n_samples = P.shape[0]
+    n_neighbors = max(min(n_neighbors, n_samples // 10), min(5, n_samples - 1))
+    if scipy.sparse.issparse(P):
+        rows = (P.indptr, P.indices, P.data)
+    else:
+        rows = (n_samples * np.arange(n_samples + 1), None, P.reshape(-1))
+    found = np.empty((n_samples, n_neighbors), np.int64)
+    workers.rows(_strongest_rows, n_samples, *rows, n_neighbors, found, work=100.0 * rows[2].size)
+    row, column = np.nonzero(found >= 0)
+    half = np.full(row.size, 0.5)
+    graph = scipy.sparse.csr_matrix((half, (row, found[row, column])), (n_samples, n_samples))
+    return scipy.sparse.csr_matrix(graph + graph.T)

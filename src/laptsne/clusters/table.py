@@ -1,0 +1,151 @@
+"""Evidence for each cluster: size, border to the nearest cluster, stability, and a verdict."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.clusters.counting import EVIDENT, N_NEIGHBORS, find_clusters, nearest_graph
+from laptsne.clusters.separation import CONTINUUM, ERROR, NeighborGraph
+
+_N_SAMPLES = 3  # of the points, for the stability
+_SHARE = 0.8  # of the points in each of them
+_STABLE, _FAIRLY_STABLE = 0.9, 0.75  # required of clear and of likely clusters
+
+
+class ClusterRow(NamedTuple):
+    """Evidence for one cluster; see :class:`ClusterTable`."""
+
+    cluster: int
+    size: int
+    contrast: float
+    contrast_error: float
+    nearest: int
+    reciprocity: float
+    stability: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class ClusterTable:
+    """Evidence for the clusters of the data, one row per cluster.
+
+    Attributes
+    ----------
+    cluster : array of shape (n_clusters,)
+        Number of the cluster in ``labels_``.
+    size : array of shape (n_clusters,)
+        Number of points.
+    contrast : array of shape (n_clusters,)
+        How much weaker the border with the nearest cluster is than a cut through a continuum: 0 if it is no weaker, 1
+        if no affinity crosses it.
+    contrast_error : array of shape (n_clusters,)
+        Standard error of the contrast, from the number of points at the border.
+    nearest : array of shape (n_clusters,)
+        The cluster with which it shares the most affinity; -1 if it shares none.
+    reciprocity : array of shape (n_clusters,)
+        Reciprocity of the affinities with that cluster; a cut through a continuum has about 0.26.
+    stability : array of shape (n_clusters,)
+        Share of the pairs of points of a cluster that are together in the clusters of 80 % of the points.
+    verdict : array of shape (n_clusters,)
+        "clear" if the reciprocity is below that of continua by more than its error and the stability is at least 0.9;
+        "likely" if it is below and the stability at least 0.75; otherwise "doubtful".
+    """
+
+    cluster: Array
+    size: Array
+    contrast: Array
+    contrast_error: Array
+    nearest: Array
+    reciprocity: Array
+    stability: Array
+    verdict: Array
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    def __iter__(self) -> Iterator[ClusterRow]:
+        columns = (getattr(self, field.name).tolist() for field in fields(self))
+        return (ClusterRow(*row) for row in zip(*columns, strict=True))
+
+    def to_pandas(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        import pandas as pd  # noqa: PLC0415 (optional)
+
+        return pd.DataFrame({field.name: getattr(self, field.name) for field in fields(self)})
+
+    def __repr__(self) -> str:
+        lines = ["cluster   size  contrast        nearest  stability  verdict"]
+        for row in self:
+            contrast = f"{row.contrast:.2f} ± {row.contrast_error:.2f}"
+            nearest = "-" if row.nearest < 0 else row.nearest
+            lines.append(
+                f"{row.cluster:>7} {row.size:>6}  {contrast:<14} {nearest:>8} {row.stability:>10.2f}  {row.verdict}"
+            )
+        return "\n".join(lines)
+
+
+def cluster_table(labels: Array, P: Any, workers: Workers | None = None) -> ClusterTable:
+    """Collect the evidence for clusters.
+
+    Parameters
+    ----------
+    labels : array of shape (n_samples,)
+        Cluster of every point, from 0; -1 for none.
+    P : sparse matrix or array of shape (n_samples, n_samples)
+        Affinities.
+    workers : Workers, optional
+        Thread pool.
+    """
+    workers = workers or Workers(1)
+    n_clusters = int(labels.max(initial=0)) + 1
+    graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
+    # Points of no cluster form a group of their own, which is left out.
+    pairs = graph.reciprocity(np.where(labels < 0, n_clusters, labels))
+    is_between = pairs.second < n_clusters
+    reciprocity, nearest, error = np.zeros(n_clusters), np.full(n_clusters, -1), np.zeros(n_clusters)
+    for p in np.argsort(pairs.weight, kind="stable"):  # the pair that shares the most is the last to be set
+        for own, other in ((pairs.first[p], pairs.second[p]), (pairs.second[p], pairs.first[p])):
+            if is_between[p]:
+                reciprocity[own], nearest[own], error[own] = pairs.value[p], other, ERROR / np.sqrt(pairs.n_points[p])
+    stability = _stability(labels, P, n_clusters, workers)
+    return ClusterTable(
+        cluster=np.arange(n_clusters),
+        size=np.bincount(labels[labels >= 0], minlength=n_clusters),
+        contrast=np.clip(1 - reciprocity / CONTINUUM, 0, 1) if n_clusters > 1 else np.zeros(1),
+        contrast_error=error / CONTINUUM,
+        nearest=nearest,
+        reciprocity=reciprocity,
+        stability=stability,
+        verdict=_verdicts(reciprocity, error, stability, n_clusters),
+    )
+
+
+def _verdicts(reciprocity: Array, error: Array, stability: Array, n_clusters: int) -> Array:
+    if n_clusters == 1:
+        return np.array(["doubtful"], dtype=object)
+    is_clear = (reciprocity + EVIDENT.margin / ERROR * error < EVIDENT.threshold) & (stability >= _STABLE)
+    is_likely = (reciprocity < EVIDENT.threshold) & (stability >= _FAIRLY_STABLE)
+    return np.where(is_clear, "clear", np.where(is_likely, "likely", "doubtful")).astype(object)
+
+
+def _stability(labels: Array, P: Any, n_clusters: int, workers: Workers) -> Array:
+    """Share of the pairs of points of each cluster that are together when clusters are found in samples."""
+    rng = check_random_state(0)
+    together, all_pairs = np.zeros((2, n_clusters))
+    for _ in range(_N_SAMPLES):
+        sample = np.sort(rng.choice(labels.size, max(int(_SHARE * labels.size), 2), replace=False))
+        found = find_clusters(P[sample][:, sample], workers=workers)
+        own = labels[sample]
+        kept = own >= 0
+        # Points of no cluster in the sample are together with no other point.
+        joint = np.zeros((n_clusters, int(found.max(initial=0)) + 1))
+        np.add.at(joint, (own[kept & (found >= 0)], found[kept & (found >= 0)]), 1)
+        sizes = np.bincount(own[kept], minlength=n_clusters)
+        together += (joint * (joint - 1)).sum(axis=1)
+        all_pairs += sizes * (sizes - 1.0)
+    return np.asarray(np.divide(together, all_pairs, out=np.ones(n_clusters), where=all_pairs > 0))

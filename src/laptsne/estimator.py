@@ -81,10 +81,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Initial embedding. An array is centred, otherwise used as it is.
     early_exaggeration : float, default=12.0
-        Factor on the attractive forces in the first third of the iterations; 1 disables it.
+        Factor on the attractive forces in the first 30 % of the iterations; 1 disables it.
     learning_rate : float or "auto", default="auto"
-        Step size. "auto" is ``max(n_samples / exaggeration / 4, 50)`` with the current exaggeration.
-    max_iter : int, default=750
+        Step size. "auto" is ``n_samples / exaggeration / 4`` with the current exaggeration, and up to twice that where
+        the exaggeration is below 4.
+    max_iter : int, default=300
         Maximum number of iterations.
     batch_size : int, default=None
         Number of points that move per iteration, the paper's LaptSNE-Mini. None moves all points.
@@ -195,7 +196,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         init: str | ArrayLike = "spectral",
         early_exaggeration: float = 12.0,
         learning_rate: float | str = "auto",
-        max_iter: int = 750,
+        max_iter: int = 300,
         batch_size: int | None = None,
         n_batch_neighbors: int = 0,
         metric: Any = "euclidean",

@@ -100,9 +100,13 @@ class Descent:
         """Momentum at an iteration with some exaggeration."""
         if self.momentum is not None:
             return self.momentum
-        if iteration >= (1 - self.settling_share) * max_iter:
+        if self.is_settling(iteration, max_iter):
             return STIFF_MOMENTUM
         return max(STIFF_MOMENTUM, 1 - (1 - _MOMENTUM) * exaggeration)
+
+    def is_settling(self, iteration: int, max_iter: int) -> bool:
+        """Whether an iteration is among the last ones, in which points come to rest."""
+        return iteration >= (1 - self.settling_share) * max_iter
 
     def contraction_share(self, iteration: int, max_iter: int) -> float:
         """Fraction of the full contraction strength at an iteration."""

@@ -188,7 +188,7 @@ class Run:
         if self._refresh_due(self.iteration, self.fields):
             contraction.refresh(self.fields)
             # The similarities follow the embedding while it still expands, then the objective stays the same.
-            contraction.fixed = contraction.fixed or self.strength == self.problem.strength
+            contraction.fixed = contraction.fixed or self.descent.is_settling(self.iteration, self.max_iter)
             self.last_refresh = self.iteration
         return contraction.gradient(self.fields)
 

@@ -45,10 +45,11 @@ class Descent:
     settling_share : float, default=0.1
         Fraction of the iterations, at the end, in which the momentum is at most 0.8, so that points come to rest among
         their neighbours. It has no effect on a momentum that is given.
-    refresh_every : int, default=10
+    refresh_every : int, default=24
         Number of iterations after which the eigenvectors of the embedding's graph are recomputed.
     refresh_distance : float, default=1.0
-        They are also recomputed once the RMS displacement since the last update exceeds this distance.
+        They are also recomputed once the RMS displacement since the last update exceeds this distance, or this multiple
+        of a quarter of the width of the contraction's kernel, if that is longer.
     check_every : int, default=50
         Number of iterations between convergence checks. With mini-batches, an iteration in which a fraction of the
         points moves counts as that fraction.
@@ -69,7 +70,7 @@ class Descent:
     contraction_start: float = 0.45
     contraction_ramp: float = 0.2
     settling_share: float = 0.1
-    refresh_every: int = 10
+    refresh_every: int = 24
     refresh_distance: float = 1.0
     check_every: int = 50
     tol: float = 1e-3

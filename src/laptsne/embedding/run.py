@@ -15,6 +15,8 @@ from laptsne.embedding.state import State
 Embedding = NDArray[np.float64]
 
 _GAIN_INCREASE = 0.2
+# The eigenvectors of a wide kernel last longer: share of its width that counts as a unit of refresh_distance.
+_REFRESH_WIDTHS = 0.25
 # Final exaggeration if clusters are contracted (docs/method.md has what else was tried).
 LATE_EXAGGERATION = 1.05
 
@@ -195,7 +197,9 @@ class Run:
     def _refresh_due(self, iteration: int, fields: Fields) -> bool:
         if iteration - self.last_refresh >= self.descent.refresh_every:
             return True
-        return self.problem.contraction.moved(fields) >= self.descent.refresh_distance
+        contraction = self.problem.contraction
+        width = 1.0 if contraction.kernel is None else contraction.kernel.width
+        return contraction.moved(fields) >= self.descent.refresh_distance * max(1.0, _REFRESH_WIDTHS * width)
 
     def can_checkpoint(self, iteration: int) -> bool:
         """Whether the state before an iteration is small: of the eigenvectors only the start is needed."""

@@ -22,7 +22,7 @@ from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.optimizer import Result
 from laptsne.embedding.potential import Potential
 from laptsne.embedding.state import Callback
-from laptsne.fitting import fit_affinities
+from laptsne.fitting import data_eigenvalues, fit_affinities
 from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
@@ -142,7 +142,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     contraction_width_ : float or None
         Width of the Gaussian kernel of the contraction; None if both terms have the same kernel.
     data_eigenvalues_ : array
-        Smallest eigenvalues of the Laplacian of the data's graph.
+        Smallest eigenvalues of the Laplacian of the data's graph; with ``n_clusters="auto"`` computed when first read.
     eigenvalues_ : array of shape (n_clusters_,)
         Smallest eigenvalues of the Laplacian of the embedding's graph.
     eigenvalue_residual_ : float
@@ -181,6 +181,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     embedding_: NDArray[Any]
     _mapping: Placement | Network | None
+    _data_eigenvalues: NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -375,7 +376,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _fit_affinities(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Result:
         """Compute the embedding of X from its affinities, and store what describes it."""
         fit = fit_affinities(self, X, P, random_state, workers)
-        self.affinities_, self.data_eigenvalues_ = fit.affinities, fit.data_eigenvalues
+        self.affinities_, self._data_eigenvalues = fit.affinities, fit.data_eigenvalues
         result = fit.result
         self.embedding_ = result.embedding.astype(X.dtype, copy=False)
         self.n_iter_ = result.n_iter
@@ -399,6 +400,18 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return None
         options = {"metric": self.metric, "metric_params": self.metric_params}
         return Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
+
+    @property
+    def data_eigenvalues_(self) -> NDArray[np.float64]:
+        """Smallest eigenvalues of the Laplacian of ``affinities_``, computed when they are first read."""
+        check_is_fitted(self)
+        if self._data_eigenvalues is None:
+            self._data_eigenvalues = data_eigenvalues(self.affinities_, self.n_components, self.n_jobs)
+        return self._data_eigenvalues
+
+    @data_eigenvalues_.setter
+    def data_eigenvalues_(self, values: NDArray[np.float64]) -> None:
+        self._data_eigenvalues = values
 
     @property
     def _n_features_out(self) -> int:

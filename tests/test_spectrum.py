@@ -1,3 +1,4 @@
+import pickle
 import warnings
 
 import numpy as np
@@ -121,3 +122,16 @@ def test_a_fit_does_not_depend_on_the_reordering(blobs, monkeypatch):
     # Sums in another order differ by rounding, of an embedding that spans 8.
     np.testing.assert_allclose(found.embedding_, expected.embedding_, rtol=1e-3, atol=2e-4)
     assert abs(found.affinities_ - expected.affinities_).max() == 0
+
+
+def test_eigenvalues_of_the_data_are_computed_when_read(blobs, tmp_path):
+    """They are those of an eager fit, also after pickling, and in a saved model, which has no affinities."""
+    X, _ = blobs
+    options = {"perplexity": 10, "max_iter": 5, "random_state": 0}
+    eager = LaptSNE(n_clusters=3, **options).fit(X).data_eigenvalues_
+    model = LaptSNE(**options).fit(X)
+    pickled = pickle.loads(pickle.dumps(model))
+    model.save(tmp_path / "model.laptsne")
+    for one in (model, pickled, LaptSNE.load(tmp_path / "model.laptsne")):
+        np.testing.assert_allclose(one.data_eigenvalues_, eager, atol=1e-6)
+    assert not hasattr(LaptSNE(), "data_eigenvalues_")

@@ -22,7 +22,7 @@ from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.optimizer import Result
 from laptsne.embedding.potential import Potential
 from laptsne.embedding.state import Callback
-from laptsne.fitting import fit_affinities
+from laptsne.fitting import data_eigenvalues, fit_affinities
 from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
@@ -81,10 +81,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Initial embedding. An array is centred, otherwise used as it is.
     early_exaggeration : float, default=12.0
-        Factor on the attractive forces in the first third of the iterations; 1 disables it.
+        Factor on the attractive forces in the first 30 % of the iterations; 1 disables it.
     learning_rate : float or "auto", default="auto"
-        Step size. "auto" is ``max(n_samples / exaggeration / 4, 50)`` with the current exaggeration.
-    max_iter : int, default=750
+        Step size. "auto" is ``n_samples / exaggeration / 4`` with the current exaggeration, and up to twice that where
+        the exaggeration is below 4.
+    max_iter : int, default=300
         Maximum number of iterations.
     batch_size : int, default=None
         Number of points that move per iteration, the paper's LaptSNE-Mini. None moves all points.
@@ -141,7 +142,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     contraction_width_ : float or None
         Width of the Gaussian kernel of the contraction; None if both terms have the same kernel.
     data_eigenvalues_ : array
-        Smallest eigenvalues of the Laplacian of the data's graph.
+        Smallest eigenvalues of the Laplacian of the data's graph; with ``n_clusters="auto"`` computed when first read.
     eigenvalues_ : array of shape (n_clusters_,)
         Smallest eigenvalues of the Laplacian of the embedding's graph.
     eigenvalue_residual_ : float
@@ -180,6 +181,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     embedding_: NDArray[Any]
     _mapping: Placement | Network | None
+    _data_eigenvalues: NDArray[np.float64] | None = None
 
     def __init__(
         self,
@@ -195,7 +197,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         init: str | ArrayLike = "spectral",
         early_exaggeration: float = 12.0,
         learning_rate: float | str = "auto",
-        max_iter: int = 750,
+        max_iter: int = 300,
         batch_size: int | None = None,
         n_batch_neighbors: int = 0,
         metric: Any = "euclidean",
@@ -374,7 +376,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     def _fit_affinities(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Result:
         """Compute the embedding of X from its affinities, and store what describes it."""
         fit = fit_affinities(self, X, P, random_state, workers)
-        self.affinities_, self.data_eigenvalues_ = fit.affinities, fit.data_eigenvalues
+        self.affinities_, self._data_eigenvalues = fit.affinities, fit.data_eigenvalues
         result = fit.result
         self.embedding_ = result.embedding.astype(X.dtype, copy=False)
         self.n_iter_ = result.n_iter
@@ -398,6 +400,18 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return None
         options = {"metric": self.metric, "metric_params": self.metric_params}
         return Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
+
+    @property
+    def data_eigenvalues_(self) -> NDArray[np.float64]:
+        """Smallest eigenvalues of the Laplacian of ``affinities_``, computed when they are first read."""
+        check_is_fitted(self)
+        if self._data_eigenvalues is None:
+            self._data_eigenvalues = data_eigenvalues(self.affinities_, self.n_components, self.n_jobs)
+        return self._data_eigenvalues
+
+    @data_eigenvalues_.setter
+    def data_eigenvalues_(self, values: NDArray[np.float64]) -> None:
+        self._data_eigenvalues = values
 
     @property
     def _n_features_out(self) -> int:

@@ -38,13 +38,14 @@ class Fit:
     ----------
     result : Result
     affinities : sparse matrix or array of shape (n_samples, n_samples)
-    data_eigenvalues : array
-        Smallest eigenvalues of the Laplacian of the affinities.
+    data_eigenvalues : array or None
+        Smallest eigenvalues of the Laplacian of the affinities; None if the descent did not need them
+        (:func:`data_eigenvalues`).
     """
 
     result: Result
     affinities: Any
-    data_eigenvalues: NDArray[np.float64]
+    data_eigenvalues: NDArray[np.float64] | None
 
 
 def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomState, workers: Workers) -> Fit:
@@ -76,7 +77,13 @@ def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomSta
     if order is not None:
         P = reordered(P, np.argsort(order))
         P.sort_indices()  # in place: another copy would set a new peak of memory
-    return Fit(result, P, spectrum.eigenvalues)
+    return Fit(result, P, None if model.n_clusters == "auto" else spectrum.eigenvalues)
+
+
+def data_eigenvalues(P: Any, n_components: int, n_jobs: int | None) -> NDArray[np.float64]:
+    """Smallest eigenvalues of the Laplacian of the affinities, enough for the eigengap heuristic."""
+    with Workers(n_jobs) as workers:
+        return laplacian_spectrum(P, max(MAX_CLUSTERS, n_components) + 1, workers).eigenvalues
 
 
 def backend_of(model: Any, n_samples: int, workers: Workers) -> Backend:
@@ -92,9 +99,14 @@ def backend_of(model: Any, n_samples: int, workers: Workers) -> Backend:
 
 
 def _spectrum(model: Any, P: Any, order: NDArray[Any] | None, workers: Workers) -> Spectrum:
-    """Spectrum of the data's graph, the eigenvectors in the order of the points."""
-    wanted = 0 if isinstance(model.n_clusters, str) else model.n_clusters
-    spectrum = laplacian_spectrum(P, max(MAX_CLUSTERS, wanted, model.n_components) + 1, workers)
+    """Spectrum of the data's graph, the eigenvectors in the order of the points.
+
+    If clusters are counted in the embedding, only the eigenvectors of the initial embedding are needed.
+    """
+    wanted = model.n_components
+    if model.n_clusters != "auto":
+        wanted = max(wanted, MAX_CLUSTERS, 0 if isinstance(model.n_clusters, str) else model.n_clusters)
+    spectrum = laplacian_spectrum(P, wanted + 1, workers)
     if order is None:
         return spectrum
     eigenvectors = np.empty_like(spectrum.eigenvectors)

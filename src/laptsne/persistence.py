@@ -29,6 +29,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> int:
         for name, value in model.get_params(deep=False).items()
     }
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in model._not_saved}
+    fitted["data_eigenvalues_"] = model.data_eigenvalues_  # while there are affinities to compute them from
     content = {
         "class": type(model).__name__,
         "parameters": {name: writer.encode(value, name) for name, value in parameters.items()},

@@ -93,9 +93,11 @@ class Backend:
         if not 1 < contraction.n_clusters < fields.n_samples:
             return None
         observer = copy.copy(contraction)
-        observer.n_clusters += 1  # otherwise the next eigenvalue is among the guard vectors, which need not converge
+        # Otherwise the next eigenvalue is among the guard vectors, which need not converge. With one more, it is not
+        # mistaken for a close one after it.
+        observer.n_clusters += 2
         sigma = self.finished(observer, fields).eigenvalues
-        return float(sigma[-1] - sigma[-2])
+        return float(sigma[-2] - sigma[-3])
 
     def potential(
         self, contraction: Contraction, strength: float, exaggeration: float

@@ -7,7 +7,7 @@ import scipy.sparse
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
-from laptsne.embedding.descent import Descent
+from laptsne.embedding.descent import STIFF_MOMENTUM, Descent
 from laptsne.embedding.fields import ExactFields, Fields
 from laptsne.embedding.kernels import Kernel, similarity
 from laptsne.embedding.objective import PairContraction
@@ -255,6 +255,15 @@ class BatchRun(Run):
         return int(np.ceil(super().check_every * len(self.Y) / self.batches.batch_size))
 
     @property
+    def momentum(self) -> float:
+        """Current momentum: the same in all phases, since the longer steps of few points make the descent stiff."""
+        return STIFF_MOMENTUM if self.descent.momentum is None else self.descent.momentum
+
+    @property
+    def _rate_factor(self) -> float:
+        return 1.0
+
+    @property
     def rate(self) -> float:
         """Current step size: longer steps the fewer points move at once."""
         return self._step_scale * super().rate
@@ -268,7 +277,7 @@ class BatchRun(Run):
         """Length of steps relative to those of a full descent."""
         n_samples = len(self.Y)
         share_fixed = 1 - n_moving / n_samples
-        distance = super().rate * self.exaggeration / (1 - self.descent.momentum) / n_samples
+        distance = super().rate * self.exaggeration / (1 - self.momentum) / n_samples
         return min(n_samples / n_moving, _MAX_STEP_SCALE, _MAX_DISTANCE / max(distance * share_fixed, 1e-9))
 
     def can_checkpoint(self, iteration: int) -> bool:

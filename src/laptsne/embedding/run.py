@@ -15,6 +15,8 @@ from laptsne.embedding.state import State
 Embedding = NDArray[np.float64]
 
 _GAIN_INCREASE = 0.2
+# The eigenvectors of a wide kernel last longer: share of its width that counts as a unit of refresh_distance.
+_REFRESH_WIDTHS = 0.25
 # Final exaggeration if clusters are contracted (docs/method.md has what else was tried).
 LATE_EXAGGERATION = 1.05
 
@@ -115,7 +117,7 @@ class Run:
     def has_converged(self, state: State) -> bool:
         """Whether the objective has stopped decreasing; False while the schedules still change it."""
         descent, t = self.descent, self.iteration
-        is_full = t == 0 or descent.contraction_share(t - 1, self.max_iter) == 1
+        is_full = t == 0 or self._share(t - 1) == 1
         if t < self.n_exaggerated or not is_full or t % self.check_every or descent.tol == 0:
             return False
         if state.objective < self.best - descent.tol * abs(state.kl_divergence):
@@ -134,9 +136,15 @@ class Run:
         """Current factor on the attractive forces."""
         if self.iteration < self.n_exaggerated:
             return self.early_exaggeration
-        share = self.descent.contraction_share(self.iteration, self.max_iter)
+        share = self._share(self.iteration)
         middle = min(self.descent.middle_exaggeration, self.early_exaggeration)
         return float(middle ** (1 - share) * self._final_exaggeration**share)
+
+    def _share(self, iteration: int) -> float:
+        """How far the objective has come from that of the middle phase, 0, to the final one, 1."""
+        share = self.descent.contraction_share(iteration, self.max_iter)
+        # Without contraction there is nothing to wait for: more iterations are left for the final objective.
+        return share if self.problem.contracts or not share else 1.0
 
     @property
     def _final_exaggeration(self) -> float:
@@ -149,7 +157,17 @@ class Run:
         """Current step size."""
         if not isinstance(self.learning_rate, str):
             return float(self.learning_rate)
-        return max(len(self.Y) / self.exaggeration / 4, 50.0)
+        return len(self.Y) / self.exaggeration / 4 * self._rate_factor
+
+    @property
+    def momentum(self) -> float:
+        """Current momentum."""
+        return self.descent.momentum_at(self.iteration, self.max_iter, self.exaggeration)
+
+    @property
+    def _rate_factor(self) -> float:
+        """Length of steps relative to the rule of scikit-learn: twice up to an exaggeration of 2, once from 4 on."""
+        return min(max(4 / self.exaggeration, 1.0), 2.0)
 
     @property
     def gain_increase(self) -> float:
@@ -161,7 +179,7 @@ class Run:
     ) -> Embedding | None:
         """New positions, with gains and velocities updated in place; None if they are out of bounds."""
         descent, moved = self.descent, np.empty_like(Y)
-        args = (gradient, self.rate, descent.momentum, descent.max_step, self.gain_increase, gains, velocity, Y, moved)
+        args = (gradient, self.rate, self.momentum, descent.max_step, self.gain_increase, gains, velocity, Y, moved)
         self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
         largest = float(np.abs(moved).max())
         in_bounds = largest < MAX_COORDINATE  # False for NaN
@@ -172,14 +190,16 @@ class Run:
         if self._refresh_due(self.iteration, self.fields):
             contraction.refresh(self.fields)
             # The similarities follow the embedding while it still expands, then the objective stays the same.
-            contraction.fixed = contraction.fixed or self.strength == self.problem.strength
+            contraction.fixed = contraction.fixed or self.descent.is_settling(self.iteration, self.max_iter)
             self.last_refresh = self.iteration
         return contraction.gradient(self.fields)
 
     def _refresh_due(self, iteration: int, fields: Fields) -> bool:
         if iteration - self.last_refresh >= self.descent.refresh_every:
             return True
-        return self.problem.contraction.moved(fields) >= self.descent.refresh_distance
+        contraction = self.problem.contraction
+        width = 1.0 if contraction.kernel is None else contraction.kernel.width
+        return contraction.moved(fields) >= self.descent.refresh_distance * max(1.0, _REFRESH_WIDTHS * width)
 
     def can_checkpoint(self, iteration: int) -> bool:
         """Whether the state before an iteration is small: of the eigenvectors only the start is needed."""

@@ -32,6 +32,7 @@ _FEW_NODES, MAX_NODES = 1 << 18, 1 << 21
 _EMPTY = 1e-6  # density, in points per node, below which nodes are ignored
 _MIN_DEGREE = 1e-3
 _LARGE = 1e30  # limit of factors in single precision
+_MAX_FOLLOWED = 16_384  # points of which the motion of their neighbourhood is averaged
 _NEIGHBOURHOOD = 2.0  # distance within which the motion of points between refreshes is averaged
 
 
@@ -248,14 +249,17 @@ class MeshContraction(Contraction):
             self._potential -= np.float32(slope[k]) * parts[k] * self._shapes[k]
         reach = _NEIGHBOURHOOD if self.kernel is None else self._frame.spacing
         self._near = _Frame.around(self._y, reach, fields.workers)
-        self._neighbours = self._near.spread(self._y, np.ones((1, self._y.shape[1]), np.float32))
+        self._sample = slice(None, None, max(1, self._y.shape[1] // _MAX_FOLLOWED))
+        followed = self._y[:, self._sample]
+        self._neighbours = self._near.spread(followed, np.ones((1, followed.shape[1]), np.float32))
 
     def _trailing(self, fields: Fields) -> Array:
         """Return the positions minus the mean displacement of the neighbourhood since the refresh."""
         y = _rows(fields.Y)
         if fields is self._fields:
             return y
-        motion = self._near.spread(self._y, (y - self._y).astype(np.float32))
+        followed = self._y[:, self._sample]
+        motion = self._near.spread(followed, (y[:, self._sample] - followed).astype(np.float32))
         mean = np.divide(motion, self._neighbours, out=np.zeros_like(motion), where=self._neighbours > 0)
         return y - self._near.interpolate(self._y, mean).T
 

@@ -14,7 +14,7 @@ from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import KLDivergence, Similarity
 from laptsne.embedding.optimizer import iterate
-from laptsne.embedding.problem import Problem, auto_contraction
+from laptsne.embedding.problem import MAX_CONTRACTED, Problem, auto_contraction
 from laptsne.embedding.run import LATE_EXAGGERATION, Run
 from laptsne.estimator import LaptSNE
 from laptsne.fitting import backend_of
@@ -158,7 +158,7 @@ class _Walk:
         width = None if backend.similarity is None else Similarity(model.contraction_width_)
         self.backend = replace(backend, similarity=width)
         self.kl = KLDivergence(*ordered_for_locality(model.affinities_, workers))
-        self.n_clusters: int = model.n_clusters_
+        self.n_clusters: int = min(model.n_clusters_, MAX_CONTRACTED)
         self.start = (model.labels_[:, None] == np.arange(1, self.n_clusters)).astype(np.float32)
         self.own_strength: float = model.contraction_ or auto_contraction(
             self.n_clusters, gaussian=not has_one_kernel(model)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
-from laptsne.clusters.labels import cluster_labels
+from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.distributed import is_dask, mapped
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.kernels import Kernel
@@ -52,11 +52,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         Effective number of neighbours of a point. "auto" is 30, but at most ``(n_samples - 1) / 3``. A number too large
         for the data is lowered with a warning.
     n_clusters : int, "auto" or "eigengap", default="auto"
-        Number of eigenvalues that are penalised, K in the formula. "auto" counts the clusters with evidence in both
-        embedding and data when contraction starts (:func:`laptsne.clusters.evidence.evident_clusters`). Without
-        evidence it is 1, and the result is plain t-SNE. If there are more than ten clusters, much smaller ones are not
-        counted. "eigengap" is the rule of the paper: the largest gap between the eigenvalues of the data's graph,
-        which finds a number whether or not there are clusters.
+        Number of eigenvalues that are penalised, K in the formula. "auto" finds the clusters of the data for which there
+        is evidence (:func:`laptsne.clusters.counting.find_clusters`); of more than 60, the largest 60 are contracted.
+        Without evidence it is 1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the largest gap
+        between the eigenvalues of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
         Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is ``0.4 / n_clusters_`` if there are clusters, and at most
         0.04 with ``contraction_kernel="student"``. With contraction, attractive forces are
@@ -136,14 +135,14 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     perplexity_ : float
         The perplexity used.
     n_clusters_ : int
-        Number of eigenvalues penalised; 1 means no contraction, since the first eigenvalue is always 0.
+        Number of clusters; 1 means no contraction, since the first eigenvalue is always 0.
     contraction_ : float
         Contraction strength of the last iteration.
     contraction_width_ : float or None
         Width of the Gaussian kernel of the contraction; None if both terms have the same kernel.
     data_eigenvalues_ : array
         Smallest eigenvalues of the Laplacian of the data's graph; with ``n_clusters="auto"`` computed when first read.
-    eigenvalues_ : array of shape (n_clusters_,)
+    eigenvalues_ : array of shape (n_contracted,)
         Smallest eigenvalues of the Laplacian of the embedding's graph.
     eigenvalue_residual_ : float
         Largest residual norm of the corresponding eigenvectors: a bound on the error of each eigenvalue.
@@ -152,7 +151,11 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     objective_ : float
         ``kl_divergence_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
     labels_ : array of shape (n_samples,)
-        Cluster of each point, 0 to ``n_clusters_ - 1``, from the eigenvectors of the embedding's graph.
+        Cluster of each point in the data, from the largest, 0, to the smallest, ``n_clusters_ - 1``; -1 for points of
+        none. With a given ``n_clusters``, the data are divided into that many, whether or not they are separate.
+    clusters_ : ClusterTable
+        Evidence for each cluster, computed when it is first read: size, contrast and reciprocity with the nearest
+        cluster, stability and a verdict. Not available for a model read from a file, unless it was read before.
     n_iter_ : int
         Number of iterations.
     n_features_in_ : int
@@ -291,6 +294,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """Compute the embedding of X and return it; see :meth:`fit`."""
         return np.asarray(self.fit(X).embedding_)
 
+    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
+        """Compute the embedding of X and return the cluster of each point, -1 for none; see :meth:`fit`."""
+        return self.fit(X).labels_
+
     def transform(self, X: Any) -> Any:
         """Embed new points in the fitted embedding, which does not change.
 
@@ -380,14 +387,15 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         result = fit.result
         self.embedding_ = result.embedding.astype(X.dtype, copy=False)
         self.n_iter_ = result.n_iter
-        self.n_clusters_ = result.n_clusters
+        self.labels_ = fit.labels
+        self.n_clusters_ = int(fit.labels.max()) + 1 if self.n_clusters == "auto" else result.n_clusters
+        self._clusters: ClusterTable | None = None
         self.contraction_ = result.contraction
         self.contraction_width_ = result.contraction_width
         self.eigenvalues_ = result.eigenvalues
         self.eigenvalue_residual_ = result.residual
         self.kl_divergence_ = result.kl_divergence
         self.objective_ = result.objective
-        self.labels_ = cluster_labels(result.eigenvectors)
         return result
 
     def _mapping_of(
@@ -400,6 +408,17 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return None
         options = {"metric": self.metric, "metric_params": self.metric_params}
         return Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
+
+    @property
+    def clusters_(self) -> ClusterTable:
+        """Evidence for each cluster, computed when it is first read."""
+        check_is_fitted(self)
+        if self._clusters is None:
+            if not hasattr(self, "affinities_"):
+                raise AttributeError("clusters_ needs affinities_, which a model read from a file lacks; fit it again.")
+            with Workers(self.n_jobs) as workers:
+                self._clusters = cluster_table(self.labels_, self.affinities_, workers)
+        return self._clusters
 
     @property
     def data_eigenvalues_(self) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
+from laptsne.clusters.counting import find_clusters, given_clusters
 from laptsne.embedding.backend import Backend, uses_fourier
 from laptsne.embedding.checkpoint import Checkpoint, digest_of
 from laptsne.embedding.descent import Descent
@@ -16,7 +17,7 @@ from laptsne.embedding.minibatch import Batches, BatchRun
 from laptsne.embedding.objective import KLDivergence, Penalty, Similarity
 from laptsne.embedding.objective.similarity import FLOOR
 from laptsne.embedding.optimizer import Result, minimize
-from laptsne.embedding.problem import ContractionRule, Problem
+from laptsne.embedding.problem import MAX_CONTRACTED, Problem, strength_of
 from laptsne.embedding.progress import progress
 from laptsne.embedding.run import Run
 from laptsne.graph.ordering import ordered_for_locality, reordered
@@ -38,6 +39,8 @@ class Fit:
     ----------
     result : Result
     affinities : sparse matrix or array of shape (n_samples, n_samples)
+    labels : array of shape (n_samples,)
+        Cluster of every point, from 0; -1 for none.
     data_eigenvalues : array or None
         Smallest eigenvalues of the Laplacian of the affinities; None if the descent did not need them
         (:func:`data_eigenvalues`).
@@ -45,6 +48,7 @@ class Fit:
 
     result: Result
     affinities: Any
+    labels: NDArray[np.intp]
     data_eigenvalues: NDArray[np.float64] | None
 
 
@@ -68,7 +72,8 @@ def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomSta
     options = {"metric": model.metric, "random_state": random_state}
     Y = initial_embedding(model.init, X, spectrum.eigenvectors, model.n_components, **options)
     kl = KLDivergence(P, order)
-    run = _run(model, _problem(model, kl, spectrum, workers), Y, random_state)
+    labels = _clusters(model, P, order, spectrum, workers)
+    run = _run(model, _problem(model, kl, labels, spectrum, workers), Y, random_state)
     with contextlib.ExitStack() as stack:
         callbacks = callbacks_of(model.callbacks)
         if model.verbose:
@@ -77,7 +82,7 @@ def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomSta
     if order is not None:
         P = reordered(P, np.argsort(order))
         P.sort_indices()  # in place: another copy would set a new peak of memory
-    return Fit(result, P, None if model.n_clusters == "auto" else spectrum.eigenvalues)
+    return Fit(result, P, labels, None if model.n_clusters == "auto" else spectrum.eigenvalues)
 
 
 def data_eigenvalues(P: Any, n_components: int, n_jobs: int | None) -> NDArray[np.float64]:
@@ -101,7 +106,7 @@ def backend_of(model: Any, n_samples: int, workers: Workers) -> Backend:
 def _spectrum(model: Any, P: Any, order: NDArray[Any] | None, workers: Workers) -> Spectrum:
     """Spectrum of the data's graph, the eigenvectors in the order of the points.
 
-    If clusters are counted in the embedding, only the eigenvectors of the initial embedding are needed.
+    If clusters are counted in the data, only the eigenvectors of the initial embedding are needed.
     """
     wanted = model.n_components
     if model.n_clusters != "auto":
@@ -114,12 +119,39 @@ def _spectrum(model: Any, P: Any, order: NDArray[Any] | None, workers: Workers) 
     return Spectrum(spectrum.eigenvalues, eigenvectors)
 
 
-def _problem(model: Any, kl: KLDivergence, spectrum: Spectrum, workers: Workers) -> Problem:
-    suggested = eigengap_clusters(spectrum.eigenvalues)
-    n_clusters = {"auto": None, "eigengap": suggested}.get(model.n_clusters, model.n_clusters)
-    strength = None if isinstance(model.contraction, str) else float(model.contraction)
-    rule = ContractionRule(n_clusters, strength, spectrum.eigenvectors[:, 1:], not has_one_kernel(model))
-    return rule.problem(kl, backend_of(model, kl.P.shape[0], workers), n_observed=suggested)
+def _clusters(
+    model: Any, P: Any, order: NDArray[Any] | None, spectrum: Spectrum, workers: Workers
+) -> NDArray[np.intp]:
+    """Cluster of every point: those of the data, or as many as requested."""
+    if model.n_clusters == "auto":
+        found = find_clusters(P, workers=workers)
+    else:
+        suggested = model.n_clusters == "eigengap"
+        n_clusters = eigengap_clusters(spectrum.eigenvalues) if suggested else int(model.n_clusters)
+        found = given_clusters(P, n_clusters, workers=workers)
+    labels = np.empty_like(found)
+    labels[slice(None) if order is None else order] = found
+    return labels
+
+
+def _problem(
+    model: Any, kl: KLDivergence, labels: NDArray[np.intp], spectrum: Spectrum, workers: Workers
+) -> Problem:
+    counted = model.n_clusters == "auto"
+    if counted:
+        n_clusters = min(int(labels.max()) + 1, MAX_CONTRACTED)
+    elif model.n_clusters == "eigengap":
+        n_clusters = eigengap_clusters(spectrum.eigenvalues)
+    else:
+        n_clusters = int(model.n_clusters)
+    gaussian = not has_one_kernel(model)
+    requested = None if isinstance(model.contraction, str) else float(model.contraction)
+    strength = strength_of(requested, n_clusters, gaussian=gaussian, counted=counted)
+    backend = backend_of(model, kl.P.shape[0], workers)
+    # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
+    indicators = (labels[:, None] == np.arange(1, n_clusters)).astype(np.float32)
+    start = np.column_stack([indicators, spectrum.eigenvectors[:, 1:]])
+    return Problem(kl, backend, backend.contraction(n_clusters, start), strength)
 
 
 def _run(model: Any, problem: Problem, Y: NDArray[np.float64], random_state: np.random.RandomState) -> Run:

@@ -105,12 +105,6 @@ def check_combinations(parameters: dict[str, Any], n_samples: int) -> None:
             f"give a number from 1 to {n_samples - 1}, or 'auto'."
         )
     _check_kernels(p)
-    if p["n_clusters"] == "auto" and p["optimizer"] is not None and p["optimizer"].contraction_start == 0:
-        raise ValueError(
-            "n_clusters='auto' counts clusters in the embedding when contraction starts, but "
-            "optimizer=Descent(contraction_start=0) starts it at the initial embedding; give n_clusters a number or "
-            "'eigengap', or contraction_start a positive fraction."
-        )
     callbacks_of(p["callbacks"])
     if p["checkpoint"] is not None:
         _check_checkpoint(p["checkpoint"], p["random_state"])

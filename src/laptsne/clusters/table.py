@@ -15,6 +15,7 @@ from laptsne.clusters.separation import CONTINUUM, ERROR, NeighborGraph
 _N_SAMPLES = 3  # of the points, for the stability
 _SHARE = 0.8  # of the points in each of them
 _STABLE, _FAIRLY_STABLE = 0.9, 0.75  # required of clear and of likely clusters
+_APART = 0.02  # share of the affinity of a clear cluster with others, whatever its reciprocity
 
 
 class ClusterRow(NamedTuple):
@@ -52,8 +53,9 @@ class ClusterTable:
     stability : array of shape (n_clusters,)
         Share of the pairs of points of a cluster that are together in the clusters of 80 % of the points.
     verdict : array of shape (n_clusters,)
-        "clear" if the reciprocity is below that of continua by more than its error and the stability is at least 0.9;
-        "likely" if it is below and the stability at least 0.75; otherwise "doubtful".
+        "clear" if the stability is at least 0.9, and the reciprocity is below that of continua by more than twice its
+        error or less than 2 % of the cluster's affinity is with other clusters; "likely" if the reciprocity is below
+        that of continua and the stability at least 0.75; otherwise "doubtful".
     """
 
     cluster: Array
@@ -105,7 +107,8 @@ def cluster_table(labels: Array, P: Any, workers: Workers | None = None) -> Clus
     n_clusters = int(labels.max(initial=0)) + 1
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
     # Points of no cluster form a group of their own, which is left out.
-    pairs = graph.reciprocity(np.where(labels < 0, n_clusters, labels))
+    groups = np.where(labels < 0, n_clusters, labels)
+    pairs, conductance = graph.reciprocity(groups), graph.conductance(groups)[:n_clusters]
     is_between = pairs.second < n_clusters
     reciprocity, nearest, error = np.zeros(n_clusters), np.full(n_clusters, -1), np.zeros(n_clusters)
     for p in np.argsort(pairs.weight, kind="stable"):  # the pair that shares the most is the last to be set
@@ -121,14 +124,15 @@ def cluster_table(labels: Array, P: Any, workers: Workers | None = None) -> Clus
         nearest=nearest,
         reciprocity=reciprocity,
         stability=stability,
-        verdict=_verdicts(reciprocity, error, stability, n_clusters),
+        verdict=_verdicts(reciprocity, error, conductance, stability),
     )
 
 
-def _verdicts(reciprocity: Array, error: Array, stability: Array, n_clusters: int) -> Array:
-    if n_clusters == 1:
+def _verdicts(reciprocity: Array, error: Array, conductance: Array, stability: Array) -> Array:
+    if reciprocity.size == 1:  # no clusters, or one
         return np.array(["doubtful"], dtype=object)
-    is_clear = (reciprocity + EVIDENT.margin / ERROR * error < EVIDENT.threshold) & (stability >= _STABLE)
+    is_apart = (reciprocity + 2 * error < EVIDENT.threshold) | (conductance < _APART)
+    is_clear = is_apart & (stability >= _STABLE)
     is_likely = (reciprocity < EVIDENT.threshold) & (stability >= _FAIRLY_STABLE)
     return np.where(is_clear, "clear", np.where(is_likely, "likely", "doubtful")).astype(object)
 

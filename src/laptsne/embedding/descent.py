@@ -38,8 +38,7 @@ class Descent:
     exaggeration : float, default=None
         Final exaggeration. None is 1.05 if clusters are contracted and 1 otherwise.
     contraction_start : float, default=0.45
-        Fraction of the iterations after which contraction starts. It must be positive with ``n_clusters="auto"``,
-        which counts clusters in the embedding at that iteration.
+        Fraction of the iterations after which contraction starts.
     contraction_ramp : float, default=0.2
         Fraction of the iterations over which contraction rises to its full strength.
     settling_share : float, default=0.1

@@ -33,15 +33,15 @@ class Result:
     interrupted : bool
         Whether the run was stopped by a keyboard interrupt.
     n_clusters : int
-        Number of clusters contracted, or that would have been had the run not ended before contraction started.
+        Number of clusters contracted, or that would be had the run not ended before contraction started.
     contraction : float
         Contraction strength of the last step.
     contraction_width : float or None
         Width of the kernel of the contraction; None if it is that of the KL divergence.
-    eigenvalues, eigenvectors : arrays of shape (n_clusters,) and (n_samples, n_clusters)
-        Smallest eigenpairs of the Laplacian of the embedding's graph.
+    eigenvalues : array of shape (n_clusters,)
+        Smallest eigenvalues of the Laplacian of the embedding's graph.
     residual : float
-        Largest residual norm of the eigenpairs.
+        Largest residual norm of their eigenvectors.
     kl_divergence, objective : float
     potential : Potential, LazyPotential or None
         The potential for placing new points; None if the kernel has none.
@@ -54,7 +54,6 @@ class Result:
     contraction: float
     contraction_width: float | None
     eigenvalues: NDArray[np.float64]
-    eigenvectors: NDArray[np.float64]
     residual: float
     kl_divergence: float
     objective: float
@@ -68,7 +67,6 @@ def minimize(run: Run, callbacks: Sequence[Callback] = (), checkpoint: Checkpoin
     """
     n_iter, interrupted = iterate(run, callbacks, checkpoint)
     problem = run.problem
-    problem.decide(run.Y)  # for runs that end before contraction starts
     backend, term = problem.backend, problem.contraction
     fields = backend.fields(run.Y)
     finished = backend.finished(term, fields)
@@ -84,7 +82,6 @@ def minimize(run: Run, callbacks: Sequence[Callback] = (), checkpoint: Checkpoin
         contraction=run.applied,
         contraction_width=None if term.kernel is None else term.kernel.width,
         eigenvalues=finished.eigenvalues,
-        eigenvectors=finished.eigenvectors,
         residual=finished.residual,
         kl_divergence=kl_divergence,
         objective=kl_divergence + run.applied * penalised,

@@ -98,8 +98,6 @@ class Run:
         """Evaluate the current embedding."""
         self.iteration = iteration
         share = self.descent.contraction_share(iteration, self.max_iter)
-        if share:
-            self.problem.decide(self.Y)
         self.strength = self.problem.strength * share
         self.fields = self.problem.backend.fields(self.Y)
         return State(iteration, self.strength, lambda: self.exaggeration, self.fields, self.Y, self.problem)
@@ -209,19 +207,16 @@ class Run:
     def state(self) -> dict[str, Any]:
         """Numbers and arrays from which the run can be resumed, if it :meth:`can_checkpoint`."""
         moving = {"Y": self.Y, "velocity": self.velocity, "applied": self.applied, "last_refresh": self.last_refresh}
-        decided = {"n_clusters": self.problem.contraction.n_clusters, "pending": self.problem.undecided is not None}
         progress = {"best": float(self.best), "unimproved": self.unimproved}
         gains = {} if self.gains is None else {"gains": self.gains}
         term = {f"term_{name}": part for name, part in self.problem.contraction.state().items()}
-        return moving | decided | progress | gains | term
+        return moving | progress | gains | term
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from a state."""
         if not all(state[name].shape == self.Y.shape and np.isfinite(state[name]).all() for name in ("Y", "velocity")):
             raise ValueError("it is not the state of an embedding of these points")
         term = {name.removeprefix("term_"): part for name, part in state.items() if name.startswith("term_")}
-        if not state["pending"]:
-            self.problem.settle(state["n_clusters"], term["start"])
         self.Y, self.velocity, self.gains = state["Y"], state["velocity"], state.get("gains")
         self.applied, self.last_refresh = state["applied"], state["last_refresh"]
         self.best, self.unimproved = state["best"], state["unimproved"]

@@ -54,7 +54,7 @@ def path_of(monkeypatch):
         half = np.array([0.5, 0.4])
         return ContractionPath(np.array([0, 0.04]), maps, half, half, half, half, np.zeros((2, 3)), 1)
 
-    monkeypatch.setattr("laptsne.cli.outputs.contraction_path", path)
+    monkeypatch.setattr("laptsne.cli.explorer_page.contraction_path", path)
     return calls
 
 
@@ -96,8 +96,8 @@ class TestEmbed:
         assert files == "files        cells-map.csv, cells-map.png"
         rows = rows_of("cells-map.csv")
         assert len(rows) == 120
-        assert list(rows[0]) == ["x", "y", "cluster", "label", "note"]
-        assert rows[0]["label"] == "kind 0"
+        assert list(rows[0]) == ["x", "y", "cluster", "kind", "note"]
+        assert rows[0]["kind"] == "kind 0"
         assert rows[7]["note"] == "<b>7</b>"
         assert np.isfinite([float(row["x"]) for row in rows]).all()
         assert (tmp_path / "cells-map.png").read_bytes().startswith(b"\x89PNG")
@@ -117,7 +117,7 @@ class TestEmbed:
         result = run("embed", table, *QUICK, "--out", "-")
         assert "label column: kind (guessed" in result.stderr
         rows = list(csv.DictReader(io.StringIO(result.stdout)))
-        assert rows[119]["label"] == "kind 2"
+        assert rows[119]["kind"] == "kind 2"
         result = run("embed", table, *QUICK, "--out", "-", "--no-label")
         assert list(csv.DictReader(io.StringIO(result.stdout)))[119]["kind"] == "kind 2"
         assert "guessed" not in result.stderr
@@ -269,11 +269,11 @@ class TestPage:
         rows = [[*map(str, rng.normal(size=21)), str(i % 3)] for i in range(30)]
         Path("wide.csv").write_text("\n".join(map(",".join, [[*names, "cluster"], *rows])))
         run("embed", "wide.csv", "--iterations", 20, "--clusters", 1, "--html", "m.html")
-        assert list(pages[0]["columns"]) == ["cluster", "cluster (of the map)"]
+        assert list(pages[0]["columns"]) == ["cluster", "map_cluster"]
         assert pages[0]["columns"]["cluster"][:4].tolist() == [0, 1, 2, 0]
 
     def test_many_points_have_no_path_and_it_is_said(self, run, table, path_of, pages, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.outputs._MAX_POINTS", 119)
+        monkeypatch.setattr("laptsne.cli.explorer_page._MAX_POINTS", 119)
         result = run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html")
         assert path_of == []
         assert "the explorer has no contraction slider" in result.stderr
@@ -444,7 +444,7 @@ class TestExplore:
         ("x.csv", b"a,b\n1,2\n3\n", (), "row 3 has 1 values"),
         ("x.csv", b"a,b\n1,x\n3,y\n5,2\n6,2\n", (), "column b is not all numbers: row 2 has 'x'"),
         ("x.csv", b"a,b\nu,x\nv,y\n", (), "no column of numbers"),
-        ("x.csv", b"a,b\n1,nan\n3,4\n", (), "column b is missing (NaN) in row 2"),
+        ("x.csv", b"a,b\n1,nan\n3,4\n", (), "the first in row 2; by column: b (1)"),
         ("x.csv", b"a,b\n1,2\n3,4\n", ("--label", "c"), "no column c; its columns are a, b"),
         ("x.csv", b"a\n1\n3\n", ("--label", "a"), "no column of numbers"),
         ("x.csv", b"a,b\n1,2\n", (), "too few rows, 1"),
@@ -477,7 +477,7 @@ class TestProcess:
         result = shell("embed", "-", *QUICK, input=table.read_bytes(), cwd=table.parent)
         assert result.returncode == 0
         assert len(result.stdout.splitlines()) == 121
-        assert result.stdout.startswith(b"x,y,cluster,label,note\n")
+        assert result.stdout.startswith(b"x,y,cluster,kind,note\n")
         assert len(result.stderr.splitlines()) == 7
         assert os.listdir(table.parent) == ["cells.csv"]
 

@@ -16,9 +16,9 @@ import scipy.sparse
 from laptsne._runtime.atomic_file import atomic_write
 from laptsne.cli.errors import InputError
 from laptsne.cli.outputs import OutputFiles
-from laptsne.cli.tables.choice import Choice, choose_columns, transposed
+from laptsne.cli.tables.choice import Choice, choose_columns
 from laptsne.cli.tables.contents import FileContents, as_numpy, typed_contents
-from laptsne.cli.tables.missing import check_complete, scale_warning
+from laptsne.cli.tables.missing import check_complete
 from laptsne.cli.tables.reading import read_source
 from laptsne.cli.tables.writing import write_embedding
 

@@ -22,6 +22,8 @@ from laptsne.cli.tables.reading import EXAMPLE, read_source
 from laptsne.cli.terminal import console, say
 from laptsne.embedding.progress_bar import ProgressBar
 
+_MANY_FEATURES = 100  # of sparse data, beyond which principal components are faster and less noisy
+
 
 @dataclass(frozen=True)
 class PreparedDataset:
@@ -79,6 +81,10 @@ def prepare(data: InputOptions, options: StepOptions) -> PreparedDataset:
     warning = scale_warning(kept, X) if options.scale is None and steps.components is None else None
     if warning is not None:
         say([f"laptsne: {warning}"], "yellow")
+    if scipy.sparse.issparse(X) and X.shape[1] > _MANY_FEATURES:
+        print_notes(
+            ["embedded without principal components; --log1p and --pca 50 are usual for counts"], quiet=data.quiet
+        )
     return PreparedDataset(kept, X, steps, data.rep)
 
 

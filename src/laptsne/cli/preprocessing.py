@@ -18,6 +18,7 @@ from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.missing import check_complete, is_incomplete
 
 Vector = NDArray[np.float64]
+_BLOCK = 256  # rows projected at a time
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,8 @@ class Preprocessing:
         X = _scaled(X, self.center, self.spread)
         if self.components is None or self.mean is None:
             return X
-        with single_threaded_blas():  # the bits of a product depend on the number of threads
-            components = self.components.astype(X.dtype)
-            projected = np.asarray(X @ components.T - self.mean.astype(X.dtype) @ components.T)
-        return np.ascontiguousarray(projected)
+        with single_threaded_blas():
+            return _projected(X, self.mean.astype(X.dtype), self.components.astype(X.dtype))
 
     @property
     def is_trivial(self) -> bool:
@@ -163,3 +162,16 @@ def _projection(X: Any, n_components: int) -> dict[str, Any]:
     with single_threaded_blas():
         pca = PCA(n_components, svd_solver=solver, random_state=0).fit(X)
     return {"mean": pca.mean_.astype(np.float64), "components": pca.components_.astype(np.float64)}
+
+
+def _projected(X: Any, mean: NDArray[Any], components: NDArray[Any]) -> NDArray[Any]:
+    """Return principal components of rows, each with the same bits whatever rows are beside it."""
+    if scipy.sparse.issparse(X):
+        return np.asarray(X @ components.T - mean @ components.T)
+    projected = np.empty((X.shape[0], len(components)), X.dtype)
+    block = np.zeros((_BLOCK, X.shape[1]), X.dtype)
+    for start in range(0, len(X), _BLOCK):
+        rows = X[start : start + _BLOCK]
+        block[: len(rows)] = rows - mean
+        projected[start : start + _BLOCK] = (block @ components.T)[: len(rows)]
+    return projected

@@ -17,10 +17,11 @@ from laptsne.cli.options import InputOptions
 from laptsne.cli.outputs import STDOUT, OutputFiles, save_figure, stem, write_explorer, write_table
 from laptsne.cli.preprocessing import Preprocessing
 from laptsne.cli.tables.dataset import Dataset
+from laptsne.cli.tables.writing import free_name
 from laptsne.cli.terminal import say
 
 _CLASSES = (LaptSNE, LandmarkLaptSNE)  # which LaptSNE.load finds if they are imported
-_OLD, _NEW = "fitted", "new"
+_NEW = "new"
 
 
 @dataclass(frozen=True)
@@ -80,10 +81,11 @@ def _draw(
     if files.html is not None:
         clusters = {"cluster": _new_labels(found, len(Y))} if "cluster" in found else {}
         shown = explorer_columns(dataset, found | clusters)
+        status = free_name("status", list(shown))
+        shown[status] = np.full(len(Y), _NEW, dtype=object)
         columns = {name: _padded(values, len(old)) for name, values in shown.items()}
-        columns["row"] = np.repeat([_OLD, _NEW], [len(old), len(Y)])
-        chosen = color or next((name for name in columns if name.endswith("cluster")), "row")
-        write_explorer(both, files.html, columns=columns, color=chosen, title=Path(dataset.name).name)
+        first = color or (free_name("cluster", dataset.columns.column_names) if clusters else status)
+        write_explorer(both, files.html, columns=columns, color=first, title=Path(dataset.name).name)
 
 
 def _new_labels(found: dict[str, NDArray[Any]], n_rows: int) -> NDArray[Any]:

@@ -144,8 +144,8 @@ def _notes(choice: Choice, widths: Mapping[str, int], rest: Mapping[str, str], k
     """Say which columns are not embedded, and why."""
     notes = []
     if any(kinds.get(name) == "list" for name in widths):
-        shapes = ", ".join(f"{name} ({width} values per row)" for name, width in widths.items())
-        notes.append(f"embedded: {shapes}")
+        shapes = [name if width == 1 else f"{name} ({width} values per row)" for name, width in widths.items()]
+        notes.append(f"embedded: {listed(shapes)}")
     if choice.features is not None:
         reason = "not embedded, since the model does not know them"
     else:
@@ -174,6 +174,7 @@ def _from_matrix(contents: FileContents, choice: Choice) -> Dataset:
             raise InputError(f"{contents.name} has no feature left to embed; give fewer names by --drop.")
         if choice.features is None:
             notes.append(f"embedded: {len(names)} of {len(index)} features")
+    X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     check_finite(contents, X)
     kept = [name for name in contents.columns.column_names if name != choice.label]
     columns = contents.columns.select(kept if choice.label is None else [choice.label, *kept])

@@ -32,11 +32,6 @@ class Dataset:
     first_row: int = 1  # its number in messages
     notes: tuple[str, ...] = ()  # what the user should know about how the file was read
 
-    @property
-    def is_table(self) -> bool:
-        """Whether each feature is a column of numbers, with a unit of its own."""
-        return self.inputs is not None and all(width == 1 for width in self.inputs.values())
-
     def values(self, name: str) -> NDArray[Any]:
         """Return a column beside the map, or a feature, by which points can be coloured."""
         if name in self.columns.column_names:

@@ -44,8 +44,6 @@ def check_finite(contents: FileContents, X: Any) -> None:
     """Raise InputError if a matrix has infinite values, or a sparse one missing values."""
     entries = scipy.sparse.coo_matrix(X) if scipy.sparse.issparse(X) else None
     values = X if entries is None else entries.data
-    if values.dtype.kind != "f":
-        return
     is_bad = np.isinf(values) if entries is None else ~np.isfinite(values)
     if not is_bad.any():
         return

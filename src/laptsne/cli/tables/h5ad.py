@@ -82,7 +82,9 @@ def _contents(cells: Any, path: Path, rep: str | None, genes: Sequence[str]) -> 
         if name in cells.var_names and name not in table.column_names:
             table = table.append_column(name, pa.chunked_array([_gene(cells, name)]))
     if rep is not None and rep != _X and rep not in cells.obsm:
-        raise InputError(f"{path} has no obsm[{rep!r}]; give --rep X, or one of {listed(list(cells.obsm)) or 'none'}.")
+        raise InputError(
+            f"{path} has no obsm[{rep!r}]; give --rep X, or one of {listed(sorted(cells.obsm)) or 'none'}."
+        )
     key = rep or (_PCA if _PCA in cells.obsm else _X)
     if key != _X:
         matrix = np.asarray(cells.obsm[key])
@@ -91,7 +93,7 @@ def _contents(cells: Any, path: Path, rep: str | None, genes: Sequence[str]) -> 
     X = _matrix(cells, path)
     note = f"embedded: X, {X.shape[1]} features"
     if rep is None:
-        note += f", since there is no obsm[{_PCA!r}]; --pca 50 is faster"
+        note += f", since there is no obsm[{_PCA!r}]"
     features = tuple(str(name) for name in cells.var_names)
     return typed_contents(str(path), table, matrix=X, features=features, notes=(note,))
 

@@ -15,7 +15,7 @@ _MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smal
 
 def is_incomplete(X: Any) -> NDArray[np.bool_]:
     """Return which rows have missing values; sparse matrices have none, as they are checked when they are read."""
-    if scipy.sparse.issparse(X) or X.dtype.kind != "f":
+    if scipy.sparse.issparse(X):
         return np.zeros(X.shape[0], bool)
     incomplete: NDArray[np.bool_] = np.isnan(X).any(axis=1)
     return incomplete
@@ -44,9 +44,10 @@ def check_complete(dataset: Dataset, X: Any) -> None:
 
 def scale_warning(dataset: Dataset, X: Any) -> str | None:
     """Return a warning if the columns of a table have such different variances that only the widest matter."""
-    if not dataset.is_table or X.shape[1] < 2 or dataset.features is None:
+    if dataset.inputs is None or len(dataset.inputs) < 2:
         return None
-    deviations = X.std(axis=0)
+    starts = np.cumsum([0, *dataset.inputs.values()])[:-1]
+    deviations = np.sqrt(np.add.reduceat(X.var(axis=0), starts) / list(dataset.inputs.values()))
     varying = np.flatnonzero(deviations > 0)
     if not varying.size:
         return None
@@ -54,7 +55,8 @@ def scale_warning(dataset: Dataset, X: Any) -> str | None:
     ratio = float(deviations[wide] / deviations[narrow]) ** 2
     if ratio <= _MAX_RATIO:
         return None
-    widest, narrowest = (f"{dataset.features[i]} (standard deviation {deviations[i]:.3g})" for i in (wide, narrow))
+    names = list(dataset.inputs)
+    widest, narrowest = (f"{names[i]} (standard deviation {deviations[i]:.3g})" for i in (wide, narrow))
     return (
         f"the variances of the columns differ by a factor of {ratio:.3g}, so that some hardly count: the widest is "
         f"{widest}, the narrowest {narrowest}. Give --scale standard to let all count alike, or --scale none to keep "

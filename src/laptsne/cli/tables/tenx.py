@@ -31,7 +31,7 @@ def read_matrix(path: Path) -> FileContents:
     genes = [[*row, "", "", ""][:3] for row in _rows(features)]
     X = _cells_by_genes(read_matrix_market(path).matrix, len(cells), len(genes), path)
     kinds = {kind for *_, kind in genes}
-    notes = [f"10x: {len(cells)} cells x {len(genes)} genes; --log1p and --pca 50 are usual for counts"]
+    notes = [f"10x: {len(cells)} cells x {len(genes)} genes"]
     if _GENES in kinds and len(kinds) > 1:
         kept = [i for i, gene in enumerate(genes) if gene[2] == _GENES]
         notes.append(f"left out, since they are not genes: {len(genes) - len(kept)} features")

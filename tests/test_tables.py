@@ -81,8 +81,10 @@ class TestText:
         assert "damaged" in refusal(read_source, put("x.tsv.gz", packed[:-9]))
 
     def test_booleans_and_missing_values_are_numbers(self, put):
-        columns = columns_of(put("x.csv", "a,b,c\nTrue,NA,\nfalse,2,\nTRUE, nan ,\n"))
-        assert columns["a"] == [1, 0, 1]
+        source = put("x.csv", "a,b,c\nTrue,NA,\nfalse,2,\nTRUE, nan ,\n")
+        columns = columns_of(source)
+        assert read_source(source).numbers["a"].to_pylist() == [1, 0, 1]
+        assert columns["a"] == ["True", "false", "TRUE"]  # in figures
         np.testing.assert_equal(columns["b"], [np.nan, 2, np.nan])
         assert np.isnan(columns["c"]).all()
 
@@ -168,7 +170,7 @@ class TestParquet:
         assert found["day"] == ["2020-01-02", "2021-01-02"]
         assert found["empty"] == [None, "y"]
         assert "pairs" not in found
-        assert read_source(source).notes == ("left out, since they hold structures: pairs",)
+        assert read_source(source).notes == ("left out, since they are nested: pairs",)
         assert read_source(source).columns.schema.field("day").type == pa.date32()  # as it came
         assert np.isnan(found["nothing"]).all()
 

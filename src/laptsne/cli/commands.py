@@ -12,7 +12,7 @@ import typer
 from laptsne import __version__
 from laptsne.cli import options
 from laptsne.cli.errors import InputError
-from laptsne.cli.options import InputOptions, MapOptions, StepOptions, grouped
+from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, grouped
 from laptsne.cli.terminal import reported, say, started
 
 app = typer.Typer(
@@ -44,11 +44,12 @@ def _laptsne(
 @grouped
 def embed(
     data: InputOptions,
-    steps: StepOptions,
+    features: FeatureOptions,
     settings: MapOptions,
     out: Annotated[Path | None, typer.Option(help=f"Table of the map: {_ENDINGS}.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Plot of the map: .png, .svg or .pdf.")] = None,
     html: options.Html = None,
+    color: options.Color = [],  # noqa: B006  typer makes a new one
     save: Annotated[Path | None, typer.Option(help="Fitted model, for `laptsne transform`.")] = None,
     force: options.Force = False,
     debug: options.Debug = False,
@@ -73,7 +74,8 @@ def embed(
         from laptsne.cli.outputs import OutputFiles
 
         started()
-        embed_source(data, steps, settings, OutputFiles(out, plot, html, save).or_default(data, settings), force=force)
+        files = OutputFiles(out, plot, html, save, tuple(color)).or_default(data.source, settings.dims)
+        embed_source(data, features, settings, files, force=force)
 
 
 @app.command()
@@ -88,6 +90,7 @@ def transform(
         Path | None, typer.Option(help="Plot of the new rows in colour and the old ones in grey: .png, .svg or .pdf.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Interactive explorer of the new rows among the old ones.")] = None,
+    color: options.Color = [],  # noqa: B006  typer makes a new one
     jobs: options.Jobs = None,
     force: options.Force = False,
     debug: options.Debug = False,
@@ -109,14 +112,14 @@ def transform(
         from laptsne.cli.transform import transform_source
 
         started()
-        transform_source(model, data, OutputFiles(out, plot, html), n_jobs=jobs, force=force)
+        transform_source(model, data, OutputFiles(out, plot, html, color=tuple(color)), n_jobs=jobs, force=force)
 
 
 @app.command()
 @grouped
 def gap(
     data: InputOptions,
-    steps: StepOptions,
+    features: FeatureOptions,
     plot: Annotated[Path | None, typer.Option(help="Plot of the eigenvalues: .png, .svg or .pdf.")] = None,
     perplexity: options.Perplexity = None,
     metric: options.Metric = "euclidean",
@@ -140,16 +143,17 @@ def gap(
         from laptsne.cli.gap import print_eigenvalues
 
         started()
-        print_eigenvalues(data, steps, perplexity=perplexity, metric=metric, n_jobs=jobs, plot=plot, force=force)
+        print_eigenvalues(data, features, perplexity=perplexity, metric=metric, n_jobs=jobs, plot=plot, force=force)
 
 
 @app.command()
 @grouped
 def explore(
     data: InputOptions,
-    steps: StepOptions,
+    features: FeatureOptions,
     settings: MapOptions,
     html: options.Html = None,
+    color: options.Color = [],  # noqa: B006  typer makes a new one
     no_open: Annotated[bool, typer.Option("--no-open", help="Write the HTML file without opening a browser.")] = False,
     force: options.Force = False,
     debug: options.Debug = False,
@@ -175,7 +179,7 @@ def explore(
 
             started()
             explorer = html or Path(f"{stem(data.source)}-map.html")
-            embed_source(data, steps, settings, OutputFiles(html=explorer), force=force)
+            embed_source(data, features, settings, OutputFiles(html=explorer, color=tuple(color)), force=force)
         elif not explorer.is_file():
             raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
         if not no_open and not webbrowser.open(explorer.resolve().as_uri()):

@@ -3,7 +3,7 @@
 import time
 
 from laptsne.cli.fitting import FittedDataset, fit_dataset, prepare
-from laptsne.cli.options import InputOptions, MapOptions, StepOptions
+from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
 from laptsne.cli.outputs import OutputFiles
 from laptsne.cli.terminal import say
 from laptsne.contraction_path import ContractionPath
@@ -11,13 +11,13 @@ from laptsne.graph.spectrum import eigengap_clusters
 
 
 def embed_source(
-    data: InputOptions, steps: StepOptions, settings: MapOptions, files: OutputFiles, *, force: bool
+    data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles, *, force: bool
 ) -> None:
     """Preprocess and embed the data, and write the files."""
     started = time.perf_counter()
     files.check(data.source, n_components=settings.dims, force=force)
-    fitted = fit_dataset(prepare(data, steps), settings.parameters(), quiet=data.quiet)
-    path = files.write(fitted, color=next(iter(data.color), None), quiet=data.quiet)
+    fitted = fit_dataset(prepare(data, features, files.color), settings.parameters(), quiet=data.quiet)
+    path = files.write(fitted, quiet=data.quiet)
     if data.quiet:
         return
     n_points, n_features = fitted.prepared.X.shape

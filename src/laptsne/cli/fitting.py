@@ -2,9 +2,9 @@
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import InvalidParameterError
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.cli.errors import InputError, StoppedEarlyWarning
-from laptsne.cli.options import InputOptions, StepOptions
+from laptsne.cli.options import FeatureOptions, InputOptions
 from laptsne.cli.preprocessing import Preprocessing
 from laptsne.cli.tables.choice import Choice, choose_columns, transposed
 from laptsne.cli.tables.dataset import Dataset
@@ -50,27 +50,26 @@ class FittedDataset:
 
 
 def load_dataset(
-    data: InputOptions, *, features: Mapping[str, int] | None = None, rep: str | None = None, min_rows: int = 2
+    data: InputOptions, choice: Choice, color: Sequence[str] = (), *, rep: str | None = None, min_rows: int = 2
 ) -> Dataset:
-    """Read the data and choose the columns to embed, or those that a model was fitted to."""
+    """Read the data and choose the columns to embed; those to colour by are beside the map."""
     source, label = data.source, data.label
     if label is not None and data.no_label:
         raise InputError("--label and --no-label exclude each other; give one of them.")
     if label is not None and source == EXAMPLE:
         raise InputError(f"--label {label} names a column of a file, but {source} is a data set with its own labels.")
-    contents = read_source(source, rep=data.rep or rep, genes=data.color)
-    choice = Choice(label, not data.no_label, tuple(data.column), tuple(data.drop), features)
+    contents = read_source(source, rep=data.rep or rep, genes=color)
     if data.transpose:
-        contents = transposed(contents, Choice(column=choice.column, drop=choice.drop))
-        choice = Choice(label, not data.no_label, features=features)
+        contents, choice = transposed(contents, choice), replace(choice, column=(), drop=())
     if contents.n_rows < min_rows:
         raise InputError(f"{contents.name} has too few rows, {contents.n_rows}; give at least {min_rows}.")
-    return choose_columns(contents, choice).with_columns(data.color)
+    choice = replace(choice, label=label, guess=not data.no_label)
+    return choose_columns(contents, choice).with_columns(color)
 
 
-def prepare(data: InputOptions, options: StepOptions) -> PreparedDataset:
+def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = ()) -> PreparedDataset:
     """Read the data and preprocess them; print notes on the columns, and a warning if their scales differ."""
-    dataset = load_dataset(data)
+    dataset = load_dataset(data, Choice(column=options.column, drop=options.drop), color)
     print_notes(dataset.notes, quiet=data.quiet)
     steps = Preprocessing.fitted(dataset, options)
     kept = steps.kept(dataset)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from laptsne import plotting
 from laptsne._runtime.threads import Workers
 from laptsne.cli.fitting import input_errors, prepare
-from laptsne.cli.options import InputOptions, StepOptions
+from laptsne.cli.options import FeatureOptions, InputOptions
 from laptsne.cli.outputs import OutputFiles, save_figure
 from laptsne.cli.terminal import say, waiting
 from laptsne.graph.affinity import joint_affinities
@@ -21,7 +21,7 @@ _BAR_WIDTH = 40  # characters of the longest bar
 
 def print_eigenvalues(
     data: InputOptions,
-    steps: StepOptions,
+    features: FeatureOptions,
     *,
     perplexity: float | None,
     metric: str,
@@ -31,7 +31,7 @@ def print_eigenvalues(
 ) -> None:
     """Print the eigenvalues as a table, and plot them if a file is given."""
     OutputFiles(plot=plot).check(data.source, force=force)
-    X = prepare(data, steps).X
+    X = prepare(data, features).X
     perplexity = auto_perplexity(X.shape[0]) if perplexity is None else perplexity
     with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(n_jobs) as workers:
         P = joint_affinities(X, perplexity=perplexity, metric=metric, workers=workers)

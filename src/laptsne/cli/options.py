@@ -48,6 +48,12 @@ Metric = Annotated[
     str,
     typer.Option(rich_help_panel=_MAP, help="Distance between rows: euclidean, cosine, correlation, manhattan ..."),
 ]
+Color = Annotated[
+    list[str],
+    typer.Option(
+        rich_help_panel=_TABLE, help="Column or gene to colour by, the plot by the first of them. Repeatable."
+    ),
+]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads (default: all cores).")]
 
 
@@ -62,16 +68,6 @@ class InputOptions:
     source: Source
     label: Annotated[str | None, _table(help="Label column, which is not embedded (default: guessed by name).")] = None
     no_label: Annotated[bool, _table("--no-label", help="Do not guess a label column.")] = False
-    column: Annotated[
-        list[str],
-        _table(help="Column to embed, of numbers or lists of numbers; *, ? and [] match several. Repeatable."),
-    ] = field(default_factory=list)
-    drop: Annotated[
-        list[str], _table(help="Column not to embed; it is kept beside the map. Patterns as for --column. Repeatable.")
-    ] = field(default_factory=list)
-    color: Annotated[
-        list[str], _table(help="Column or gene to colour by, the plot by the first of them. Repeatable.")
-    ] = field(default_factory=list)
     rep: Annotated[
         str | None, _table(help="Of an .h5ad file: X, or the array of obsm to embed (default: X_pca if there).")
     ] = None
@@ -80,9 +76,16 @@ class InputOptions:
 
 
 @dataclass(frozen=True)
-class StepOptions:
-    """Preprocessing steps, in the order in which they are applied."""
+class FeatureOptions:
+    """The columns to embed, and preprocessing steps in the order in which they are applied."""
 
+    column: Annotated[
+        list[str],
+        _table(help="Column to embed, of numbers or lists of numbers; *, ? and [] match several. Repeatable."),
+    ] = field(default_factory=list)
+    drop: Annotated[
+        list[str], _table(help="Column not to embed; it is kept beside the map. Patterns as for --column. Repeatable.")
+    ] = field(default_factory=list)
     impute: Annotated[
         Imputation | None,
         typer.Option(

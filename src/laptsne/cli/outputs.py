@@ -13,7 +13,7 @@ from laptsne.cli.errors import InputError
 from laptsne.cli.explorer_page import explorer_columns, explorer_images, explorer_path
 from laptsne.cli.fitting import FittedDataset, input_errors
 from laptsne.cli.membership import cluster_names, clusters_of
-from laptsne.cli.options import InputOptions, MapOptions
+from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.writing import WRITABLE, write_embedding
 from laptsne.contraction_path import ContractionPath
 
@@ -25,21 +25,22 @@ _PLOTTED = (2,)  # dimensions of maps that are drawn
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Paths of the embedding, its plot, its explorer and the model; None is not written."""
+    """Paths of the embedding, its plot, its explorer and the model, None if not written; columns to colour by."""
 
     out: Path | None = None
     plot: Path | None = None
     html: Path | None = None
     save: Path | None = None
+    color: tuple[str, ...] = ()
 
-    def or_default(self, data: InputOptions, settings: MapOptions) -> OutputFiles:
+    def or_default(self, source: str, n_components: int) -> OutputFiles:
         """Return these files, or the default ones if none of them shows the embedding."""
         if self.out or self.plot or self.html:
             return self
-        if data.source == "-":
+        if source == "-":
             return replace(self, out=STDOUT)
-        name = stem(data.source)
-        plot = Path(f"{name}-map.png") if settings.dims in _PLOTTED else None
+        name = stem(source)
+        plot = Path(f"{name}-map.png") if n_components in _PLOTTED else None
         return replace(self, out=Path(f"{name}-map.csv"), plot=plot)
 
     def paths(self) -> list[Path]:
@@ -62,15 +63,19 @@ class OutputFiles:
                 raise InputError(f"{path} is named twice; give each file a name of its own.")
             _check_writable(path, Path(source), force=force)
 
-    def write(self, fitted: FittedDataset, *, color: str | None, quiet: bool) -> ContractionPath | None:
-        """Write the files, coloured by a column; return the contraction path that the explorer shows, if any."""
+    def first_color(self, dataset: Dataset) -> str | None:
+        """Return the column that colours the plot, None for the clusters."""
+        return self.color[0] if self.color else dataset.label
+
+    def write(self, fitted: FittedDataset, *, quiet: bool) -> ContractionPath | None:
+        """Write the files; return the contraction path that the explorer shows, if any."""
         dataset, model = fitted.dataset, fitted.model
         if self.save is not None:
             with input_errors():
                 model.save(self.save)
         clusters = clusters_of(model, fitted.prepared.X)
         write_table(self.out, model.embedding_, dataset.columns, {"cluster": clusters})
-        color = color or dataset.label
+        color = self.first_color(dataset)
         if self.plot is not None:
             values = cluster_names(clusters) if color is None else dataset.values(color)
             save_figure(plotting.scatter(model.embedding_, values), self.plot)

@@ -13,7 +13,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from laptsne._runtime.threads import single_threaded_blas
 from laptsne.cli.errors import InputError
-from laptsne.cli.options import Imputation, Scaling, StepOptions
+from laptsne.cli.options import FeatureOptions, Imputation, Scaling
 from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.missing import check_complete, is_incomplete
 
@@ -34,7 +34,7 @@ class Preprocessing:
     components: Vector | None = None  # principal components, of shape (n_components, n_features)
 
     @classmethod
-    def fitted(cls, dataset: Dataset, options: StepOptions) -> Preprocessing:
+    def fitted(cls, dataset: Dataset, options: FeatureOptions) -> Preprocessing:
         """Return the steps that the options ask for, fitted to the rows of a dataset that they keep."""
         impute = None if options.impute is None else options.impute.value
         steps = cls(impute, log1p=options.log1p)

@@ -16,6 +16,7 @@ from laptsne.cli.membership import found_on_new, map_of, support_warning
 from laptsne.cli.options import InputOptions
 from laptsne.cli.outputs import STDOUT, OutputFiles, save_figure, stem, write_explorer, write_table
 from laptsne.cli.preprocessing import Preprocessing
+from laptsne.cli.tables.choice import Choice
 from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.writing import free_name
 from laptsne.cli.terminal import say
@@ -45,7 +46,7 @@ def transform_source(
     saved = _load(model_path)
     model = saved.model
     files.check(data.source, n_components=map_of(model).shape[1], force=force)
-    dataset = load_dataset(data, features=saved.features, rep=saved.rep, min_rows=1)
+    dataset = load_dataset(data, Choice(features=saved.features), files.color, rep=saved.rep, min_rows=1)
     dataset = saved.steps.kept(dataset)
     print_notes(dataset.notes, quiet=data.quiet)
     _check_width(dataset, saved)
@@ -58,22 +59,17 @@ def transform_source(
     if warning is not None:
         say([f"laptsne: {warning}"], "yellow")
     write_table(files.out, Y, dataset.columns, found)
-    _draw(files, model, Y, dataset, found, next(iter(data.color), dataset.label))
+    _draw(files, model, Y, dataset, found)
     if not data.quiet:
         seconds, paths = time.perf_counter() - started, ", ".join(map(str, files.paths()))
         say([f"placed       {len(Y)} points among {len(map_of(model))}, in {seconds:.1f} s: {paths}"])
 
 
 def _draw(
-    files: OutputFiles,
-    model: LaptSNE,
-    Y: NDArray[Any],
-    dataset: Dataset,
-    found: dict[str, NDArray[Any]],
-    color: str | None,
+    files: OutputFiles, model: LaptSNE, Y: NDArray[Any], dataset: Dataset, found: dict[str, NDArray[Any]]
 ) -> None:
     """Draw the new rows in colour among the old ones in grey."""
-    old = map_of(model)
+    old, color = map_of(model), files.first_color(dataset)
     both = np.vstack([old, Y])
     if files.plot is not None:
         values = _new_labels(found, len(Y)) if color is None else dataset.values(color)

@@ -41,7 +41,7 @@ def _read(path: Path, kind: str, table_of: Callable[[Path], pa.Table]) -> FileCo
     if not table.num_rows:
         raise InputError(f"{path} has no rows; give a table with at least two.")
     left = [field.name for field in table.schema if pa.types.is_nested(field.type) and not is_list(field.type)]
-    notes = (f"left out, since they hold structures: {', '.join(left)}",) if left else ()
+    notes = (f"left out, since they are nested: {', '.join(left)}",) if left else ()
     return typed_contents(str(path), table.drop_columns(left), notes=notes)
 
 

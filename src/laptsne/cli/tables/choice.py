@@ -63,18 +63,22 @@ def choose_columns(contents: FileContents, choice: Choice | None = None) -> Data
     if label is not None and label not in names:
         raise InputError(f"{contents.name} has no column {label}; {_describe(contents)}.")
     notes = list(contents.notes)
+    kinds = {name: kind_of(contents, name) for name in names}
     if label is None and choice.guess:
-        label = _guess_label(contents, {*choice.column, *(choice.features or ())})
+        label = _guess_label(contents, kinds, {*choice.column, *(choice.features or ())})
         if label is not None and names != ["label"]:
             notes.append(f"label column: {label} (guessed; --label names another, --no-label none)")
-    chosen = _from_columns if contents.matrix is None else _from_matrix
-    dataset = chosen(contents, replace(choice, label=label))
+    choice = replace(choice, label=label)
+    if contents.matrix is None:
+        dataset = _from_columns(contents, choice, {name: kind for name, kind in kinds.items() if name != label})
+    else:
+        dataset = _from_matrix(contents, choice)
     return replace(dataset, notes=(*notes, *dataset.notes))
 
 
 def transposed(contents: FileContents, choice: Choice) -> FileContents:
     """Return the columns as rows, named by a column ``name``; the first column that is not embedded names features."""
-    dataset = choose_columns(contents, replace(choice, guess=False))
+    dataset = choose_columns(contents, replace(choice, label=None, guess=False, features=None))
     columns = {} if dataset.features is None else {"name": pa.array(dataset.features, pa.string())}
     names = dataset.columns.column_names
     features = None
@@ -86,10 +90,9 @@ def transposed(contents: FileContents, choice: Choice) -> FileContents:
     return FileContents(contents.name, pa.table(columns), matrix=matrix, features=features, notes=(note,))
 
 
-def _from_columns(contents: FileContents, choice: Choice) -> Dataset:
+def _from_columns(contents: FileContents, choice: Choice, kinds: Mapping[str, str]) -> Dataset:
     """Return a dataset of which some columns are embedded."""
     label = choice.label
-    kinds = {name: kind_of(contents, name) for name in contents.columns.column_names if name != label}
     inputs = _inputs(contents, choice, kinds)
     if label in inputs:
         raise InputError(f"--label {label} is a column to embed; name another.")
@@ -181,10 +184,9 @@ def _from_matrix(contents: FileContents, choice: Choice) -> Dataset:
     return Dataset(contents.name, X, names, choice.label, columns, contents.numbers, first_row=1, notes=tuple(notes))
 
 
-def _guess_label(contents: FileContents, embedded: set[str]) -> str | None:
-    names: list[str] = [name for name in contents.columns.column_names if name not in embedded]
-    kinds = {name: kind_of(contents, name) for name in names}
-    plain = {plain_name(name): name for name in reversed(names) if kinds[name] not in ("list", "empty")}
+def _guess_label(contents: FileContents, kinds: Mapping[str, str], embedded: set[str]) -> str | None:
+    names = [name for name, kind in kinds.items() if name not in embedded and kind not in ("list", "empty")]
+    plain = {plain_name(name): name for name in reversed(names)}
     for known in (*_SURE, *_LIKELY):
         name = plain.get(known)
         if name is None or (known == "y" and "x" in plain):  # x and y are coordinates
@@ -193,7 +195,7 @@ def _guess_label(contents: FileContents, embedded: set[str]) -> str | None:
         is_sure = known in _SURE or (known == "y" and contents.matrix is not None)
         if is_sure or kinds[name] == "text" or (numbers is not None and is_whole(as_floats(numbers))):
             return name
-    texts = [name for name, kind in kinds.items() if kind == "text"]
+    texts = [name for name in names if kinds[name] == "text"]
     if contents.matrix is None and len(texts) == 1:
         n_values = len(contents.columns[texts[0]].unique())
         return texts[0] if 2 <= n_values <= contents.n_rows / 2 else None

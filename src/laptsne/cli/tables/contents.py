@@ -63,11 +63,14 @@ def as_floats(numbers: pa.ChunkedArray) -> NDArray[np.float64]:
 
 
 def as_numpy(values: pa.ChunkedArray, numbers: pa.ChunkedArray | None = None) -> NDArray[Any]:
-    """Return a column for figures: numbers with NaN, or strings with None, for missing values.
+    """Return a column for figures: booleans, numbers with NaN or strings with None for missing values.
 
-    Identifiers that would change as numbers, such as 007, are strings. Equal strings are one object.
+    Numbers in text are strings if they would not be written the same: 007, True. Equal strings are one object.
     """
-    if numbers is not None and not _is_damaged_as_numbers(values, numbers):
+    if pa.types.is_boolean(values.type) and not values.null_count:
+        flags: NDArray[np.bool_] = values.to_numpy()
+        return flags
+    if numbers is not None and not _are_words(values, numbers):
         return as_floats(numbers) if numbers.null_count else numbers.to_numpy()
     codes = as_text(values).combine_chunks()
     strings = np.array([*(text or None for text in codes.dictionary.to_pylist()), None], dtype=object)
@@ -75,8 +78,11 @@ def as_numpy(values: pa.ChunkedArray, numbers: pa.ChunkedArray | None = None) ->
     return result
 
 
-def _is_damaged_as_numbers(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
-    if is_text(values) and has_leading_zeros(values):
+def _are_words(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
+    """Return whether values are identifiers or booleans rather than the numbers that they can be read as."""
+    if pa.types.is_boolean(values.type):
+        return True
+    if is_text(values) and (has_leading_zeros(values) or _any_match(values, r"(?i)^\s*(true|false)\s*$")):
         return True
     exact = pa.types.is_integer(numbers.type) and not numbers.null_count  # in NumPy
     return not exact and are_integers(values, numbers) and largest(numbers) >= EXACT
@@ -86,7 +92,7 @@ def are_integers(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
     """Return whether numbers are integers by their type or, in text, by their spelling."""
     if pa.types.is_integer(numbers.type) or not is_text(values):
         return bool(pa.types.is_integer(numbers.type))
-    return not pa.compute.any(pa.compute.match_substring_regex(_strings(values), r"\d[.eE]|[.,]\d")).as_py()
+    return not _any_match(values, r"\d[.eE]|[.,]\d")
 
 
 def largest(numbers: pa.ChunkedArray) -> float:
@@ -98,11 +104,19 @@ def largest(numbers: pa.ChunkedArray) -> float:
 
 def has_leading_zeros(values: pa.ChunkedArray) -> bool:
     """Return whether some value is spelled as a whole number that begins with a zero, as postcodes are."""
-    return bool(pa.compute.any(pa.compute.match_substring_regex(_strings(values), r"^\s*[+-]?0\d+\s*$")).as_py())
+    return _any_match(values, r"^\s*[+-]?0\d+\s*$")
+
+
+def _any_match(values: pa.ChunkedArray, pattern: str) -> bool:
+    """Return whether a pattern matches some of the values, which are text."""
+    texts = as_text(values).combine_chunks().dictionary if pa.types.is_dictionary(values.type) else values
+    return bool(pa.compute.any(pa.compute.match_substring_regex(texts, pattern)).as_py())
 
 
 def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return values as dictionary-encoded text: a string that every row repeats is held once, as in a Parquet file."""
+    if pa.types.is_temporal(values.type):
+        values = spelled_times(values)
     if not is_text(values):
         texts = [None if value is None else str(value) for value in values.to_pylist()]
         values = pa.chunked_array([pa.array(texts, pa.string())])
@@ -113,9 +127,9 @@ def as_text(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([codes])
 
 
-def _strings(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the distinct values of text."""
-    return as_text(values).combine_chunks().dictionary if pa.types.is_dictionary(values.type) else values
+def spelled_times(values: Any) -> Any:
+    """Return dates and times as text, without fractions of a second that are zero."""
+    return pa.compute.replace_substring_regex(values.cast(pa.string()), r"\.0+$", "")
 
 
 def is_text(values: pa.ChunkedArray) -> bool:

@@ -8,12 +8,12 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.feather
 import pyarrow.parquet
 from numpy.typing import NDArray
 
 from laptsne._runtime.atomic_file import atomic_write
+from laptsne.cli.tables.contents import spelled_times
 
 WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")
 _ROWS = 1 << 16  # written at a time
@@ -78,7 +78,7 @@ def _write_text(file: IO[str], table: pa.Table, delimiter: str) -> None:
 def _spelled(column: pa.Array) -> list[Any]:
     """Return values as csv writes them; times in full, and floats of single precision with no more digits than that."""
     if pa.types.is_temporal(column.type):
-        column = pa.compute.replace_substring_regex(column.cast(pa.string()), r"\.0+$", "")
+        column = spelled_times(column)
     single = pa.types.is_float32(column.type) and not column.null_count
     values: list[Any] = column.to_numpy().astype(str).tolist() if single else column.to_pylist()
     return values

@@ -477,17 +477,19 @@ class TestTransform:
         assert "bad.laptsne is damaged: " in result.stderr
 
     def test_clusters_and_support(self, run, table, model, monkeypatch):
-        support = np.linspace(0, 1, 120)
+        support = np.repeat([0.009, 0.5], [12, 108])
         monkeypatch.setattr(LaptSNE, "support", lambda self, X: support[: len(X)], raising=False)
-        monkeypatch.setattr(LaptSNE, "predict", lambda self, X: np.where(support[: len(X)] < 0.1, -1, 2), raising=False)
-        monkeypatch.setattr(LaptSNE, "support_threshold_", 0.1, raising=False)
+        monkeypatch.setattr(
+            LaptSNE, "predict", lambda self, X: np.where(support[: len(X)] < 0.01, -1, 2), raising=False
+        )
         result = run("transform", model, table, "--out", "p.csv")
         assert "laptsne: 12 of 120 rows (10%) have no support" in result.stderr
         rows = rows_of("p.csv")
         assert [row["cluster"] for row in rows] == ["-1"] * 12 + ["2"] * 108
         assert [float(row["support"]) for row in rows] == support.tolist()
-        monkeypatch.setattr(LaptSNE, "support_threshold_", 0.04, raising=False)
+        support[6:] = 0.5  # 5 %
         assert "no support" not in run("transform", model, table, "--out", "q.csv").stderr
+        assert len(rows_of("q.csv")) == 120
 
     def test_old_and_new_together(self, run, table, model, monkeypatch, pages):
         scatter, drawn = laptsne.plotting.scatter, []

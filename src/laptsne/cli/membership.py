@@ -8,6 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
 
+_MIN_SUPPORT = 0.01  # below which a new row belongs to no cluster
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
 
 
@@ -51,8 +52,7 @@ def support_warning(model: LaptSNE, found: dict[str, NDArray[Any]]) -> str | Non
     """Return a warning if many new rows are unlike the data that the model was fitted to."""
     if "support" not in found:
         return None
-    threshold = getattr(model, "support_threshold_", None)
-    without = found["cluster"] < 0 if threshold is None else found["support"] < threshold
+    without = found["support"] < getattr(model, "support_threshold_", _MIN_SUPPORT)
     share = float(np.mean(without))
     if share <= _MAX_UNSUPPORTED:
         return None

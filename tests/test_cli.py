@@ -260,7 +260,7 @@ class TestEmbed:
         rows = rows_of("m.csv")
         assert len(rows) == 120
         # Every row has the cluster of the landmarks around it: one per blob here.
-        assert len({(row["kind"], row["cluster"]) for row in rows}) == 3
+        assert len({(row["kind"], row["cluster"]) for row in rows}) == len({row["cluster"] for row in rows}) == 3
         run("transform", "m.laptsne", table, "--out", "p.csv")
         for row, placed in zip(rows, rows_of("p.csv"), strict=True):
             assert float(row["x"]) == pytest.approx(float(placed["x"]), rel=1e-5)
@@ -681,6 +681,30 @@ sys.meta_path.insert(0, Interrupting())
         done = shell("embed", "digits", env=environment, cwd=tmp_path)
         assert done.returncode == 130
         assert done.stderr == b"laptsne: stopped.\n"
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+    def test_the_map_so_far_is_written_once_the_fit_has_begun(self, table):
+        code = """
+import os, signal, sys
+from laptsne.cli import main
+from laptsne.embedding.run import Run
+
+evaluate = Run.evaluate
+
+def stop(run, iteration):
+    if iteration == 7:
+        os.kill(os.getpid(), signal.SIGINT)
+    return evaluate(run, iteration)
+
+Run.evaluate = stop
+sys.argv[1:] = ["embed", "cells.csv", "--out", "m.csv"]
+main()
+"""
+        command, options = [sys.executable, "-c", code], {"cwd": table.parent, "timeout": 120}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+        assert done.returncode == 130
+        assert "laptsne: Interrupted at iteration 7 of 750" in done.stderr
+        assert len(rows_of(table.parent / "m.csv")) == 120
 
     def test_a_traceback_on_request(self, run, tmp_path):
         result = run("embed", "none.csv", "--debug")

@@ -18,6 +18,9 @@ from typer.testing import CliRunner
 
 from laptsne import LaptSNE
 from laptsne.cli.commands import app
+from laptsne.cli.options import FeatureOptions
+from laptsne.cli.preprocessing import Preprocessing
+from laptsne.cli.tables.dataset import Dataset
 
 N = 120
 ZIPS = [f"{i * 7:05}" for i in range(N)]
@@ -233,6 +236,12 @@ class TestScales:
         write_parquet("t.parquet", {"e": list(X), "n": 1e4 * X[:, 0]})
         assert "the widest is n (standard" in embed("t.parquet", "--column", "*").stderr
 
+    @pytest.mark.parametrize("convert", [np.asarray, scipy.sparse.csr_matrix])
+    def test_components_are_those_of_scikit_learn(self, X, convert):
+        dataset = Dataset("t", convert(X + 5), None, None, pa.table({}))
+        found = Preprocessing.fitted(dataset, FeatureOptions(pca=2)).apply(dataset)
+        np.testing.assert_allclose(np.abs(found), np.abs(PCA(2).fit_transform(X)), rtol=1e-6)
+
     def test_logarithm_and_components(self, embed, X):
         Z = np.abs(X)
         write_csv("t.csv", measured(Z))
@@ -343,6 +352,11 @@ class TestDecimalCommas:
         result = embed("t.csv")
         assert "their commas may be decimal or group thousands (write them without): b" in result.stderr
         assert is_map_of(X[:, :1])
+
+    def test_no_thousands_begin_with_zero(self, embed):
+        write_csv("t.csv", {"a": [f"0,{i:03}" for i in range(N)]}, ";")
+        assert "read with decimal commas: a" in embed("t.csv").stderr
+        assert is_map_of(np.arange(N)[:, None] / 1000)
 
     def test_without_quotes_the_error_says_so(self, embed):
         Path("t.csv").write_text("a,b\n1,5,2,5\n3,5,4,5\n")

@@ -428,6 +428,8 @@ class TestRoles:
             ("anything", list(range(12)), True),
             ("anything", list(range(1, 13)), True),
             ("anything", list(range(2, 14)), False),
+            ("anything", list(range(20_001, 20_013)), True),
+            ("year", list(range(1990, 2002)), False),
             ("id", MEASURED, False),
             ("width", CODES, False),
         ],

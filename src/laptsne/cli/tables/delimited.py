@@ -100,12 +100,12 @@ def _parse(file: IO[bytes], name: str, *, tabs: bool) -> FileContents:
 def _delimiter(head: bytes, name: str) -> str:
     """Return the delimiter that divides the header into the most fields, and the row below into as many."""
 
-    def fit(delimiter: str) -> tuple[bool, int]:
+    def fit(delimiter: str) -> tuple[bool, int, bool]:
         rows = csv.reader(lines(io.BytesIO(head), name), delimiter=delimiter)
         sizes = [len(next(rows, ()))]
         with contextlib.suppress(csv.Error):  # a quote may be open, which is reported later
             sizes.append(len(next(rows, ())))
-        return sizes[0] == sizes[-1] > 1, sizes[0]
+        return sizes[0] == sizes[-1] > 1, sizes[0], sizes[0] == sizes[-1]
 
     return max(",;\t", key=fit)
 

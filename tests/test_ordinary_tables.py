@@ -443,6 +443,9 @@ class TestH5ad:
         anndata = pytest.importorskip("anndata")
         cells = anndata.AnnData(scipy.sparse.csr_matrix(np.abs(X)))
         cells.var_names = ["CD3E", "NKG7", "MS4A1", "LYZ"]
+        raw = anndata.AnnData(cells.X * 2)
+        raw.var_names = ["CD3E", "NKG7", "MS4A1", "FOXP3"]
+        cells.raw = raw
         cells.obsm["X_pca"], cells.obsm["X_other"] = X + 1, X[:, :3]
         cells.write_h5ad("t.h5ad")
         return cells
@@ -465,7 +468,8 @@ class TestH5ad:
         monkeypatch.setattr(
             "laptsne.plotting.scatter", lambda Y, labels, **options: drawn.append(labels) or scatter(Y, labels)
         )
-        options = ("--iterations", 5, "--color", "LYZ", "--color", "NKG7", "--out", "m.csv", "--plot", "m.png")
+        options = ("--iterations", 5, "--color", "LYZ", "--color", "NKG7", "--color", "FOXP3", "--out", "m.csv")
+        options = (*options, "--plot", "M.PNG")
         assert run("embed", "t.h5ad", *options).exit_code == 0
         np.testing.assert_allclose(drawn[0], np.abs(X)[:, 3])
         np.testing.assert_allclose([float(row["NKG7"]) for row in rows_of("m.csv")], np.abs(X)[:, 1])

@@ -79,8 +79,9 @@ def _contents(cells: Any, path: Path, rep: str | None, genes: Sequence[str]) -> 
     columns = {"obs_names": cells.obs_names.to_series()} | {str(name): cells.obs[name] for name in cells.obs.columns}
     table = pa.table({name: _column(series) for name, series in columns.items()})
     for name in genes:
-        if name in cells.var_names and name not in table.column_names:
-            table = table.append_column(name, pa.chunked_array([_gene(cells, name)]))
+        source = _measured_in(cells, name)
+        if source is not None and name not in table.column_names:
+            table = table.append_column(name, pa.chunked_array([_gene(source, name)]))
     if rep is not None and rep != _X and rep not in cells.obsm:
         raise InputError(
             f"{path} has no obsm[{rep!r}]; give --rep X, or one of {listed(sorted(cells.obsm)) or 'none'}."
@@ -109,10 +110,16 @@ def _matrix(cells: Any, path: Path) -> Any:
     return X.tocsr()
 
 
+def _measured_in(cells: Any, gene: str) -> Any:
+    """Return the cells, or their raw data, of which a gene is a variable."""
+    return next((part for part in (cells, cells.raw) if part is not None and gene in part.var_names), None)
+
+
 def _gene(cells: Any, name: str) -> Any:
     """Return the values of one gene."""
-    values = cells[:, name].X
-    return np.asarray(values.toarray() if scipy.sparse.issparse(values) else values[:], dtype=np.float64).ravel()
+    # Not cells[:, name]: raw data on disk ignore the choice of genes.
+    values = cells.X[:, [cells.var_names.get_loc(name)]]
+    return np.asarray(values.toarray() if scipy.sparse.issparse(values) else values, dtype=np.float64).ravel()
 
 
 def _column(series: Any) -> pa.ChunkedArray:

@@ -239,6 +239,12 @@ class TestArrays:
         np.savez(tmp_path / "x.npz", X=X, y=np.array([3, 1, 2], dtype=">u2"))
         assert read_source("x.npz").columns["y"].to_pylist() == [3, 1, 2]
 
+    def test_y_beside_a_matrix_is_the_label_whatever_its_values(self, put, tmp_path):
+        np.savez(tmp_path / "x.npz", X=np.eye(3), y=np.array([0.5, 1.25, 3.0]))
+        dataset = choose_columns(read_source("x.npz"))
+        assert dataset.label == "y"
+        assert dataset.values("y").tolist() == [0.5, 1.25, 3.0]
+
     def test_npz_that_is_not_clear_lists_its_arrays(self, put, tmp_path):
         np.savez(tmp_path / "x.npz", a=np.ones((3, 2)), b=np.ones((4, 2)), c=np.ones(3))
         message = refusal(read_source, "x.npz")

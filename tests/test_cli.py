@@ -251,7 +251,7 @@ class TestEmbed:
             for option, name in (("--plot", "m.png"), ("--html", "m.html")):
                 result = run("embed", table, "--dims", dims, option, name)
                 assert result.exit_code == 2
-                assert f"{name} shows two dimensions, not {dims}; give --dims 2" in result.stderr
+                assert f"{name} shows two dimensions, not {dims}; embed with --dims 2" in result.stderr
 
     def test_landmarks(self, run, table, blobs):
         options = ("--iterations", 200, "--perplexity", 10, "--clusters", 3, "--landmarks", 60, "--force")
@@ -703,7 +703,7 @@ main()
         command, options = [sys.executable, "-c", code], {"cwd": table.parent, "timeout": 120}
         done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
         assert done.returncode == 130
-        assert "laptsne: Interrupted at iteration 7 of 750" in done.stderr
+        assert f"laptsne: Interrupted at iteration 7 of {LaptSNE().max_iter}" in done.stderr
         assert len(rows_of(table.parent / "m.csv")) == 120
 
     def test_a_traceback_on_request(self, run, tmp_path):

@@ -126,7 +126,10 @@ class MapOptions:
             min=2, rich_help_panel=_MAP, help="Embed n landmarks and place all rows among them: for large data."
         ),
     ] = None
-    iterations: Annotated[int, typer.Option(min=1, rich_help_panel=_MAP, help="Maximum number of iterations.")] = 750
+    iterations: Annotated[
+        int | None,
+        typer.Option(min=1, rich_help_panel=_MAP, help="Maximum number of iterations (default: the estimator's)."),
+    ] = None
     seed: Annotated[int, typer.Option(min=0, rich_help_panel=_MAP, help="Random seed.")] = 0
     jobs: Jobs = None
 

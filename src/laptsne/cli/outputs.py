@@ -20,7 +20,8 @@ from laptsne.contraction_path import ContractionPath
 STDOUT = Path("-")
 _PLOTS = (".png", ".svg", ".pdf")
 _HTML = (".html", ".htm")
-_PLOTTED = (2,)  # dimensions of maps that are drawn
+_PLOTTED = (2,)  # dimensions of maps that plots show
+_EXPLORED = (2,)  # and the explorer
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,11 @@ class OutputFiles:
                 raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
         if STDOUT in (self.plot, self.html, self.save):
             raise InputError("only --out can be -, for standard output; give a file.")
-        drawn = self.plot or self.html
-        if drawn is not None and n_components not in _PLOTTED:
-            raise InputError(f"{drawn} shows two dimensions, not {n_components}; give --dims 2, or --out alone.")
+        for path, dims in ((self.plot, _PLOTTED), (self.html, _EXPLORED)):
+            if path is not None and n_components not in dims:
+                raise InputError(
+                    f"{path} shows two dimensions, not {n_components}; embed with --dims 2, or give --out alone."
+                )
         paths = [path for path in self.paths() if path != STDOUT]
         for i, path in enumerate(paths):
             if path.resolve() in [other.resolve() for other in paths[:i]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import laptsne
@@ -54,7 +55,7 @@ def path_of(monkeypatch):
         half = np.array([0.5, 0.4])
         return ContractionPath(np.array([0, 0.04]), maps, half, half, half, half, np.zeros((2, 3)), 1)
 
-    monkeypatch.setattr("laptsne.cli.outputs.contraction_path", path)
+    monkeypatch.setattr("laptsne.cli.explorer_page.contraction_path", path)
     return calls
 
 
@@ -96,8 +97,8 @@ class TestEmbed:
         assert files == "files        cells-map.csv, cells-map.png"
         rows = rows_of("cells-map.csv")
         assert len(rows) == 120
-        assert list(rows[0]) == ["x", "y", "cluster", "label", "note"]
-        assert rows[0]["label"] == "kind 0"
+        assert list(rows[0]) == ["x", "y", "cluster", "kind", "note"]
+        assert rows[0]["kind"] == "kind 0"
         assert rows[7]["note"] == "<b>7</b>"
         assert np.isfinite([float(row["x"]) for row in rows]).all()
         assert (tmp_path / "cells-map.png").read_bytes().startswith(b"\x89PNG")
@@ -117,7 +118,7 @@ class TestEmbed:
         result = run("embed", table, *QUICK, "--out", "-")
         assert "label column: kind (guessed" in result.stderr
         rows = list(csv.DictReader(io.StringIO(result.stdout)))
-        assert rows[119]["label"] == "kind 2"
+        assert rows[119]["kind"] == "kind 2"
         result = run("embed", table, *QUICK, "--out", "-", "--no-label")
         assert list(csv.DictReader(io.StringIO(result.stdout)))[119]["kind"] == "kind 2"
         assert "guessed" not in result.stderr
@@ -241,6 +242,63 @@ class TestEmbed:
         assert result.stderr == "laptsne: stopped.\n"
         assert os.listdir(tmp_path) == ["cells.csv"]
 
+    def test_one_and_three_dimensions(self, run, table, tmp_path):
+        for dims, names in ((1, ["x"]), (3, ["x", "y", "z"])):
+            result = run("embed", table, *QUICK, "--dims", dims, "--force")
+            assert result.exit_code == 0, result.stderr
+            assert list(rows_of("cells-map.csv")[0])[: dims + 1] == [*names, "cluster"]
+            assert sorted(os.listdir(tmp_path)) == ["cells-map.csv", "cells.csv"]
+            for option, name in (("--plot", "m.png"), ("--html", "m.html")):
+                result = run("embed", table, "--dims", dims, option, name)
+                assert result.exit_code == 2
+                assert f"{name} shows two dimensions, not {dims}; embed with --dims 2" in result.stderr
+
+    def test_landmarks(self, run, table, blobs):
+        options = ("--iterations", 200, "--perplexity", 10, "--clusters", 3, "--landmarks", 60, "--force")
+        result = run("embed", table, *options, "--out", "m.csv", "--html", "m.html", "--save", "m.laptsne")
+        assert result.exit_code == 0, result.stderr
+        rows = rows_of("m.csv")
+        assert len(rows) == 120
+        # Every row has the cluster of the landmarks around it: one per blob here.
+        assert len({(row["kind"], row["cluster"]) for row in rows}) == len({row["cluster"] for row in rows}) == 3
+        run("transform", "m.laptsne", table, "--out", "p.csv")
+        for row, placed in zip(rows, rows_of("p.csv"), strict=True):
+            assert float(row["x"]) == pytest.approx(float(placed["x"]), rel=1e-5)
+
+    def test_points_without_a_cluster_are_grey_and_written(self, run, table, monkeypatch, pages):
+        fit, drawn = LaptSNE.fit, []
+
+        def fit_with_outliers(self, X, y=None):
+            fit(self, X)
+            self.labels_ = np.where(np.arange(120) < 5, -1, self.labels_)
+            return self
+
+        monkeypatch.setattr(LaptSNE, "fit", fit_with_outliers)
+        scatter = laptsne.plotting.scatter
+        monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c: drawn.append(list(c)) or scatter(Y, c))
+        files = ("--out", "m.csv", "--plot", "m.png", "--html", "m.html")
+        assert run("embed", table, *QUICK, "--clusters", 1, "--no-label", *files).exit_code == 0
+        assert [row["cluster"] for row in rows_of("m.csv")[:6]] == ["-1"] * 5 + ["0"]
+        for shown in (drawn[0], pages[0]["columns"]["cluster"].tolist()):
+            assert shown[:6] == [None] * 5 + [0]
+
+    def test_a_column_to_colour_by(self, run, table, blobs, pages):
+        run("embed", table, *QUICK, "--clusters", 1, "--color", "a", "--html", "m.html", "--out", "m.csv")
+        assert pages[0]["color"] == "a"
+        np.testing.assert_allclose([float(row["a"]) for row in rows_of("m.csv")], blobs[0][:, 0])
+        assert "no column q to colour by; there is kind, note, a" in run("embed", table, "--color", "q").stderr
+
+    def test_the_progress_bar_ends_with_the_divergence_of_the_summary(self, run, table, monkeypatch):
+        screen = io.StringIO()
+        options = {"file": screen, "force_terminal": True, "force_interactive": True, "width": 120}
+        terminal = Console(**options, color_system=None)
+        monkeypatch.setattr("laptsne.embedding.progress_bar.Console", lambda **options: terminal)
+        monkeypatch.setattr("laptsne.cli.fitting.console", terminal)
+        result = run("embed", table, "--iterations", 60, "--perplexity", 10, "--clusters", 3)
+        summary = re.search(r"contraction  (\S+), KL (\d\.\d{3})", result.stderr)
+        *_, last = re.findall(r"60/60 KL (\d\.\d{3})  contraction (\S+)", screen.getvalue())
+        assert last == (summary[2], summary[1])
+
 
 class TestPage:
     def test_columns_and_path(self, run, table, blobs, path_of, pages, tmp_path):
@@ -269,11 +327,11 @@ class TestPage:
         rows = [[*map(str, rng.normal(size=21)), str(i % 3)] for i in range(30)]
         Path("wide.csv").write_text("\n".join(map(",".join, [[*names, "cluster"], *rows])))
         run("embed", "wide.csv", "--iterations", 20, "--clusters", 1, "--html", "m.html")
-        assert list(pages[0]["columns"]) == ["cluster", "cluster (of the map)"]
+        assert list(pages[0]["columns"]) == ["cluster", "map_cluster"]
         assert pages[0]["columns"]["cluster"][:4].tolist() == [0, 1, 2, 0]
 
     def test_many_points_have_no_path_and_it_is_said(self, run, table, path_of, pages, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.outputs._MAX_POINTS", 119)
+        monkeypatch.setattr("laptsne.cli.explorer_page._MAX_POINTS", 119)
         result = run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html")
         assert path_of == []
         assert "the explorer has no contraction slider" in result.stderr
@@ -364,6 +422,95 @@ class TestTransform:
         assert result.exit_code == 2
         assert "--force" in result.stderr
 
+    @pytest.mark.parametrize("impute", ["median", "drop"])
+    def test_the_preprocessing_of_the_model_is_applied(self, run, table, impute):
+        """Rows that the model was fitted to get their positions, so that every step is the same."""
+        steps = ("--impute", impute, "--log1p", "--scale", "robust", "--pca", 3, "--drop", "d")
+        frame = [{name: value.lstrip("-") for name, value in row.items()} for row in rows_of(table)]
+        frame[7]["b"] = ""
+        with Path("t.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(frame[0]))
+            writer.writeheader()
+            writer.writerows(frame)
+        assert run("embed", "t.csv", *QUICK, *steps, "--out", "m.csv", "--save", "m.laptsne").exit_code == 0
+        known = rows_of("m.csv")
+        shuffled = ["note", "c", "b", "a"]
+        with Path("new.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, shuffled, extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(frame[:20])
+        assert run("transform", "m.laptsne", "new.csv", "--out", "p.csv").exit_code == 0
+        placed = rows_of("p.csv")
+        assert len(placed) == (19 if impute == "drop" else 20)
+        assert [row["note"] for row in placed] == [row["note"] for row in known[: len(placed)]]
+        for axis in "xy":
+            found, expected = ([float(row[axis]) for row in rows] for rows in (placed, known))
+            np.testing.assert_allclose(found, expected[: len(found)], rtol=1e-3)
+        loaded = LaptSNE.load("m.laptsne")
+        assert not hasattr(loaded, "feature_names_in_")  # the estimator alone knows principal components only
+        assert list(loaded.preprocessing_["columns"]) == ["a", "b", "c"]
+
+    def test_a_model_without_preprocessing_still_works(self, run, table, model):
+        loaded = LaptSNE.load(model)
+        del loaded.preprocessing_
+        loaded.save("old.laptsne")
+        assert run("transform", "old.laptsne", table, "--out", "p.csv").exit_code == 0
+        assert [row["x"] for row in rows_of("p.csv")] == [row["x"] for row in rows_of("m.csv")]
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("spread", np.ones(3)),
+            ("center", np.ones(4)),
+            ("components", np.ones((4, 4))),
+            ("components", "all"),
+            ("widths", np.ones(9)),
+            ("medians", np.ones(4, int)),
+        ],
+    )
+    def test_preprocessing_that_does_not_fit_is_refused(self, run, table, model, name, value):
+        loaded = LaptSNE.load(model)
+        loaded.preprocessing_ = loaded.preprocessing_ | {name: value}
+        loaded.save("bad.laptsne")
+        result = run("transform", "bad.laptsne", table)
+        assert result.exit_code == 2
+        assert "bad.laptsne is damaged: " in result.stderr
+
+    def test_clusters_and_support(self, run, table, model, monkeypatch):
+        support = np.repeat([0.009, 0.5], [12, 108])
+        monkeypatch.setattr(LaptSNE, "support", lambda self, X: support[: len(X)], raising=False)
+        monkeypatch.setattr(
+            LaptSNE, "predict", lambda self, X: np.where(support[: len(X)] < 0.01, -1, 2), raising=False
+        )
+        result = run("transform", model, table, "--out", "p.csv")
+        assert "laptsne: 12 of 120 rows (10%) have no support" in result.stderr
+        rows = rows_of("p.csv")
+        assert [row["cluster"] for row in rows] == ["-1"] * 12 + ["2"] * 108
+        assert [float(row["support"]) for row in rows] == support.tolist()
+        support[6:] = 0.5  # 5 %
+        assert "no support" not in run("transform", model, table, "--out", "q.csv").stderr
+        assert len(rows_of("q.csv")) == 120
+
+    def test_old_and_new_together(self, run, table, model, monkeypatch, pages):
+        scatter, drawn = laptsne.plotting.scatter, []
+        monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c: drawn.append((Y, list(c))) or scatter(Y, c))
+        Path("new.csv").write_text("".join(table.read_text().splitlines(keepends=True)[:11]).replace("kind", "sort"))
+        files = ("--plot", "p.png", "--html", "p.html", "--force")
+        assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
+        assert run("transform", model, "new.csv", *files, "--label", "sort").exit_code == 0
+        monkeypatch.setattr(LaptSNE, "predict", lambda self, X: np.arange(len(X)) - 1, raising=False)
+        assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
+        expected = (["new"] * 10, ["sort 0"] * 10, ["no cluster", *map(str, range(9))])
+        old = LaptSNE.load(model).embedding_
+        for (Y, shown), page, column, values in zip(drawn, pages, ("status", "sort", "cluster"), expected, strict=True):
+            assert Y.shape == (130, 2)
+            np.testing.assert_array_equal(Y[:120], old)
+            assert shown == [None] * 120 + values  # None is grey
+            assert page["color"] == column
+            assert page["columns"][column].tolist() == shown
+            assert np.isnan(page["columns"]["a"][:120]).all()
+        assert Path("p.png").read_bytes().startswith(b"\x89PNG")
+
 
 class TestGap:
     def test_eigenvalues_and_the_gap(self, run, table, blobs):
@@ -444,7 +591,7 @@ class TestExplore:
         ("x.csv", b"a,b\n1,2\n3\n", (), "row 3 has 1 values"),
         ("x.csv", b"a,b\n1,x\n3,y\n5,2\n6,2\n", (), "column b is not all numbers: row 2 has 'x'"),
         ("x.csv", b"a,b\nu,x\nv,y\n", (), "no column of numbers"),
-        ("x.csv", b"a,b\n1,nan\n3,4\n", (), "column b is missing (NaN) in row 2"),
+        ("x.csv", b"a,b\n1,nan\n3,4\n", (), "the first in row 2; by column: b (1)"),
         ("x.csv", b"a,b\n1,2\n3,4\n", ("--label", "c"), "no column c; its columns are a, b"),
         ("x.csv", b"a\n1\n3\n", ("--label", "a"), "no column of numbers"),
         ("x.csv", b"a,b\n1,2\n", (), "too few rows, 1"),
@@ -477,7 +624,7 @@ class TestProcess:
         result = shell("embed", "-", *QUICK, input=table.read_bytes(), cwd=table.parent)
         assert result.returncode == 0
         assert len(result.stdout.splitlines()) == 121
-        assert result.stdout.startswith(b"x,y,cluster,label,note\n")
+        assert result.stdout.startswith(b"x,y,cluster,kind,note\n")
         assert len(result.stderr.splitlines()) == 7
         assert os.listdir(table.parent) == ["cells.csv"]
 
@@ -510,6 +657,61 @@ class TestProcess:
         # Before there is a map there is nothing to write; afterwards the map so far is written.
         written = (table.parent / "m.csv").exists()
         assert ("laptsne: Interrupted at iteration" if written else "laptsne: stopped.") in said
+
+
+class TestStop:
+    """Ctrl-C before there is anything to stop."""
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+    @pytest.mark.parametrize("module", ["typer", "numba", "sklearn.neighbors", "matplotlib.figure"])
+    def test_during_imports(self, module, tmp_path):
+        """Some libraries turn a KeyboardInterrupt into an ImportError."""
+        (tmp_path / "sitecustomize.py").write_text(f"""
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+""")
+        paths = [str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        done = shell("embed", "digits", env=environment, cwd=tmp_path)
+        assert done.returncode == 130
+        assert done.stderr == b"laptsne: stopped.\n"
+
+    @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
+    def test_the_map_so_far_is_written_once_the_fit_has_begun(self, table):
+        code = """
+import os, signal, sys
+from laptsne.cli import main
+from laptsne.embedding.run import Run
+
+evaluate = Run.evaluate
+
+def stop(run, iteration):
+    if iteration == 7:
+        os.kill(os.getpid(), signal.SIGINT)
+    return evaluate(run, iteration)
+
+Run.evaluate = stop
+sys.argv[1:] = ["embed", "cells.csv", "--out", "m.csv"]
+main()
+"""
+        command, options = [sys.executable, "-c", code], {"cwd": table.parent, "timeout": 120}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+        assert done.returncode == 130
+        assert f"laptsne: Interrupted at iteration 7 of {LaptSNE().max_iter}" in done.stderr
+        assert len(rows_of(table.parent / "m.csv")) == 120
+
+    def test_a_traceback_on_request(self, run, tmp_path):
+        result = run("embed", "none.csv", "--debug")
+        assert result.exit_code == 2
+        assert result.stderr.startswith("Traceback")
+        assert "InputError" in result.stderr
+        assert result.stderr.splitlines()[-1].startswith("laptsne: there is no file none.csv")
 
 
 class TestHelp:
@@ -556,6 +758,14 @@ class TestHelp:
         frame.to_parquet("cells.parquet")
         run("embed", "cells.csv", "--iterations", 5, "--out", "-", "--save", "cells.laptsne")
         Path("cells.html").write_text("<!doctype html>")
+
+    @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish"])
+    def test_shell_completion(self, shell_name):
+        environment = os.environ | {"_LAPTSNE_COMPLETE": f"complete_{shell_name}"}
+        environment |= {"COMP_WORDS": "laptsne ", "COMP_CWORD": "1", "_TYPER_COMPLETE_ARGS": "laptsne "}
+        environment |= {"_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+        done = shell(env=environment)
+        assert all(command.encode() in done.stdout for command in COMMANDS)
 
     def test_version(self, run):
         assert run("--version").stdout == f"laptsne {laptsne.__version__}\n"

@@ -310,6 +310,40 @@ class TestBombs:
         assert Path("x.parquet").stat().st_size < 1 << 16
         assert "GiB" in refusal("x.parquet")
 
+    def test_lists_in_parquet(self):
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
+        from pyarrow import parquet
+
+        parquet.write_table(arrow.table({"a": [np.zeros(1 << 20)] * 2}), "x.parquet")
+        assert Path("x.parquet").stat().st_size < 1 << 16
+        assert "GiB" in refusal("x.parquet")
+
+    @pytest.mark.parametrize("compression", ["lz4", "zstd"])
+    def test_arrow(self, compression):
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
+        from pyarrow import feather
+
+        words = arrow.array(["x" * (1 << 24), "y"])
+        for values in (np.zeros(1 << 21), [np.zeros(1 << 20)] * 2, words, words.dictionary_encode()):
+            feather.write_feather(arrow.table({"a": values}), "x.feather", compression=compression)
+            assert Path("x.feather").stat().st_size < 1 << 17
+            assert "GiB" in refusal("x.feather")
+
+    def test_damaged_arrow(self):
+        arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
+        from pyarrow import feather
+
+        table = arrow.table({"a": [1.5, 2.5], "t": arrow.array(["u", "v"]).dictionary_encode(), "l": [[1.0], [2.0]]})
+        feather.write_feather(table, "x.arrow", compression="lz4")
+        data, rng = Path("x.arrow").read_bytes(), np.random.default_rng(0)
+        for _ in range(300):
+            damaged = bytearray(data)
+            for position in rng.integers(len(data), size=3):
+                damaged[position] = rng.integers(256)
+            Path("y.arrow").write_bytes(damaged)
+            with contextlib.suppress(InputError):
+                read_source("y.arrow")
+
     def test_a_long_string_in_every_row_is_held_once(self):
         arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
         from pyarrow import parquet

@@ -16,8 +16,9 @@ import scipy.sparse
 from laptsne._runtime.atomic_file import atomic_write
 from laptsne.cli.errors import InputError
 from laptsne.cli.outputs import OutputFiles
-from laptsne.cli.tables.contents import FileContents, as_column, as_numpy
-from laptsne.cli.tables.dataset import choose_columns
+from laptsne.cli.tables.choice import Choice, choose_columns
+from laptsne.cli.tables.contents import FileContents, as_numpy, typed_contents
+from laptsne.cli.tables.missing import check_complete
 from laptsne.cli.tables.reading import read_source
 from laptsne.cli.tables.writing import write_embedding
 
@@ -45,8 +46,13 @@ def refusal(call, *arguments, **options):
 
 def columns_of(source):
     """Columns of a file as lists, with None or NaN for missing values."""
-    columns = read_source(source).columns
-    return {name: as_numpy(columns[name]).tolist() for name in columns.column_names}
+    contents = read_source(source)
+    columns = contents.columns
+    return {name: as_numpy(columns[name], contents.numbers.get(name)).tolist() for name in columns.column_names}
+
+
+def choose(contents, **options):
+    return choose_columns(contents, Choice(**options))
 
 
 class TestText:
@@ -54,7 +60,9 @@ class TestText:
     def test_columns_by_name_whatever_the_delimiter(self, put, delimiter):
         content = read_source(put("x.csv", "a,b c,k\n1,2.5,x\n\n3,-4e2,y\n".replace(",", delimiter)))
         assert content.columns.column_names == ["a", "b c", "k"]
-        assert content.columns["b c"].to_pylist() == [2.5, -400]
+        assert content.columns["b c"].to_pylist() == ["2.5", "-4e2"]
+        assert content.numbers["b c"].to_pylist() == [2.5, -400]
+        assert list(content.numbers) == ["a", "b c"]
         assert content.columns["k"].to_pylist() == ["x", "y"]
         assert content.n_rows == 2
 
@@ -73,8 +81,10 @@ class TestText:
         assert "damaged" in refusal(read_source, put("x.tsv.gz", packed[:-9]))
 
     def test_booleans_and_missing_values_are_numbers(self, put):
-        columns = columns_of(put("x.csv", "a,b,c\nTrue,NA,\nfalse,2,\nTRUE, nan ,\n"))
-        assert columns["a"] == [1, 0, 1]
+        source = put("x.csv", "a,b,c\nTrue,NA,\nfalse,2,\nTRUE, nan ,\n")
+        columns = columns_of(source)
+        assert read_source(source).numbers["a"].to_pylist() == [1, 0, 1]
+        assert columns["a"] == ["True", "false", "TRUE"]  # in figures
         np.testing.assert_equal(columns["b"], [np.nan, 2, np.nan])
         assert np.isnan(columns["c"]).all()
 
@@ -147,7 +157,7 @@ class TestParquet:
             "truth": pa.array([True, False]),
             "category": pa.array(["x", None]).dictionary_encode(),
             "day": pa.array([date(2020, 1, 2), date(2021, 1, 2)]),
-            "lists": pa.array([[1, 2], [3]]),
+            "pairs": pa.array([{"a": 1}, {"a": 2}]),
             "nothing": pa.nulls(2),
             "empty": ["", "y"],
         }
@@ -159,8 +169,9 @@ class TestParquet:
         assert found["category"] == ["x", None]
         assert found["day"] == ["2020-01-02", "2021-01-02"]
         assert found["empty"] == [None, "y"]
-        assert "lists" not in found
-        assert "lists" in read_source(source).notes[0]
+        assert "pairs" not in found
+        assert read_source(source).notes == ("left out, since they are nested: pairs",)
+        assert read_source(source).columns.schema.field("day").type == pa.date32()  # as it came
         assert np.isnan(found["nothing"]).all()
 
     def test_numbers_of_type_text_are_text(self, save):
@@ -168,7 +179,9 @@ class TestParquet:
         chosen = choose_columns(contents)
         assert chosen.features == ("a",)
         assert "not embedded, since they hold text: zip" in chosen.notes
-        assert "column zip is not all numbers: its type is text" in refusal(choose_columns, contents, features=["zip"])
+        assert "column zip is not all numbers: its type is text" in refusal(
+            choose, contents, features=dict.fromkeys(["zip"], 1)
+        )
 
     def test_row_groups_with_different_dictionaries(self, tmp_path):
         words = ["a", "b", "a", "c", "b", "d"]
@@ -218,13 +231,19 @@ class TestArrays:
         np.savez(tmp_path / "x.npz", other=np.zeros((3, 2)), X=X, y=y, labels=np.arange(5))
         content = read_source("x.npz")
         assert content.matrix.tolist() == X.tolist()
-        assert content.columns["label"].to_pylist() == y.tolist()
+        assert content.columns["y"].to_pylist() == y.tolist()
         np.savez_compressed(tmp_path / "x.npz", mine=X, y=np.arange(4))
         content = read_source("x.npz")
         assert content.matrix.shape == (3, 2)
         assert content.columns.column_names == []
         np.savez(tmp_path / "x.npz", X=X, y=np.array([3, 1, 2], dtype=">u2"))
-        assert read_source("x.npz").columns["label"].to_pylist() == [3, 1, 2]
+        assert read_source("x.npz").columns["y"].to_pylist() == [3, 1, 2]
+
+    def test_y_beside_a_matrix_is_the_label_whatever_its_values(self, put, tmp_path):
+        np.savez(tmp_path / "x.npz", X=np.eye(3), y=np.array([0.5, 1.25, 3.0]))
+        dataset = choose_columns(read_source("x.npz"))
+        assert dataset.label == "y"
+        assert dataset.values("y").tolist() == [0.5, 1.25, 3.0]
 
     def test_npz_that_is_not_clear_lists_its_arrays(self, put, tmp_path):
         np.savez(tmp_path / "x.npz", a=np.ones((3, 2)), b=np.ones((4, 2)), c=np.ones(3))
@@ -352,8 +371,7 @@ class TestFormats:
 
 def table(**columns):
     """Contents of a file with these columns, of twelve rows."""
-    columns = {name: as_column(pa.chunked_array([values])) for name, values in columns.items()}
-    return FileContents("t", pa.table(columns), first_row=2)
+    return typed_contents("t", pa.table(columns), first_row=2)
 
 
 MEASURED = [0.5, 1.5, 0.25, 7, 8, 3, 5, 6, 9, 1, 0, 2]
@@ -386,7 +404,7 @@ class TestRoles:
         assert chosen.label == (name if guessed else None)
         assert (name in (chosen.features or ())) == (not guessed and not isinstance(values[0], str))
         assert any("guessed" in note for note in chosen.notes) == guessed
-        assert choose_columns(table(a=MEASURED, **{name: values}), guess=False).label is None
+        assert choose(table(a=MEASURED, **{name: values}), guess=False).label is None
 
     def test_the_surest_name_is_taken(self):
         assert choose_columns(table(a=MEASURED, cluster=CODES, label=WORDS)).label == "label"
@@ -399,12 +417,12 @@ class TestRoles:
     def test_a_label_that_is_named_may_be_anything(self):
         mixed = ["1", "2", "unknown"] * 4
         for values in (MEASURED, CODES, mixed):
-            chosen = choose_columns(table(a=MEASURED, b=values, species=WORDS), label="b")
+            chosen = choose(table(a=MEASURED, b=values, species=WORDS), label="b")
             assert chosen.label == "b"
             assert chosen.columns.column_names[0] == "b"
             assert chosen.features == ("a",)
-        assert "no column c; its columns are a, b" in refusal(choose_columns, table(a=MEASURED, b=CODES), label="c")
-        assert "array without names" in refusal(choose_columns, FileContents("t", matrix=np.ones((2, 2))), label="c")
+        assert "no column c; its columns are a, b" in refusal(choose, table(a=MEASURED, b=CODES), label="c")
+        assert "array without names" in refusal(choose, FileContents("t", matrix=np.ones((2, 2))), label="c")
 
     @pytest.mark.parametrize(
         ("name", "values", "identifier"),
@@ -416,6 +434,8 @@ class TestRoles:
             ("anything", list(range(12)), True),
             ("anything", list(range(1, 13)), True),
             ("anything", list(range(2, 14)), False),
+            ("anything", list(range(20_001, 20_013)), True),
+            ("year", list(range(1990, 2002)), False),
             ("id", MEASURED, False),
             ("width", CODES, False),
         ],
@@ -438,14 +458,26 @@ class TestRoles:
         assert "column b" in message
         assert "row 5 has 'oops'" in message
 
-    @pytest.mark.parametrize(("value", "said"), [(np.nan, "missing (NaN)"), (np.inf, "inf")])
-    def test_missing_and_infinite_values_are_refused(self, value, said):
-        message = refusal(choose_columns, table(a=MEASURED, b=[*MEASURED[:4], value, *MEASURED[5:]]))
-        assert f"column b is {said} in row 6" in message
+    def test_infinite_values_are_refused(self):
+        message = refusal(choose_columns, table(a=MEASURED, b=[*MEASURED[:4], np.inf, *MEASURED[5:]]))
+        assert "column b is inf in row 6" in message
         X = np.ones((4, 3))
-        X[2, 1] = value
+        X[2, 1] = np.inf
         for matrix in (X, scipy.sparse.csr_matrix(X)):
-            assert f"row 3, column 2 is {said}" in refusal(choose_columns, FileContents("t", matrix=matrix))
+            assert "row 3, column 2 is inf" in refusal(choose_columns, FileContents("t", matrix=matrix))
+        X[2, 1] = np.nan
+        matrix = scipy.sparse.csr_matrix(X)
+        assert "row 3, column 2 is missing (NaN)" in refusal(choose_columns, FileContents("t", matrix=matrix))
+
+    def test_missing_values_are_counted_by_column(self):
+        b, c = [*MEASURED[:4], None, *MEASURED[5:]], [*MEASURED[:2], None, None, *MEASURED[4:]]
+        dataset = choose_columns(table(a=MEASURED, b=b, c=c))
+        message = refusal(check_complete, dataset, dataset.X)
+        assert "missing in 3 of 12 rows, the first in row 4; by column: b (1), c (2)." in message
+        assert "--impute median" in message
+        assert "--impute drop" in message
+        unnamed = choose_columns(FileContents("t", matrix=dataset.X))
+        assert "by column: column 2 (1), column 3 (2)." in refusal(check_complete, unnamed, unnamed.X)
 
     def test_empty_columns_are_left_out(self):
         chosen = choose_columns(table(a=MEASURED, b=[np.nan] * 12))
@@ -455,47 +487,63 @@ class TestRoles:
 
     def test_no_column_of_numbers(self):
         assert "no column of numbers" in refusal(choose_columns, table(note=WORDS, comment=WORDS))
-        assert "no column of numbers" in refusal(choose_columns, table(a=MEASURED), label="a")
+        assert "no column of numbers" in refusal(choose, table(a=MEASURED), label="a")
 
     def test_features_by_name_and_in_their_order(self):
         content = table(a=MEASURED, b=CODES, id=CODES, extra=MEASURED)
-        chosen = choose_columns(content, features=["id", "a"])
+        chosen = choose(content, features=dict.fromkeys(["id", "a"], 1))
         assert chosen.X[:, 0].tolist() == CODES
         assert chosen.X[:, 1].tolist() == MEASURED
-        assert "lacks the features c, d" in refusal(choose_columns, content, features=["a", "c", "d"])
-        assert "is a feature of the model" in refusal(choose_columns, content, features=["a"], label="a")
+        assert "lacks the features c, d" in refusal(choose, content, features=dict.fromkeys(["a", "c", "d"], 1))
+        assert "--label a is a column to embed" in refusal(choose, content, features=dict.fromkeys(["a"], 1), label="a")
         # What the model was made of is no label, whatever its name.
-        assert choose_columns(table(a=MEASURED, label=CODES), features=["a", "label"]).label is None
+        assert choose(table(a=MEASURED, label=CODES), features=dict.fromkeys(["a", "label"], 1)).label is None
         matrix = FileContents("t", matrix=np.arange(6.0).reshape(2, 3), features=("p", "q", "r"))
-        assert choose_columns(matrix, features=["r", "p"]).X.tolist() == [[2, 0], [5, 3]]
-        assert "lacks the features s" in refusal(choose_columns, matrix, features=["s"])
+        assert choose(matrix, features=dict.fromkeys(["r", "p"], 1)).X.tolist() == [[2, 0], [5, 3]]
+        assert "lacks the features s" in refusal(choose, matrix, features=dict.fromkeys(["s"], 1))
 
-    def test_whole_numbers_are_kept_as_such(self):
-        chosen = choose_columns(table(a=MEASURED, label=[float(code) for code in CODES], id=[2**60 + i for i in CODES]))
-        assert chosen.columns["label"].type == pa.int64()
-        assert chosen.columns["id"].to_pylist() == [2**60 + i for i in CODES]
+    def test_values_are_kept_as_they_came(self):
+        whole = [float(code) for code in CODES]
+        large = [None, *(2**60 + i for i in range(11))]
+        chosen = choose_columns(
+            table(a=MEASURED, label=whole, id=large, flag=pa.array([True] * 12)),
+        )
+        assert chosen.columns["label"].type == pa.float64()
+        assert chosen.columns["id"].to_pylist() == large
+        assert chosen.values("id").tolist() == [None, *map(str, large[1:])]
 
 
-KEPT = pa.table({"x": [7, 8], "kind": as_column(pa.chunked_array([["a, b", "c"]]))})
+KEPT = pa.table({"x": [7, 8], "kind": pa.array(["a, b", "c"]).dictionary_encode()})
 
 
 class TestWriting:
     Y = np.array([[0.5, 1.0], [2.0, -3.25]])
 
     def test_text(self, tmp_path, capsys):
-        options = {"clusters": np.array([0, 1]), "label": "kind"}
-        expected = 'x,y,cluster,label,data_x\n0.5,1.0,0,"a, b",7\n2.0,-3.25,1,c,8\n'
-        write_embedding(tmp_path / "m.csv", self.Y, KEPT, **options)
+        found = {"cluster": np.array([0, -1])}
+        expected = 'map_x,y,cluster,x,kind\n0.5,1.0,0,7,"a, b"\n2.0,-3.25,-1,8,c\n'
+        write_embedding(tmp_path / "m.csv", self.Y, KEPT, found)
         assert (tmp_path / "m.csv").read_text() == expected
-        write_embedding(None, self.Y, KEPT, **options)
+        write_embedding(None, self.Y, KEPT, found)
         assert capsys.readouterr().out == expected
-        write_embedding(tmp_path / "m.tsv", self.Y, KEPT, **options)
-        assert (tmp_path / "m.tsv").read_text().splitlines()[1] == "0.5\t1.0\t0\ta, b\t7"
+        write_embedding(tmp_path / "M.TSV", self.Y, KEPT, found)
+        assert (tmp_path / "M.TSV").read_text().splitlines()[1] == "0.5\t1.0\t0\t7\ta, b"
+
+    def test_values_are_written_as_they_came(self, tmp_path):
+        day = pa.array([None, 3], pa.timestamp("ns")).cast(pa.timestamp("ns"))
+        single, many = pa.array([0.1, 2.5], pa.float32()), pa.array([2**63, None], pa.uint64())
+        flags = pa.array([True, None])
+        kept = pa.table({"day": day, "single": single, "many": many, "flag": flags})
+        write_embedding(tmp_path / "m.csv", self.Y, kept)
+        rows = [line.split(",")[2:] for line in (tmp_path / "m.csv").read_text().splitlines()[1:]]
+        assert rows == [["", "0.1", str(2**63), "True"], ["1970-01-01 00:00:00.000000003", "2.5", "", ""]]
+        write_embedding(tmp_path / "m.parquet", self.Y, kept)
+        assert pa.parquet.read_table(tmp_path / "m.parquet").select(kept.column_names).equals(kept)
 
     def test_many_rows(self, tmp_path, monkeypatch):
         monkeypatch.setattr("laptsne.cli.tables.writing._ROWS", 3)
         Y = np.arange(20.0).reshape(10, 2).astype(np.float32)
-        write_embedding(tmp_path / "m.csv", Y, pa.table({"t": as_column(pa.chunked_array([[None, "b"], ["c"] * 8]))}))
+        write_embedding(tmp_path / "m.csv", Y, pa.table({"t": pa.chunked_array([[None, "b"], ["c"] * 8])}))
         rows = [line.split(",") for line in (tmp_path / "m.csv").read_text().splitlines()]
         assert rows[0] == ["x", "y", "t"]
         assert [row[2] for row in rows[1:]] == ["", "b", *"cccccccc"]
@@ -506,15 +554,18 @@ class TestWriting:
             write_embedding(tmp_path / "m.csv", np.ones((2, n_components)), pa.table({}))
             assert (tmp_path / "m.csv").read_text().splitlines()[0] == names
 
-    def test_arrays_parquet_and_feather(self, tmp_path):
-        write_embedding(tmp_path / "m.npy", self.Y, KEPT, clusters=np.array([0, 1]))
-        assert np.load(tmp_path / "m.npy").tolist() == self.Y.tolist()
-        write_embedding(tmp_path / "m.parquet", self.Y, KEPT, clusters=np.array([0, 1]))
-        written = pa.parquet.read_table(tmp_path / "m.parquet")
-        assert written.to_pylist()[1] == {"x": 2.0, "y": -3.25, "cluster": 1, "data_x": 8, "kind": "c"}
+    @pytest.mark.parametrize("case", [str.lower, str.upper])
+    def test_endings_whatever_their_case(self, tmp_path, case):
+        found = {"cluster": np.array([0, 1])}
+        for ending in (".npy", ".parquet", ".feather", ".arrow"):
+            write_embedding(tmp_path / case(f"m{ending}"), self.Y, KEPT, found)
+        assert np.load(tmp_path / case("m.npy")).tolist() == self.Y.tolist()
+        written = pa.parquet.read_table(tmp_path / case("m.parquet"))
+        assert written.to_pylist()[1] == {"map_x": 2.0, "y": -3.25, "cluster": 1, "x": 8, "kind": "c"}
         assert written.schema.field("kind").type == pa.string()
-        write_embedding(tmp_path / "m.feather", self.Y, KEPT, clusters=np.array([0, 1]))
-        assert pa.feather.read_table(tmp_path / "m.feather").equals(written)
+        for ending in (".feather", ".arrow"):
+            assert pa.feather.read_table(tmp_path / case(f"m{ending}")).equals(written)
+        assert len(os.listdir(tmp_path)) == 4
 
     def test_what_fails_leaves_nothing_behind(self, tmp_path, monkeypatch):
         target = tmp_path / "m.csv"

@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laptsne import parameters
+from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.distributed import is_dask, mapped
@@ -270,8 +271,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_samples, n_features)
-            The data; see ``metric`` for distances, graphs and affinities.
+        X : array or sparse matrix of shape (n_samples, n_features), or column of lists
+            The data; see ``metric`` for distances, graphs and affinities. A column of lists or arrays of a data frame
+            is a matrix with one row per list.
         y : ignored
         """
         if isinstance(X, tuple) and isinstance(self.metric, str) and self.metric == "precomputed":
@@ -355,7 +357,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         return model
 
     def _validated(self, X: Any, **options: Any) -> Any:
-        X = validate_data(self, X, **_CHECKS, **options)
+        X = validate_data(self, stacked_rows(X), **_CHECKS, **options)
         return scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # sparse arrays lack some methods
 
     def _check_parameters(self, n_samples: int) -> None:

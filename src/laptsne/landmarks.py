@@ -16,6 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne.distributed import is_dask, on_one_worker, rows_of
@@ -108,6 +109,7 @@ class LandmarkLaptSNE(LaptSNE):
         self : LandmarkLaptSNE
         """
         self._check_parameters(self.n_landmarks)
+        X = stacked_rows(X)
         seed = int(check_random_state(self.random_state).randint(2**31))
         sampler = Sampler.of(self.n_landmarks, seed)
         if is_dask(X):

@@ -1,25 +1,26 @@
 """``laptsne embed`` and ``laptsne explore``: read, fit, write, and a summary in five lines."""
 
 import time
-from typing import Any
 
-from laptsne.cli.fitting import FittedDataset, fit_dataset, load_dataset
-from laptsne.cli.options import InputOptions
+from laptsne.cli.fitting import FittedDataset, fit_dataset, prepare
+from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
 from laptsne.cli.outputs import OutputFiles
 from laptsne.cli.terminal import say
 from laptsne.contraction_path import ContractionPath
 from laptsne.graph.spectrum import eigengap_clusters
 
 
-def embed_source(data: InputOptions, parameters: dict[str, Any], files: OutputFiles, *, force: bool) -> None:
-    """Embed the data with these parameters of the estimator, and write the files."""
+def embed_source(
+    data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles, *, force: bool
+) -> None:
+    """Preprocess and embed the data, and write the files."""
     started = time.perf_counter()
-    files.check(data.source, force=force)
-    fitted = fit_dataset(load_dataset(data), parameters, quiet=data.quiet)
+    files.check(data.source, n_components=settings.dims, force=force)
+    fitted = fit_dataset(prepare(data, features, files.color), settings.parameters(), quiet=data.quiet)
     path = files.write(fitted, quiet=data.quiet)
     if data.quiet:
         return
-    n_points, n_features = fitted.dataset.X.shape
+    n_points, n_features = fitted.prepared.X.shape
     seconds = f"{time.perf_counter() - started:.1f} s, {fitted.seconds:.1f} s of it for the fit"
     say(
         [

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from laptsne import plotting
 from laptsne._runtime.threads import Workers
-from laptsne.cli.fitting import input_errors, load_dataset
-from laptsne.cli.options import InputOptions
+from laptsne.cli.fitting import input_errors, prepare
+from laptsne.cli.options import FeatureOptions, InputOptions
 from laptsne.cli.outputs import OutputFiles, save_figure
 from laptsne.cli.terminal import say, waiting
 from laptsne.graph.affinity import joint_affinities
@@ -20,18 +20,25 @@ _BAR_WIDTH = 40  # characters of the longest bar
 
 
 def print_eigenvalues(
-    data: InputOptions, *, perplexity: float | None, metric: str, n_jobs: int | None, plot: Path | None, force: bool
+    data: InputOptions,
+    features: FeatureOptions,
+    *,
+    perplexity: float | None,
+    metric: str,
+    n_jobs: int | None,
+    plot: Path | None,
+    force: bool,
 ) -> None:
     """Print the eigenvalues as a table, and plot them if a file is given."""
     OutputFiles(plot=plot).check(data.source, force=force)
-    dataset = load_dataset(data)
-    perplexity = auto_perplexity(dataset.X.shape[0]) if perplexity is None else perplexity
+    X = prepare(data, features).X
+    perplexity = auto_perplexity(X.shape[0]) if perplexity is None else perplexity
     with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(n_jobs) as workers:
-        P = joint_affinities(dataset.X, perplexity=perplexity, metric=metric, workers=workers)
+        P = joint_affinities(X, perplexity=perplexity, metric=metric, workers=workers)
         eigenvalues = laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
     n_clusters = eigengap_clusters(eigenvalues)
     typer.echo("\n".join(_table_lines(eigenvalues, n_clusters)))
-    lines = [f"clusters     {n_clusters} by the eigengap of {dataset.X.shape[0]} points"]
+    lines = [f"clusters     {n_clusters} by the eigengap of {X.shape[0]} points"]
     if plot is not None:
         save_figure(plotting.eigenvalues(eigenvalues, n_clusters), plot)
         lines.append(f"files        {plot}")

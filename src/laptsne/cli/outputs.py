@@ -3,65 +3,72 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne import plotting
 from laptsne._runtime.atomic_file import atomic_write
 from laptsne.cli.errors import InputError
+from laptsne.cli.explorer_page import explorer_columns, explorer_images, explorer_path
 from laptsne.cli.fitting import FittedDataset, input_errors
-from laptsne.cli.tables.contents import as_numpy
-from laptsne.cli.tables.reading import EXAMPLE
+from laptsne.cli.membership import cluster_names, clusters_of
+from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.writing import WRITABLE, write_embedding
-from laptsne.cli.terminal import say, waiting
-from laptsne.contraction_path import ContractionPath, contraction_path
+from laptsne.contraction_path import ContractionPath
 
 STDOUT = Path("-")
 _PLOTS = (".png", ".svg", ".pdf")
 _HTML = (".html", ".htm")
-_MAX_FEATURES = 20  # in the explorer; more would bury the other columns
-_MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
+_PLOTTED = (2,)  # dimensions of maps that plots show
+_EXPLORED = (2,)  # and the explorer
 
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Paths of the embedding, its plot, its explorer and the model; None is not written."""
+    """Paths of the embedding, its plot, its explorer and the model, None if not written; columns to colour by."""
 
     out: Path | None = None
     plot: Path | None = None
     html: Path | None = None
     save: Path | None = None
+    color: tuple[str, ...] = ()
 
-    def or_default(self, source: str) -> OutputFiles:
+    def or_default(self, source: str, n_components: int) -> OutputFiles:
         """Return these files, or the default ones if none of them shows the embedding."""
         if self.out or self.plot or self.html:
             return self
         if source == "-":
-            return OutputFiles(STDOUT, save=self.save)
+            return replace(self, out=STDOUT)
         name = stem(source)
-        return OutputFiles(Path(f"{name}-map.csv"), Path(f"{name}-map.png"), save=self.save)
+        plot = Path(f"{name}-map.png") if n_components in _PLOTTED else None
+        return replace(self, out=Path(f"{name}-map.csv"), plot=plot)
 
     def paths(self) -> list[Path]:
         """Return the paths that are given."""
         return [path for path in (self.out, self.plot, self.html, self.save) if path is not None]
 
-    def check(self, source: str, *, force: bool) -> None:
+    def check(self, source: str, *, n_components: int = 2, force: bool) -> None:
         """Raise InputError, before the work, if a file could not be written after it."""
         for path, endings in ((self.out, WRITABLE), (self.plot, _PLOTS), (self.html, _HTML)):
             if path is not None and path != STDOUT and path.suffix.lower() not in endings:
                 raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
         if STDOUT in (self.plot, self.html, self.save):
             raise InputError("only --out can be -, for standard output; give a file.")
+        for path, dims in ((self.plot, _PLOTTED), (self.html, _EXPLORED)):
+            if path is not None and n_components not in dims:
+                raise InputError(
+                    f"{path} shows two dimensions, not {n_components}; embed with --dims 2, or give --out alone."
+                )
         paths = [path for path in self.paths() if path != STDOUT]
         for i, path in enumerate(paths):
             if path.resolve() in [other.resolve() for other in paths[:i]]:
                 raise InputError(f"{path} is named twice; give each file a name of its own.")
             _check_writable(path, Path(source), force=force)
+
+    def first_color(self, dataset: Dataset) -> str | None:
+        """Return the column that colours the plot, None for the clusters."""
+        return self.color[0] if self.color else dataset.label
 
     def write(self, fitted: FittedDataset, *, quiet: bool) -> ContractionPath | None:
         """Write the files; return the contraction path that the explorer shows, if any."""
@@ -69,13 +76,32 @@ class OutputFiles:
         if self.save is not None:
             with input_errors():
                 model.save(self.save)
-        if self.out is not None:
-            out = None if self.out == STDOUT else self.out
-            write_embedding(out, model.embedding_, dataset.columns, clusters=model.labels_, label=dataset.label)
+        clusters = clusters_of(model, fitted.prepared.X)
+        write_table(self.out, model.embedding_, dataset.columns, {"cluster": clusters})
+        color = self.first_color(dataset)
         if self.plot is not None:
-            labels = model.labels_ if dataset.label is None else as_numpy(dataset.columns[dataset.label])
-            save_figure(plotting.scatter(model.embedding_, labels), self.plot)
-        return None if self.html is None else _write_explorer(fitted, self.html, quiet=quiet)
+            values = cluster_names(clusters) if color is None else dataset.values(color)
+            save_figure(plotting.scatter(model.embedding_, values), self.plot)
+        if self.html is None:
+            return None
+        path = explorer_path(fitted, quiet=quiet)
+        columns = explorer_columns(dataset, {"cluster": cluster_names(clusters)})
+        options = {"images": explorer_images(dataset), "title": Path(dataset.name).name}
+        maps = model.embedding_ if path is None else path
+        write_explorer(maps, self.html, columns=columns, color=color or next(iter(columns)), **options)
+        return path
+
+
+def write_table(out: Path | None, Y: Any, columns: Any, found: dict[str, Any]) -> None:
+    """Write the embedding as a table, to a file or standard output, if there is an ``out``."""
+    if out is not None:
+        write_embedding(None if out == STDOUT else out, Y, columns, found)
+
+
+def write_explorer(maps: Any, out: Path, **options: Any) -> None:
+    """Write the explorer of an embedding or a contraction path."""
+    with atomic_write(out) as temporary:
+        plotting.explorer(maps, temporary, **options)
 
 
 def save_figure(ax: Any, path: Path) -> None:
@@ -86,7 +112,7 @@ def save_figure(ax: Any, path: Path) -> None:
 
 def stem(source: str) -> str:
     """Return the name of the input without its folder and suffixes."""
-    return "stdin" if source == "-" else Path(source.removesuffix(".gz")).stem
+    return "stdin" if source == "-" else Path(source.removesuffix(".gz")).resolve().stem
 
 
 def _check_writable(path: Path, source: Path, *, force: bool) -> None:
@@ -100,55 +126,3 @@ def _check_writable(path: Path, source: Path, *, force: bool) -> None:
         raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"the folder {path.parent} is not writable; choose another.")
-
-
-def _write_explorer(fitted: FittedDataset, out: Path, *, quiet: bool) -> ContractionPath | None:
-    path = _contraction_path(fitted, quiet=quiet)
-    with atomic_write(out) as temporary:
-        plotting.explorer(
-            fitted.model.embedding_ if path is None else path,
-            temporary,
-            columns=_explorer_columns(fitted),
-            images=_images(fitted),
-            color=fitted.dataset.label or "cluster",
-            title=Path(fitted.dataset.name).name,
-        )
-    return path
-
-
-def _contraction_path(fitted: FittedDataset, *, quiet: bool) -> ContractionPath | None:
-    n_points = len(fitted.model.embedding_)
-    if fitted.model.n_clusters_ == 1:
-        return None  # there is nothing to contract
-    if n_points > _MAX_POINTS:
-        message = (
-            f"laptsne: the explorer has no contraction slider: the maps for it would take too long with {n_points} "
-            f"points, more than {_MAX_POINTS}; embed fewer to get one."
-        )
-        say([message], "yellow")
-        return None
-    with waiting("fitting maps at increasing contraction", quiet=quiet), input_errors():
-        return contraction_path(fitted.model, fitted.dataset.X)
-
-
-def _explorer_columns(fitted: FittedDataset) -> dict[str, NDArray[Any]]:
-    """Return the label, the clusters, the columns beside the embedding, and the features if they are few."""
-    dataset = fitted.dataset
-    kept = {name: as_numpy(dataset.columns[name]) for name in dataset.columns.column_names}
-    clusters = "cluster" if "cluster" not in kept else "cluster (of the map)"
-    columns = {dataset.label: kept[dataset.label]} if dataset.label is not None else {}
-    columns |= {clusters: fitted.model.labels_} | kept
-    features = dataset.features or ()
-    if len(features) <= _MAX_FEATURES and not scipy.sparse.issparse(dataset.X):
-        columns |= {name: dataset.X[:, i] for i, name in enumerate(features) if name not in columns}
-    return columns
-
-
-def _images(fitted: FittedDataset) -> NDArray[np.uint8] | None:
-    """Return the rows of the built-in example as greyscale images."""
-    if fitted.dataset.name != EXAMPLE:
-        return None
-    X = fitted.dataset.X
-    side = round(X.shape[1] ** 0.5)
-    grey: NDArray[np.uint8] = np.rint(X * (255 / (X.max() or 1))).clip(0, 255).astype(np.uint8)
-    return grey.reshape(-1, side, side)

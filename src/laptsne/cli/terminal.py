@@ -3,13 +3,16 @@
 import contextlib
 import os
 import re
+import signal
 import sys
+import traceback
 import warnings
 from collections.abc import Iterable, Iterator
 
 import typer
 from rich.console import Console
 
+from laptsne.cli import stop_at_once
 from laptsne.cli.errors import InputError, StoppedEarlyWarning
 
 console = Console(stderr=True, highlight=False)
@@ -27,9 +30,18 @@ def waiting(text: str, *, quiet: bool) -> contextlib.AbstractContextManager[obje
     return contextlib.nullcontext() if quiet or not console.is_terminal else console.status(text)
 
 
+def started() -> None:
+    """Let Ctrl-C raise KeyboardInterrupt, now that everything is imported."""
+    if signal.getsignal(signal.SIGINT) is stop_at_once:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @contextlib.contextmanager
-def reported() -> Iterator[None]:
-    """Print errors that the user can fix, and warnings, as one line each; exit with code 2 after an error."""
+def reported(*, debug: bool = False) -> Iterator[None]:
+    """Print errors that the user can fix, and warnings, as one line each; exit with code 2 after an error.
+
+    With ``debug``, the line comes after the traceback.
+    """
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
@@ -43,9 +55,11 @@ def reported() -> Iterator[None]:
             say(["laptsne: stopped."], "yellow")
             raise typer.Exit(130) from None
         except MemoryError as error:
+            _show_traceback(debug=debug)
             say([f"laptsne: there is not enough memory ({error}); give fewer rows or columns."], "red")
             raise typer.Exit(2) from error
         except (InputError, OSError) as error:
+            _show_traceback(debug=debug)
             say([f"laptsne: {_on_one_line(error)}"], "red")
             raise typer.Exit(2) from error
         else:
@@ -53,6 +67,11 @@ def reported() -> Iterator[None]:
                 raise typer.Exit(130)  # after the embedding so far was written
         finally:
             say(dict.fromkeys(f"laptsne: {_on_one_line(warning.message)}" for warning in recorded), "yellow")
+
+
+def _show_traceback(*, debug: bool) -> None:
+    if debug:
+        say(traceback.format_exc().splitlines())
 
 
 def _on_one_line(error: BaseException | str) -> str:

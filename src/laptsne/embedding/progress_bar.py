@@ -75,9 +75,15 @@ class ProgressBar:
         """Show the state of the descent."""
         task = self._begin()
         if state.iteration % _EVERY == 0:
-            self._progress.update(task, completed=state.iteration, status=status(state), refresh=True)
+            text = _status(state.kl_divergence, state.contraction)
+            self._progress.update(task, completed=state.iteration, status=text, refresh=True)
         else:
             self._progress.update(task, completed=state.iteration)
+
+    def end(self, n_iter: int, kl_divergence: float, contraction: float) -> None:
+        """Show the result of the fit, which the state before its last step is not."""
+        text = _status(kl_divergence, contraction)
+        self._progress.update(self._begin(), completed=n_iter, status=text, refresh=True)
 
     def _begin(self) -> TaskID:
         """The bar of the descent; it replaces that of the stage before, so that the time of this is not counted."""
@@ -88,7 +94,6 @@ class ProgressBar:
         return self._task
 
 
-def status(state: State) -> str:
+def _status(kl_divergence: float, contraction: float) -> str:
     """KL divergence and contraction in words."""
-    contraction = f"  contraction {state.contraction:.3g}" if state.contraction else ""
-    return f"KL {state.kl_divergence:.3f}{contraction}"
+    return f"KL {kl_divergence:.3f}" + (f"  contraction {contraction:.3g}" if contraction else "")

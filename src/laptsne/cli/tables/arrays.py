@@ -9,7 +9,7 @@ import pyarrow as pa
 from laptsne._runtime.array_file import DAMAGE, load_npz, npz_headers, read_array_header
 from laptsne._runtime.memory import check_room
 from laptsne.cli.errors import InputError
-from laptsne.cli.tables.contents import FileContents, as_column
+from laptsne.cli.tables.contents import FileContents, typed_contents
 
 _MATRICES = ("X", "data", "x", "features", "arr_0")
 _LABELS = ("y", "labels", "label", "target")
@@ -41,8 +41,8 @@ def read_npz(path: Path) -> FileContents:
         raise InputError(
             f"{path} is not an archive of arrays in NPZ format ({error}); save it by numpy.savez."
         ) from error
-    columns = pa.table({"label": _labels(arrays[names[0]])} if names else {})
-    return FileContents(str(path), columns, matrix=_matrix(arrays[chosen], f"{path}: {chosen}"))
+    columns = pa.table({name: _labels(arrays[name]) for name in names})
+    return typed_contents(str(path), columns, matrix=_matrix(arrays[chosen], f"{path}: {chosen}"))
 
 
 def _choose_matrix(shapes: dict[str, tuple[int, ...]], path: Path) -> str:
@@ -56,8 +56,8 @@ def _choose_matrix(shapes: dict[str, tuple[int, ...]], path: Path) -> str:
 
 def _labels(array: np.ndarray[Any, Any]) -> pa.ChunkedArray:
     if array.dtype.kind in "biuf":
-        return pa.chunked_array([array.astype(np.float64)])
-    return as_column(pa.chunked_array([[str(value) for value in array.tolist()]], pa.string()))
+        return pa.chunked_array([array.astype(array.dtype.newbyteorder("="))])
+    return pa.chunked_array([[str(value) for value in array.tolist()]], pa.string())
 
 
 def _matrix(array: Any, name: str) -> Any:

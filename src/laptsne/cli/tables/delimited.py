@@ -17,7 +17,7 @@ import pyarrow.csv
 
 from laptsne._runtime.memory import check_room
 from laptsne.cli.errors import InputError
-from laptsne.cli.tables.contents import MISSING, FileContents, as_column, check_names, is_number
+from laptsne.cli.tables.contents import MISSING, FileContents, are_grouped, check_names, is_number
 
 _LINE = 1 << 26  # bytes of the longest line: a small compressed file may contain one without end
 _GZIP = b"\x1f\x8b"
@@ -28,7 +28,7 @@ def read_delimited(path: Path | None) -> FileContents:
     name = "standard input" if path is None else str(path)
     try:
         with open_binary(path) as file:
-            return _parse(file, name, tabs=path is not None and ".tsv" in path.suffixes)
+            return _parse(file, name, tabs=name.lower().endswith((".tsv", ".tsv.gz")))
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{name} is damaged ({error}); compress or download it again.") from error
     except (csv.Error, UnicodeDecodeError, pa.ArrowException) as error:
@@ -65,7 +65,7 @@ def _no_rows(name: str) -> InputError:
 
 def _parse(file: IO[bytes], name: str, *, tabs: bool) -> FileContents:
     head = file.read(_LINE)
-    delimiter = "\t" if tabs else max(",;\t", key=next(lines(io.BytesIO(head), name), "").count)
+    delimiter = "\t" if tabs else _delimiter(head, name)
     reader = csv.reader(lines(io.BytesIO(head), name), delimiter=delimiter)
     header = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(reader, []))]  # named as by pandas
     if not header:
@@ -85,15 +85,40 @@ def _parse(file: IO[bytes], name: str, *, tabs: bool) -> FileContents:
     except pa.ArrowInvalid as error:
         if bad := re.search(r"Row #(\d+): Expected \d+ columns, got (\d+)", str(error)):
             reason = f"row {bad[1]} has {bad[2]} values, the header {len(header)}"
-            raise InputError(f"{name}: {reason}; correct that row.") from error
+            remedy = "correct that row"
+            if delimiter == "," and int(bad[2]) == 2 * len(header):
+                remedy += ", or separate the columns by semicolons if the numbers have decimal commas"
+            raise InputError(f"{name}: {reason}; {remedy}.") from error
         raise
     if any(column[-1].as_py() for column in table.columns):
         raise InputError(f"{name} is not a table in text (a quote is never closed); close or remove it.")
     if table.num_rows == 1:
         raise _no_rows(name)
-    texts = dict(zip(header, table.slice(0, table.num_rows - 1).columns, strict=True))
-    del table  # each column of text is freed when its numbers are there
-    return FileContents(name, pa.table({column: _typed(texts.pop(column)) for column in header}), first_row=2)
+    return _contents(name, table.slice(0, table.num_rows - 1))
+
+
+def _delimiter(head: bytes, name: str) -> str:
+    """Return the delimiter that divides the header into the most fields, and the row below into as many."""
+
+    def fit(delimiter: str) -> tuple[bool, int, bool]:
+        rows = csv.reader(lines(io.BytesIO(head), name), delimiter=delimiter)
+        sizes = [len(next(rows, ()))]
+        with contextlib.suppress(csv.Error):  # a quote may be open, which is reported later
+            sizes.append(len(next(rows, ())))
+        return sizes[0] == sizes[-1] > 1, sizes[0], sizes[0] == sizes[-1]
+
+    return max(",;\t", key=fit)
+
+
+def _contents(name: str, table: pa.Table) -> FileContents:
+    """Return the text of a table, and the numbers of those columns that are numbers."""
+    found = {column: parse_numbers(table[column]) for column in table.column_names}
+    commas = [column for column in found if found[column] is None and _has_decimal_commas(table[column])]
+    found |= {column: parse_numbers(_with_points(table[column])) for column in commas}
+    numbers = {column: values for column, values in found.items() if values is not None}
+    commas = [column for column in commas if column in numbers]
+    notes = (f"read with decimal commas: {', '.join(commas)}",) if commas else ()
+    return FileContents(name, table, numbers, first_row=2, notes=notes)
 
 
 class _CheckedStream(io.RawIOBase):
@@ -130,14 +155,14 @@ def _check_header(header: list[str], name: str) -> None:
     check_names(header, name)
 
 
-def _typed(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as numbers if all values are numbers, booleans or missing; else as text."""
+def parse_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return text as numbers if all values are numbers, booleans or missing; None otherwise."""
     text = pa.compute.utf8_trim_whitespace(text)
     with contextlib.suppress(pa.ArrowInvalid):
         return _numbers(text)
     with contextlib.suppress(pa.ArrowInvalid):
         return _numbers(_canonical(text))
-    return as_column(text)
+    return None
 
 
 def _numbers(text: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -155,3 +180,15 @@ def _canonical(text: pa.ChunkedArray) -> pa.ChunkedArray:
     for word, digit in (("true", "1"), ("false", "0")):
         lower = pa.compute.if_else(pa.compute.equal(lower, word), digit, lower)
     return lower
+
+
+def _with_points(text: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return 1.234,5 as 1234.5."""
+    ungrouped = pa.compute.replace_substring_regex(text, r"\.(\d{3})\b", r"\1")
+    return pa.compute.replace_substring(ungrouped, ",", ".")
+
+
+def _has_decimal_commas(text: pa.ChunkedArray) -> bool:
+    """Return whether some values have a decimal comma that cannot be a thousands separator."""
+    decimal = pa.compute.match_substring_regex(text, r"^\s*[+-]?[\d.]*,\d+([eE][+-]?\d+)?\s*$")
+    return bool(pa.compute.any(pa.compute.and_not(decimal, are_grouped(text))).as_py())

@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,23 +13,28 @@ import scipy.sparse
 
 from laptsne._runtime.memory import check_room
 from laptsne.cli.errors import InputError
-from laptsne.cli.tables.contents import FileContents, as_column
+from laptsne.cli.tables.contents import FileContents, typed_contents
+from laptsne.cli.tables.dataset import listed
 
 _PCA = "X_pca"
+_X = "X"
 
 
-def read_h5ad(path: Path) -> FileContents:
-    """Read the principal components, or the matrix if there are none; observations are columns."""
+def read_h5ad(path: Path, *, rep: str | None = None, genes: Sequence[str] = ()) -> FileContents:
+    """Read an array of obsm, or the matrix X; observations are columns, and so are these genes.
+
+    Without ``rep``, it is the array of principal components, or X if there is none.
+    """
     try:
         anndata, h5py = import_module("anndata"), import_module("h5py")
     except ImportError as error:
         raise InputError(f'reading {path} needs anndata, which is missing; pip install "laptsne[scanpy]".') from error
     try:
-        _check_datasets(path, h5py)
-        # Backed: the matrix stays on disk if the principal components are there.
+        _check_datasets(path, h5py, rep)
+        # Backed: the matrix stays on disk if another array is embedded.
         cells = anndata.read_h5ad(path, backed="r")
         with contextlib.closing(cells.file):
-            return _contents(cells, path)
+            return _contents(cells, path, rep, genes)
     except (InputError, MemoryError):
         raise
     except Exception as error:  # whatever anndata and h5py raise, the file is at fault
@@ -39,16 +44,16 @@ def read_h5ad(path: Path) -> FileContents:
         ) from error
 
 
-def _check_datasets(path: Path, h5py: Any) -> None:
+def _check_datasets(path: Path, h5py: Any, rep: str | None) -> None:
     """Refuse a file that refers to other files, or whose datasets do not fit into memory.
 
     A few bytes suffice to declare a dataset of any shape: values that were never written count as zeros.
     """
     with h5py.File(path, "r") as file:
-        has_pca = f"obsm/{_PCA}" in file
+        on_disk = rep != _X and f"obsm/{rep or _PCA}" in file
         size = 0
         for name, dataset in _datasets(file, h5py, path):
-            if not (has_pca and name.split("/")[1] in ("X", "raw")):  # these stay on disk then
+            if not (on_disk and name.split("/")[1] in ("X", "raw")):  # these stay on disk then
                 size += max(dataset.size or 0, math.prod(dataset.chunks or (0,))) * dataset.dtype.itemsize
         check_room(size)
 
@@ -70,28 +75,55 @@ def _datasets(group: Any, h5py: Any, path: Path, parent: str = "", seen: set[Any
             yield name, item
 
 
-def _contents(cells: Any, path: Path) -> FileContents:
+def _contents(cells: Any, path: Path, rep: str | None, genes: Sequence[str]) -> FileContents:
     columns = {"obs_names": cells.obs_names.to_series()} | {str(name): cells.obs[name] for name in cells.obs.columns}
     table = pa.table({name: _column(series) for name, series in columns.items()})
-    if _PCA in cells.obsm:
-        note = f"embedded: the {cells.obsm[_PCA].shape[1]} principal components in obsm[{_PCA!r}]"
-        return FileContents(str(path), table, matrix=np.asarray(cells.obsm[_PCA]), notes=(note,))
+    for name in genes:
+        source = _measured_in(cells, name)
+        if source is not None and name not in table.column_names:
+            table = table.append_column(name, pa.chunked_array([_gene(source, name)]))
+    if rep is not None and rep != _X and rep not in cells.obsm:
+        raise InputError(
+            f"{path} has no obsm[{rep!r}]; give --rep X, or one of {listed(sorted(cells.obsm)) or 'none'}."
+        )
+    key = rep or (_PCA if _PCA in cells.obsm else _X)
+    if key != _X:
+        matrix = np.asarray(cells.obsm[key])
+        note = f"embedded: obsm[{key!r}], {matrix.shape[1]} features"
+        return typed_contents(str(path), table, matrix=matrix, notes=(note,))
+    X = _matrix(cells, path)
+    note = f"embedded: X, {X.shape[1]} features"
+    if rep is None:
+        note += f", since there is no obsm[{_PCA!r}]"
+    features = tuple(str(name) for name in cells.var_names)
+    return typed_contents(str(path), table, matrix=X, features=features, notes=(note,))
+
+
+def _matrix(cells: Any, path: Path) -> Any:
     try:
         X = cells.X[:]
     except KeyError as error:
         raise InputError(f"{path} has neither X nor obsm[{_PCA!r}]; write one of them.") from error
-    if scipy.sparse.issparse(X):
-        X.check_format(full_check=True)  # compiled code relies on the indices
-    X = X.tocsr() if scipy.sparse.issparse(X) else np.asarray(X)
-    note = (
-        f"embedded: X, {X.shape[1]} features, since there is no obsm[{_PCA!r}]; components by scanpy.pp.pca are faster"
-    )
-    features = tuple(str(name) for name in cells.var_names)
-    return FileContents(str(path), table, matrix=X, features=features, notes=(note,))
+    if not scipy.sparse.issparse(X):
+        return np.asarray(X)
+    X.check_format(full_check=True)  # compiled code relies on the indices
+    return X.tocsr()
+
+
+def _measured_in(cells: Any, gene: str) -> Any:
+    """Return the cells, or their raw data, of which a gene is a variable."""
+    return next((part for part in (cells, cells.raw) if part is not None and gene in part.var_names), None)
+
+
+def _gene(cells: Any, name: str) -> Any:
+    """Return the values of one gene."""
+    # Not cells[:, name]: raw data on disk ignore the choice of genes.
+    values = cells.X[:, [cells.var_names.get_loc(name)]]
+    return np.asarray(values.toarray() if scipy.sparse.issparse(values) else values, dtype=np.float64).ravel()
 
 
 def _column(series: Any) -> pa.ChunkedArray:
     """Return numbers as they are; categories, dates and text as text."""
     if series.dtype.kind not in "biuf":
         series = [str(value) if there else None for value, there in zip(series, series.notna(), strict=True)]
-    return as_column(pa.chunked_array([pa.array(series, from_pandas=True)]))
+    return pa.chunked_array([pa.array(series, from_pandas=True)])

@@ -1,0 +1,483 @@
+"""Tables as people have them, through the command: the right map, or one line that names the option."""
+
+import csv
+import datetime
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+import scipy.io
+import scipy.sparse
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
+from typer.testing import CliRunner
+
+from laptsne import LaptSNE
+from laptsne.cli.commands import app
+from laptsne.cli.options import FeatureOptions
+from laptsne.cli.preprocessing import Preprocessing
+from laptsne.cli.tables.dataset import Dataset
+
+N = 120
+ZIPS = [f"{i * 7:05}" for i in range(N)]
+IDS = [2**62 + 2**40 * (i * 37 % N) + i for i in range(N)]
+DAYS = [datetime.date(2024, 1, 31) + datetime.timedelta(days=i * 3 % 50) for i in range(N)]
+
+
+@pytest.fixture
+def X(blobs):
+    return blobs[0][:, :4]
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(*words):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def embed(run):
+    """Embed a file and return the result, with the coordinates if there is a map."""
+
+    def invoke(source, *words):
+        return run("embed", source, "--iterations", 30, "--perplexity", 10, "--force", "--out", "map.npy", *words)
+
+    return invoke
+
+
+def is_map_of(X):
+    model = LaptSNE(max_iter=30, perplexity=10, random_state=0)
+    return np.array_equal(np.load("map.npy"), model.fit_transform(X))
+
+
+def write_csv(name, columns, delimiter=","):
+    with Path(name).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def write_parquet(name, columns):
+    pa.parquet.write_table(pa.table(columns), name)
+
+
+def measured(X, **others):
+    return {name: X[:, i] for i, name in enumerate("abcd")} | others
+
+
+def rows_of(path):
+    return list(csv.DictReader(Path(path).open(encoding="utf-8", newline="")))
+
+
+WRITERS = pytest.mark.parametrize(("write", "name"), [(write_csv, "t.csv"), (write_parquet, "t.parquet")])
+
+
+@WRITERS
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [(ZIPS, ""), (IDS, "count or identify the rows"), ([f"word {i}" for i in range(N)], "hold text"), (DAYS, "hold ")],
+    ids=["zeros", "ids", "text", "dates"],
+)
+class TestWhatNamesRows:
+    def test_it_is_not_embedded_and_comes_back_as_it_came(self, embed, run, X, write, name, values, reason):
+        write(name, measured(X, key=values, kind=["p", "q"] * (N // 2)))
+        result = embed(name, "--label", "kind")
+        assert result.exit_code == 0, result.stderr
+        assert is_map_of(X)
+        assert "key" in result.stderr
+        assert reason in result.stderr
+        assert run("embed", name, "--iterations", 5, "--out", "m.csv").exit_code == 0
+        assert [row["key"] for row in rows_of("m.csv")] == [str(value) for value in values]
+        assert run("embed", name, "--iterations", 5, "--out", "m.parquet").exit_code == 0
+        written = pa.parquet.read_table("m.parquet")["key"].to_pylist()
+        assert written == (values if write is write_parquet else [str(value) for value in values])
+
+    def test_transform_and_explorer_have_it_as_well(self, run, X, write, name, values, reason, monkeypatch):
+        pages = []
+
+        def explorer(Y, out, **options):
+            pages.append(options)
+            Path(out).touch()
+
+        monkeypatch.setattr("laptsne.plotting.explorer", explorer)
+        write(name, measured(X, key=values))
+        fit = run("embed", name, "--clusters", 1, "--iterations", 5, "--html", "m.html", "--save", "m.laptsne")
+        assert fit.exit_code == 0, fit.stderr
+        assert [str(value) for value in pages[0]["columns"]["key"].tolist()] == [str(value) for value in values]
+        assert run("transform", "m.laptsne", name, "--out", "placed.csv").exit_code == 0
+        assert [row["key"] for row in rows_of("placed.csv")] == [str(value) for value in values]
+
+
+class TestIdentifiers:
+    def test_they_are_embedded_if_named(self, embed, X):
+        write_parquet("t.parquet", measured(X, key=IDS))
+        assert embed("t.parquet", "--column", "*", "--column", "key", "--scale", "none").exit_code == 0
+        assert is_map_of(np.column_stack([X, np.array(IDS, dtype=np.float64)]))
+
+    @pytest.mark.parametrize("write", [write_csv, write_parquet])
+    def test_large_counts_are_data_even_where_some_are_missing(self, embed, X, write):
+        counts = [2**55 if i % 3 == 0 else i * 10**6 for i in range(N)]
+        columns = measured(X, counts=counts)
+        write("t.parquet" if write is write_parquet else "t.csv", columns)
+        name = "t.parquet" if write is write_parquet else "t.csv"
+        assert embed(name, "--scale", "none").exit_code == 0
+        assert is_map_of(np.column_stack([X, counts]))
+        columns["counts"] = [None, *counts[1:]]
+        write(name, columns)
+        result = embed(name)
+        assert result.exit_code == 2
+        assert "by column: counts (1)" in result.stderr
+
+    @pytest.mark.parametrize("name", ["id", "userId", "patient_id", "Cell ID", "zipcode", "ean"])
+    def test_names_that_say_so(self, embed, X, name):
+        write_csv("t.csv", measured(X, **{name: [i * i % 97 for i in range(N)]}))
+        assert f"count or identify the rows: {name}" in embed("t.csv").stderr
+        assert is_map_of(X)
+
+    @pytest.mark.parametrize("name", ["humid", "grid", "width", "ideal", "Oxide"])
+    def test_names_that_only_look_so(self, embed, X, name):
+        values = [i * i % 97 for i in range(N)]
+        write_csv("t.csv", measured(X, **{name: values}))
+        embed("t.csv")
+        assert is_map_of(np.column_stack([X, values]))
+
+    def test_dates_in_digits(self, embed, X):
+        write_csv("t.csv", measured(X, day=[f"{day:%Y%m%d}" for day in DAYS]))
+        assert "hold dates or times: day" in embed("t.csv").stderr
+        assert is_map_of(X)
+
+
+class TestBooleans:
+    @WRITERS
+    def test_they_are_0_and_1(self, embed, X, write, name):
+        flags = [i % 3 == 0 for i in range(N)]
+        write(name, measured(X, flag=flags))
+        embed(name)
+        assert is_map_of(np.column_stack([X, flags]))
+
+
+class TestMissingValues:
+    @pytest.fixture
+    def holes(self, X):
+        X = X.copy()
+        X[3, 0] = X[5:8, 2] = np.nan
+        return X
+
+    @WRITERS
+    def test_all_columns_are_named_with_counts(self, embed, holes, write, name):
+        columns = measured(holes)
+        write(name, {key: [None if np.isnan(v) else v for v in values] for key, values in columns.items()})
+        result = embed(name)
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+        row = 5 if write is write_csv else 4
+        assert f"missing in 4 of 120 rows, the first in row {row}; by column: a (1), c (3)." in result.stderr
+        assert embed(name, "--impute", "median").exit_code == 0
+        assert is_map_of(np.where(np.isnan(holes), np.nanmedian(holes, axis=0), holes))
+        result = embed(name, "--impute", "drop")
+        assert "left out, since values are missing: 4 of 120 rows" in result.stderr
+        assert is_map_of(holes[~np.isnan(holes).any(axis=1)])
+        assert embed(name, "--drop", "[ac]").exit_code == 0
+        assert is_map_of(holes[:, [1, 3]])
+
+    def test_rows_stay_with_their_columns(self, run, holes):
+        columns = measured(holes, note=[f"n{i}" for i in range(N)])
+        write_csv("t.csv", {key: ["" if str(v) == "nan" else v for v in values] for key, values in columns.items()})
+        run("embed", "t.csv", "--iterations", 5, "--impute", "drop", "--out", "m.csv")
+        kept = [f"n{i}" for i in range(N) if i not in (3, 5, 6, 7)]
+        assert [row["note"] for row in rows_of("m.csv")] == kept
+
+    def test_what_cannot_be_filled_is_said(self, embed, holes):
+        holes[:, 1] = np.nan
+        np.save("t.npy", holes)
+        assert "column 2 has no values" in embed("t.npy", "--impute", "median").stderr
+        assert "missing in every row" in embed("t.npy", "--impute", "drop").stderr
+        assert "column 1 (1), column 2 (120), column 3 (3)" in embed("t.npy").stderr
+
+
+class TestScales:
+    def test_they_are_warned_of_and_can_be_changed(self, embed, X):
+        Z = X * [1e5, 1e-4, 1, 1]
+        write_csv("t.csv", measured(Z))
+        result = embed("t.csv")
+        assert result.exit_code == 0
+        (warning,) = [line for line in result.stderr.splitlines() if line.startswith("laptsne: ")]
+        assert "the widest is a (standard deviation" in warning
+        assert "the narrowest b (standard deviation" in warning
+        assert "--scale standard" in warning
+        assert "variances" in embed("t.csv", "--quiet").stderr
+        result = embed("t.csv", "--scale", "standard")
+        assert "variances" not in result.stderr
+        assert is_map_of(StandardScaler().fit_transform(Z))
+        result = embed("t.csv", "--scale", "robust")
+        low, middle, high = np.percentile(Z, [25, 50, 75], axis=0)
+        assert is_map_of((Z - middle) / (high - low))
+        result = embed("t.csv", "--scale", "none")
+        assert "variances" not in result.stderr
+        assert is_map_of(Z)
+
+    def test_equal_scales_and_arrays_are_not_warned_of(self, embed, X):
+        write_csv("t.csv", measured(X * [1, 1, 1, 2]))
+        assert "variances" not in embed("t.csv").stderr
+        np.save("t.npy", X * [1, 1, 1, 1e5])  # such as pixels, which share a unit
+        assert "variances" not in embed("t.npy").stderr
+
+    def test_a_number_beside_lists_is_warned_of(self, embed, X):
+        write_parquet("t.parquet", {"e": list(X), "n": 1e4 * X[:, 0]})
+        assert "the widest is n (standard" in embed("t.parquet", "--column", "*").stderr
+
+    @pytest.mark.parametrize("convert", [np.asarray, scipy.sparse.csr_matrix])
+    def test_components_are_those_of_scikit_learn(self, X, convert):
+        dataset = Dataset("t", convert(X + 5), None, None, pa.table({}))
+        found = Preprocessing.fitted(dataset, FeatureOptions(pca=2)).apply(dataset)
+        np.testing.assert_allclose(np.abs(found), np.abs(PCA(2).fit_transform(X)), rtol=1e-6)
+
+    def test_logarithm_and_components(self, embed, X):
+        Z = np.abs(X)
+        write_csv("t.csv", measured(Z))
+        assert embed("t.csv", "--log1p").exit_code == 0
+        assert is_map_of(np.log1p(Z))
+        assert embed("t.csv", "--log1p", "--scale", "standard", "--pca", 2).exit_code == 0
+        scaled = StandardScaler().fit_transform(np.log1p(Z))
+        pca = PCA(2).fit(scaled)
+        expected = pca.transform(scaled)
+        np.testing.assert_allclose(np.load("map.npy"), _map(expected), atol=1e-3)
+        assert "--pca 5 is too many: 120 rows of 4 features" in embed("t.csv", "--pca", 5).stderr
+        write_csv("t.csv", measured(X))
+        assert "--log1p needs values above -1" in embed("t.csv", "--log1p").stderr
+
+
+def _map(X):
+    return LaptSNE(max_iter=30, perplexity=10, random_state=0).fit_transform(X)
+
+
+def _lists(X, kind):
+    if kind == "fixed":
+        return pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
+    return pa.array(list(X), pa.large_list(pa.float32()) if kind == "large" else pa.list_(pa.float32()))
+
+
+class TestLists:
+    @pytest.mark.parametrize("kind", ["list", "large", "fixed"])
+    @pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.arrow"])
+    def test_one_column_is_taken_by_itself(self, embed, X, kind, name):
+        Z = X.astype(np.float32)
+        table = pa.table({"price": np.arange(N) * 1.5, "embedding": _lists(Z, kind), "title": ZIPS})
+        (pa.parquet.write_table if name.endswith("parquet") else pa.feather.write_feather)(table, name)
+        result = embed(name)
+        assert result.exit_code == 0, result.stderr
+        assert "embedded: embedding (4 values per row)" in result.stderr
+        assert "not embedded beside lists: price" in result.stderr
+        assert is_map_of(Z)
+        assert np.load("map.npy").dtype == np.float32
+
+    def test_in_several_chunks(self, embed, X):
+        table = pa.table({"e": _lists(X.astype(np.float32), "list")})
+        pa.parquet.write_table(table, "t.parquet", row_group_size=50)
+        embed("t.parquet")
+        assert is_map_of(X.astype(np.float32))
+
+    def test_several_are_chosen_by_name_or_pattern(self, embed, X):
+        write_parquet("t.parquet", {"left": list(X), "right": list(X[:, :2] + 1), "n": X[:, 0]})
+        result = embed("t.parquet")
+        assert result.exit_code == 2
+        assert "several columns of lists, left, right; give one by --column" in result.stderr
+        result = embed("t.parquet", "--column", "right")
+        assert is_map_of(X[:, :2] + 1)
+        assert "left out, since they hold lists: left" in result.stderr
+        embed("t.parquet", "--drop", "left")
+        assert is_map_of(X[:, :2] + 1)
+        embed("t.parquet", "--column", "?*t", "--column", "n")
+        assert is_map_of(np.column_stack([X, X[:, :2] + 1, X[:, 0]]))
+        result = embed("t.parquet", "--column", "up*")
+        assert result.exit_code == 2
+        assert "has no column of numbers up*; its columns are left, right, n" in result.stderr
+
+    def test_a_row_without_a_list(self, embed, X):
+        write_parquet("t.parquet", {"e": [None, *X[1:].tolist()]})
+        assert "missing in 1 of 120 rows, the first in row 1; by column: e (1)" in embed("t.parquet").stderr
+        embed("t.parquet", "--impute", "drop")
+        assert is_map_of(X[1:])
+
+    @pytest.mark.parametrize(
+        ("rows", "said"),
+        [
+            ([[1.0, 2], [3.0]], "lists of different lengths: row 1 has 2 values, row 2 has 1 values"),
+            ([[], []], "empty lists"),
+            ([[1.0, np.inf], [3.0, 4]], "an infinite value in row 1"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, embed, rows, said):
+        write_parquet("t.parquet", {"e": pa.array(rows, pa.list_(pa.float64()))})
+        assert f"column e has {said}" in embed("t.parquet").stderr
+
+    def test_transform_takes_the_column_by_its_name(self, run, X):
+        write_parquet("t.parquet", {"e": list(X), "n": X[:, 0]})
+        run("embed", "t.parquet", "--iterations", 30, "--out", "m.npy", "--save", "m.laptsne")
+        write_parquet("new.parquet", {"n": X[:5, 1], "other": list(X[:5]), "e": list(X[:5])})
+        assert run("transform", "m.laptsne", "new.parquet", "--out", "p.npy").exit_code == 0
+        np.testing.assert_allclose(np.load("p.npy"), np.load("m.npy")[:5])
+        write_parquet("new.parquet", {"e": list(X[:5, :3])})
+        result = run("transform", "m.laptsne", "new.parquet")
+        assert "column e has 3 values per row, but the model was fitted to 4" in result.stderr
+
+
+class TestDecimalCommas:
+    @pytest.mark.parametrize("delimiter", [";", "\t", ","])
+    def test_they_are_recognised_and_said(self, embed, X, delimiter):
+        spelled = {name: [str(v).replace(".", ",") for v in values] for name, values in measured(X).items()}
+        write_csv("t.csv", spelled, delimiter)
+        result = embed("t.csv")
+        assert "read with decimal commas: a, b, c, d" in result.stderr
+        assert is_map_of(X)
+
+    def test_with_points_among_thousands(self, embed, X):
+        spelled = [f"{1000 * v:,.2f}".translate(str.maketrans(",.", ".,")) for v in X[:, 0]]
+        write_csv("t.csv", {"a": spelled, "b": X[:, 1].tolist()}, ";")
+        embed("t.csv", "--scale", "none")
+        assert is_map_of(np.column_stack([np.round(1000 * X[:, 0], 2), X[:, 1]]))
+
+    def test_what_may_be_either_is_not_embedded_silently(self, embed, X):
+        write_csv("t.csv", {"a": X[:, 0], "b": [f"{i + 1},234" for i in range(N)]}, ";")
+        result = embed("t.csv")
+        assert "their commas may be decimal or group thousands (write them without): b" in result.stderr
+        assert is_map_of(X[:, :1])
+
+    def test_no_thousands_begin_with_zero(self, embed):
+        write_csv("t.csv", {"a": [f"0,{i:03}" for i in range(N)]}, ";")
+        assert "read with decimal commas: a" in embed("t.csv").stderr
+        assert is_map_of(np.arange(N)[:, None] / 1000)
+
+    def test_without_quotes_the_error_says_so(self, embed):
+        Path("t.csv").write_text("a,b\n1,5,2,5\n3,5,4,5\n")
+        assert "separate the columns by semicolons if the numbers have decimal commas" in embed("t.csv").stderr
+
+    def test_commas_in_quoted_names(self, embed, X):
+        write_csv("t.csv", {"length, in, cm": X[:, 0], "width, in, cm": X[:, 1]}, ";")
+        embed("t.csv")
+        assert is_map_of(X[:, :2])
+
+
+class TestTenX:
+    @pytest.fixture
+    def counts(self, rng):
+        return rng.poisson(2.0, size=(N, 30))
+
+    @staticmethod
+    def write(folder, counts, prefix="", genes="features", kinds=None):
+        folder.mkdir(exist_ok=True)
+        scipy.io.mmwrite(folder / f"{prefix}matrix.mtx", scipy.sparse.coo_matrix(counts.T))
+        names = [f"ENSG{i}\tG{max(i, 1)}\t{kinds[i] if kinds else 'Gene Expression'}\n" for i in range(30)]
+        (folder / f"{prefix}{genes}.tsv").write_text("".join(names))
+        with gzip.open(folder / f"{prefix}barcodes.tsv.gz", "wt") as file:
+            file.writelines(f"CELL{i}-1\n" for i in range(N))
+
+    def test_a_folder_is_cells_by_genes_with_names(self, embed, run, counts, tmp_path):
+        self.write(tmp_path / "sample", counts)
+        result = embed("sample")
+        assert "10x: 120 cells x 30 genes" in result.stderr
+        assert is_map_of(scipy.sparse.csr_matrix(counts.astype(float)))
+        options = ("--iterations", 5, "--log1p", "--pca", 5, "--color", "G7", "--out", "m.csv", "--save", "m.laptsne")
+        assert run("embed", "sample/matrix.mtx", *options).exit_code == 0
+        rows = rows_of("m.csv")
+        assert [row["barcode"] for row in rows] == [f"CELL{i}-1" for i in range(N)]
+        assert [float(row["G7"]) for row in rows] == counts[:, 7].tolist()
+        assert run("transform", "m.laptsne", "sample", "--out", "p.csv").exit_code == 0
+        for row, placed in zip(rows, rows_of("p.csv"), strict=True):
+            assert float(row["x"]) == pytest.approx(float(placed["x"]), rel=1e-4)
+
+    def test_genes_are_chosen_by_name(self, embed, counts, tmp_path):
+        self.write(tmp_path, counts, genes="genes", prefix="GSM1_")
+        assert embed("GSM1_matrix.mtx", "--column", "G2?").exit_code == 0
+        assert is_map_of(scipy.sparse.csr_matrix(counts[:, 20:].astype(float)))
+        assert embed("GSM1_matrix.mtx", "--drop", "G1 (ENSG0)").exit_code == 0  # two genes are called G1
+        assert is_map_of(scipy.sparse.csr_matrix(counts[:, 1:].astype(float)))
+        message = embed("GSM1_matrix.mtx", "--color", "G77").stderr
+        assert "no column G77 to colour by; there is G7" in message
+
+    def test_other_features_are_left_out(self, embed, counts, tmp_path):
+        self.write(tmp_path / "s", counts, kinds=["Gene Expression"] * 25 + ["Antibody Capture"] * 5)
+        assert "left out, since they are not genes: 5 features" in embed("s").stderr
+        assert is_map_of(scipy.sparse.csr_matrix(counts[:, :25].astype(float)))
+
+    def test_what_is_wrong_is_said(self, embed, counts, tmp_path):
+        (tmp_path / "empty").mkdir()
+        assert "empty is a folder without matrix.mtx" in embed("empty").stderr
+        self.write(tmp_path / "s", counts)
+        (tmp_path / "s" / "features.tsv").write_text("ENSG1\tG1\n")
+        assert "is a matrix of 30 x 120, but there are names of 1 genes and 120 cells" in embed("s").stderr
+        self.write(tmp_path / "s", counts)
+        assert "--landmarks needs dense data" in embed("s", "--landmarks", 50).stderr
+        assert "--scale robust needs dense data" in embed("s", "--scale", "robust").stderr
+
+
+class TestTranspose:
+    def test_columns_become_rows_with_their_names(self, embed, run, X):
+        samples = {f"s{i}": row for i, row in enumerate(X)}
+        write_csv("t.csv", {"gene": list("abcd")} | samples)
+        assert "transposed: 120 points with 4 features" in embed("t.csv", "--transpose").stderr
+        assert is_map_of(X)
+        run("embed", "t.csv", "--transpose", "--iterations", 5, "--out", "m.csv", "--save", "m.laptsne")
+        assert [row["name"] for row in rows_of("m.csv")] == list(samples)
+        assert list(LaptSNE.load("m.laptsne").feature_names_in_) == list("abcd")
+
+    def test_an_array(self, embed, X):
+        np.save("t.npy", X.T)
+        embed("t.npy", "--transpose")
+        assert is_map_of(X)
+
+
+class TestH5ad:
+    @pytest.fixture
+    def cells(self, X, run):
+        anndata = pytest.importorskip("anndata")
+        cells = anndata.AnnData(scipy.sparse.csr_matrix(np.abs(X)))
+        cells.var_names = ["CD3E", "NKG7", "MS4A1", "LYZ"]
+        raw = anndata.AnnData(cells.X * 2)
+        raw.var_names = ["CD3E", "NKG7", "MS4A1", "FOXP3"]
+        cells.raw = raw
+        cells.obsm["X_pca"], cells.obsm["X_other"] = X + 1, X[:, :3]
+        cells.write_h5ad("t.h5ad")
+        return cells
+
+    def test_the_representation_is_chosen(self, embed, cells, X):
+        embed("t.h5ad")
+        assert is_map_of(X + 1)
+        assert "embedded: obsm['X_other'], 3 features" in embed("t.h5ad", "--rep", "X_other").stderr
+        assert is_map_of(X[:, :3])
+        assert "embedded: X, 4 features" in embed("t.h5ad", "--rep", "X").stderr
+        assert is_map_of(scipy.sparse.csr_matrix(np.abs(X)))
+        result = embed("t.h5ad", "--rep", "X_umap")
+        assert "has no obsm['X_umap']; give --rep X, or one of X_other, X_pca." in result.stderr
+        np.save("t.npy", X)
+        assert "--rep X_pca names an array of an .h5ad file" in embed("t.npy", "--rep", "X_pca").stderr
+
+    def test_genes_colour_the_map(self, run, cells, X, monkeypatch):
+        drawn = []
+        scatter = __import__("laptsne.plotting", fromlist=["scatter"]).scatter
+        monkeypatch.setattr(
+            "laptsne.plotting.scatter", lambda Y, labels, **options: drawn.append(labels) or scatter(Y, labels)
+        )
+        options = ("--iterations", 5, "--color", "LYZ", "--color", "NKG7", "--color", "FOXP3", "--out", "m.csv")
+        options = (*options, "--plot", "M.PNG")
+        assert run("embed", "t.h5ad", *options).exit_code == 0
+        np.testing.assert_allclose(drawn[0], np.abs(X)[:, 3])
+        np.testing.assert_allclose([float(row["NKG7"]) for row in rows_of("m.csv")], np.abs(X)[:, 1])
+        assert (
+            "no column LYS to colour by; there is LYZ" in run("embed", "t.h5ad", "--rep", "X", "--color", "LYS").stderr
+        )
+
+    def test_transform_takes_the_same_representation(self, run, cells, X):
+        run("embed", "t.h5ad", "--rep", "X_other", "--iterations", 20, "--out", "m.npy", "--save", "m.laptsne")
+        assert run("transform", "m.laptsne", "t.h5ad", "--out", "p.npy").exit_code == 0
+        np.testing.assert_allclose(np.load("p.npy"), np.load("m.npy"))

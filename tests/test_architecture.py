@@ -15,6 +15,7 @@ LAYERS = [
     "clusters",
     "embedding",
     "transform",
+    "reliability",
     "metrics",
     "colours",
     "sampling",

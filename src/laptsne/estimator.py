@@ -27,6 +27,7 @@ from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
 from laptsne.persistence import load_model, save_model
+from laptsne.reliability import Reliability, diagnosis
 from laptsne.transform import Network, Placement
 
 # One memory layout: sums along rows and columns differ in their last bits between layouts.
@@ -152,6 +153,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         ``kl_divergence_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
     labels_ : array of shape (n_samples,)
         Cluster of each point, 0 to ``n_clusters_ - 1``, from the eigenvectors of the embedding's graph.
+    reliability_ : Reliability or None
+        How far the position of each point can be relied on; None before :meth:`diagnose`.
     n_iter_ : int
         Number of iterations.
     n_features_in_ : int
@@ -179,6 +182,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _not_saved: ClassVar[set[str]] = {"affinities_"}
 
     embedding_: NDArray[Any]
+    reliability_: Reliability | None = None
     _mapping: Placement | Network | None
 
     def __init__(
@@ -325,6 +329,32 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         with Workers(self.n_jobs) as workers:
             return self._mapping.place(X, workers)
 
+    def diagnose(self, *, length: float | None = None) -> Reliability:
+        """Compute how far the position of each point can be relied on, and store it as ``reliability_``.
+
+        Two scores per point, in linear time; :class:`laptsne.reliability.Reliability` defines them. Which of them there
+        are depends on the model, and ``reliability_.reason`` says why one is None. Both are None with a Gaussian
+        kernel. ``perturbation`` is None without features to be nudged, that is with ``metric="precomputed"``,
+        ``metric="affinities"`` or ``out_of_sample="network"``, and with a metric other than "euclidean", "sqeuclidean",
+        "cosine" and "correlation". ``singularity`` is None for a model without features that was saved and loaded.
+
+        Parameters
+        ----------
+        length : float, optional
+            By how much the data of a point are nudged, in their units. By default half the median distance to the
+            neighbour whose rank is the perplexity.
+
+        Returns
+        -------
+        reliability : Reliability
+        """
+        check_is_fitted(self)
+        if length is not None and not (np.isfinite(length) and length > 0):
+            raise ValueError(f"length={length!r} must be a positive number; leave it out for the default.")
+        with Workers(self.n_jobs) as workers:
+            self.reliability_ = diagnosis(self, length, workers)
+        return self.reliability_
+
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the fitted model to a file of arrays and JSON, without pickle.
 
@@ -386,6 +416,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.kl_divergence_ = result.kl_divergence
         self.objective_ = result.objective
         self.labels_ = cluster_labels(result.eigenvectors)
+        self.reliability_ = None
+        self._potential = result.potential
         return result
 
     def _mapping_of(

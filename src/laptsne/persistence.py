@@ -13,11 +13,14 @@ from laptsne._runtime.threads import Workers
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.kernels import Gaussian, Student
 from laptsne.embedding.potential import Potential
+from laptsne.reliability import Reliability
 from laptsne.transform import Network, Placement
 
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
 _DROPPED = {"callbacks", "checkpoint"}
-_OBJECTS: dict[str, Any] = {kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network)}
+_OBJECTS: dict[str, Any] = {
+    kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network, Reliability)
+}
 _READABLE = _OBJECTS | {"Landscape": Potential}  # its name in version 0.1.0
 
 

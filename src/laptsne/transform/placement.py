@@ -8,9 +8,8 @@ import scipy.sparse
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.embedding.fields.window import cubic_spline
 from laptsne.embedding.lazy_potential import LazyPotential
-from laptsne.embedding.potential import Potential
+from laptsne.embedding.potential import Potential, potential_at
 from laptsne.graph.affinity import conditional_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
 
@@ -19,35 +18,6 @@ _MIN_STEP = 1e-3  # in units of the embedding
 # Upper limit of the perplexity of a new point: of 3 to 20 this was the best on the test split of MNIST.
 MAX_PERPLEXITY = 10.0
 _STARTS = 5  # nearest neighbours whose positions are tried as the start
-
-
-@inlined
-def _potential(y: Array, origin: Array, spacing: float, grid: Array, w: Array, s: Array, gradient: Array) -> float:
-    """Return the potential at y and set its gradient; outside the mesh it is constant."""
-    n_dims = y.size
-    x = [0, 0, 0]
-    w[1:, 0], s[1:, 0] = 1, 0  # dimensions that the embedding lacks
-    for d in range(n_dims):
-        u = (y[d] - origin[d]) / spacing
-        if not u >= 1:  # NaN as well: nothing else keeps indices inside the grid
-            u = 1.0
-        u = min(u, grid.shape[2 - d] - 2.000001)
-        cell = int(np.floor(u))
-        cubic_spline(u - cell, w[d], s[d])
-        x[d] = cell - 1
-    value = gx = gy = gz = 0.0
-    for c in range(4 if n_dims > 2 else 1):
-        for b in range(4 if n_dims > 1 else 1):
-            for a in range(4):
-                node = grid[x[2] + c, x[1] + b, x[0] + a]
-                value += node * w[0, a] * w[1, b] * w[2, c]
-                gx += node * s[0, a] * w[1, b] * w[2, c]
-                gy += node * w[0, a] * s[1, b] * w[2, c]
-                gz += node * w[0, a] * w[1, b] * s[2, c]
-    slope = (gx, gy, gz)
-    for d in range(n_dims):
-        gradient[d] = slope[d] / spacing
-    return value
 
 
 @inlined
@@ -84,7 +54,7 @@ def _place_rows(
         curvature = 1.0
         y[:], gradient[:] = near[0], 0
         for e in range(min(k, _STARTS)):
-            value = _potential(near[e], origin, spacing, grid, w, s, ahead)
+            value = potential_at(near[e], origin, spacing, grid, w, s, ahead)
             attraction, bound = _loss(near[e], p[i], near, ahead)
             if value + attraction < loss:
                 loss, curvature = value + attraction, bound
@@ -96,7 +66,7 @@ def _place_rows(
                 step = size * gradient[d] / curvature
                 moved[d] = y[d] - step
                 squared_length += step * step
-            value = _potential(moved, origin, spacing, grid, w, s, ahead)
+            value = potential_at(moved, origin, spacing, grid, w, s, ahead)
             attraction, bound = _loss(moved, p[i], near, ahead)
             if value + attraction <= loss:
                 loss, curvature = value + attraction, bound

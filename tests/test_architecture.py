@@ -24,6 +24,7 @@ LAYERS = [
     "memory_model",
     "persistence",
     "fitting",
+    "diagnostics",
     "estimator",
     "landmarks",
     "memory",

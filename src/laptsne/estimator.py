@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.labels import cluster_labels
+from laptsne.diagnostics import DiagnosticsMixin
 from laptsne.distributed import is_dask, mapped
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.kernels import Kernel
@@ -27,14 +28,14 @@ from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
 from laptsne.persistence import load_model, save_model
-from laptsne.reliability import Reliability, diagnosis
 from laptsne.transform import Network, Placement
+from laptsne.transform.support import support_of_distances
 
 # One memory layout: sums along rows and columns differ in their last bits between layouts.
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
-class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LaptSNE(DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Cluster-contractive t-SNE.
 
     LaptSNE minimises
@@ -182,7 +183,6 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     _not_saved: ClassVar[set[str]] = {"affinities_"}
 
     embedding_: NDArray[Any]
-    reliability_: Reliability | None = None
     _mapping: Placement | Network | None
 
     def __init__(
@@ -321,39 +321,9 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _transformed(self, X: Any) -> NDArray[Any]:
         assert self._mapping is not None
-        X = self._validated(X, reset=False)
-        if self._is_pairwise and (scipy.sparse.issparse(X) or X.min() < 0):
-            raise ValueError(
-                "metric='precomputed': X must be a dense matrix of non-negative distances to the training data."
-            )
+        X = self._new_points(X)
         with Workers(self.n_jobs) as workers:
             return self._mapping.place(X, workers)
-
-    def diagnose(self, *, length: float | None = None) -> Reliability:
-        """Compute how far the position of each point can be relied on, and store it as ``reliability_``.
-
-        Two scores per point, in linear time; :class:`laptsne.reliability.Reliability` defines them. Which of them there
-        are depends on the model, and ``reliability_.reason`` says why one is None. Both are None with a Gaussian
-        kernel. ``perturbation`` is None without features to be nudged, that is with ``metric="precomputed"``,
-        ``metric="affinities"`` or ``out_of_sample="network"``, and with a metric other than "euclidean", "sqeuclidean",
-        "cosine" and "correlation". ``singularity`` is None for a model without features that was saved and loaded.
-
-        Parameters
-        ----------
-        length : float, optional
-            By how much the data of a point are nudged, in their units. By default half the median distance to the
-            neighbour whose rank is the perplexity.
-
-        Returns
-        -------
-        reliability : Reliability
-        """
-        check_is_fitted(self)
-        if length is not None and not (np.isfinite(length) and length > 0):
-            raise ValueError(f"length={length!r} must be a positive number; leave it out for the default.")
-        with Workers(self.n_jobs) as workers:
-            self.reliability_ = diagnosis(self, length, workers)
-        return self.reliability_
 
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the fitted model to a file of arrays and JSON, without pickle.
@@ -429,7 +399,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if potential is None or self.metric == "affinities":
             return None
         options = {"metric": self.metric, "metric_params": self.metric_params}
-        return Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
+        placement = Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
+        if self._is_pairwise:  # the distances are not kept
+            placement.support = support_of_distances(X, placement.n_neighbors)
+        return placement
 
     @property
     def _n_features_out(self) -> int:

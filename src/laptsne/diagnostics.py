@@ -1,5 +1,6 @@
 """What a fitted model says about its points and about new ones, besides their positions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
+from laptsne.clusters.contrasts import distinguishing_features, nearest_clusters
+from laptsne.clusters.feature_table import FeatureTable
 from laptsne.reliability import Reliability, diagnosis
 from laptsne.transform import Placement
 
@@ -110,3 +113,39 @@ class DiagnosticsMixin:
     def _row_labels(self) -> NDArray[Any]:
         """Labels of the points by which new ones are placed."""
         return np.asarray(self.labels_)
+
+    def distinguish(
+        self, X: Any, feature_names: Sequence[str] | None = None, *, max_features: int | None = 20
+    ) -> FeatureTable:
+        """Rank the features of each cluster against its nearest cluster and against all other points.
+
+        See :func:`laptsne.clusters.contrasts.distinguishing_features`, and
+        :func:`laptsne.clusters.contrasts.selection_features` for an arbitrary selection of points.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            Features of the training data. They may be others than those of the embedding, such as genes instead of
+            principal components. Sparse data are not made dense.
+        feature_names : sequence of str, optional
+            Names of the features; by default the columns of a data frame, or "x0", "x1" and so on.
+        max_features : int or None, default=20
+            Features per comparison; None for all.
+
+        Returns
+        -------
+        table : FeatureTable
+            The most distinguishing features first; empty without at least one cluster and other points.
+        """
+        check_is_fitted(self)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if X.shape[0] != len(self.labels_):
+            raise ValueError(f"X has {X.shape[0]} rows, but labels_ has {len(self.labels_)}; give the rows of the fit.")
+        nearest = nearest_clusters(self.labels_, getattr(self, "affinities_", None), self._labelled_embedding)
+        options: dict[str, Any] = {"feature_names": feature_names, "max_features": max_features, "n_jobs": self.n_jobs}
+        return distinguishing_features(X, self.labels_, nearest=nearest, **options)
+
+    @property
+    def _labelled_embedding(self) -> NDArray[Any]:
+        """Positions of the points that ``labels_`` are of."""
+        return self.embedding_

@@ -161,6 +161,10 @@ class LandmarkLaptSNE(LaptSNE):
         )
 
     @property
+    def _labelled_embedding(self) -> Array:
+        return self.landmark_embedding_
+
+    @property
     def _row_labels(self) -> Array:
         if not hasattr(self, "sample_labels_"):
             raise ValueError("the file of this model was written by an earlier version, without labels of its rows.")

@@ -8,7 +8,7 @@ import numpy as np
 from laptsne._runtime.compiled import inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.embedding.objective.mesh import Frame
+from laptsne.embedding.objective.mesh import MAX_NODES, Frame
 from laptsne.embedding.potential import Potential, potential_at
 
 # Spacing of the mesh, by dimension: second derivatives need a finer one than placement. At 500 points, ranks of the
@@ -28,12 +28,15 @@ class OwnPotential:
         As in :class:`laptsne.embedding.potential.Potential`; the grid has three axes.
     charge : float
         The factor c.
+    contraction : array
+        The part of the grid that is not repulsion.
     """
 
     origin: Array
     spacing: float
     grid: Array
     charge: float
+    contraction: Array
 
     @classmethod
     def of(cls, potential: Potential, Y: Array, workers: Workers) -> Self:
@@ -43,17 +46,22 @@ class OwnPotential:
         charge = np.float32(potential.charge)
         coarse = Frame(potential.origin, potential.spacing, potential.grid.shape[::-1], workers)
         contraction = potential.grid - charge * coarse.convolved(coarse.spread(y, ones))[0]
-        fine = Frame.around(y, min(_SPACING[len(y)], potential.spacing), workers)
+        fine = Frame.around(y, min(_SPACING[len(y)], potential.spacing), workers, most=MAX_NODES)
         grid = fine.convolved(fine.spread(y, ones))[0]
         nodes = fine.nodes(np.arange(grid.size))
         smooth = coarse.interpolate(nodes, contraction[None]).astype(np.float32).reshape(grid.shape)
-        total = Potential(fine.origin, fine.spacing, charge * grid + smooth)
-        return cls(total.origin, total.spacing, total.padded, potential.charge)
+        total, rest = (Potential(fine.origin, fine.spacing, part) for part in (charge * grid + smooth, smooth))
+        return cls(total.origin, total.spacing, total.padded, potential.charge, rest.padded)
 
     @property
     def arrays(self) -> tuple[Array, float, Array, float]:
         """What the kernels take."""
         return self.origin, self.spacing, self.grid, self.charge
+
+    @property
+    def contraction_arrays(self) -> tuple[Array, float, Array, float]:
+        """What the kernels take for the contraction alone."""
+        return self.origin, self.spacing, self.contraction, 0.0
 
 
 @inlined
@@ -106,6 +114,22 @@ def repulsion_hessian(
         repulsion_at(at, home, origin, spacing, grid, charge, w, s, behind)
         for e in range(n_dims):
             hessian[d, e] = (ahead[e] - behind[e]) / spacing
+
+
+@inlined
+def add_repulsion_hessian(i: int, Y: Array, charge: float, hessian: Array) -> None:
+    """Add the Hessian of the repulsion from all other points at the position of point i, without a mesh."""
+    n, n_dims = Y.shape
+    for j in range(n):
+        r2 = 0.0
+        for d in range(n_dims):
+            r2 += (Y[i, d] - Y[j, d]) ** 2
+        k = 1 / (1 + r2)
+        c = charge * k * k if i != j else 0.0
+        for d in range(n_dims):
+            hessian[d, d] -= 2 * c
+            for e in range(n_dims):
+                hessian[d, e] += 8 * c * k * (Y[i, d] - Y[j, d]) * (Y[i, e] - Y[j, e])
 
 
 @inlined

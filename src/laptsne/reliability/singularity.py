@@ -8,10 +8,13 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.reliability.own_loss import OwnPotential, attraction_at, repulsion_hessian
+from laptsne.reliability.own_loss import OwnPotential, add_repulsion_hessian, attraction_at, repulsion_hessian
 
 # Least eigenvalue that is told from zero: scores end at 1,000, which means that a point is not at a minimum.
 MIN_EIGENVALUE = 1e-3
+# In three dimensions a mesh of reasonable size is too coarse for second derivatives, and pairs of this many points are
+# summed in about a second.
+_MAX_PAIRED = 20_000
 
 
 @compiled
@@ -26,9 +29,13 @@ def _hessian_rows(
     spacing: float,
     grid: Array,
     charge: float,
+    pair_charge: float,
     hessians: Array,
 ) -> None:
-    """Set the Hessian of the own loss of each point at its position; rows of the affinities are in CSR format."""
+    """Set the Hessian of the own loss of each point at its position; rows of the affinities are in CSR format.
+
+    The repulsion is in the grid, or, with a ``pair_charge``, summed over all points.
+    """
     n, n_dims = Y.shape
     w, s = np.empty((2, 3, 4))
     scratch = np.empty((3, n_dims))
@@ -41,6 +48,8 @@ def _hessian_rows(
         p = n * affinities[indptr[i] : indptr[i + 1]]
         repulsion_hessian(Y[i], Y[i], origin, spacing, grid, charge, w, s, scratch, hessians[i])
         attraction_at(Y[i], p, near, gradient, hessians[i])
+        if pair_charge > 0:
+            add_repulsion_hessian(i, Y, pair_charge, hessians[i])
 
 
 def singularity_scores(P: Any, Y: Array, potential: OwnPotential, workers: Workers) -> NDArray[np.float64]:
@@ -59,7 +68,9 @@ def singularity_scores(P: Any, Y: Array, potential: OwnPotential, workers: Worke
     n_samples, n_dims = Y.shape
     hessians = np.zeros((n_samples, n_dims, n_dims))
     affinities = (P.indptr, P.indices, P.data.astype(np.float64))
-    args = (Y.astype(np.float64), *affinities, *potential.arrays, hessians)
-    workers.rows(_hessian_rows, n_samples, *args, work=30.0 * P.nnz)
+    by_pairs = n_dims == 3 and n_samples <= _MAX_PAIRED
+    fields = (*potential.contraction_arrays, potential.charge) if by_pairs else (*potential.arrays, 0.0)
+    work = 30.0 * (n_samples**2 if by_pairs else P.nnz)
+    workers.rows(_hessian_rows, n_samples, Y.astype(np.float64), *affinities, *fields, hessians, work=work)
     least = np.linalg.eigvalsh((hessians + hessians.transpose(0, 2, 1)) / 2)[:, 0]
     return np.asarray(1 / np.maximum(least, MIN_EIGENVALUE))

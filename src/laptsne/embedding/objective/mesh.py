@@ -64,9 +64,11 @@ class Frame:
     kernel: Kernel = STUDENT
 
     @classmethod
-    def around(cls, y: Array, spacing: float, workers: Workers, kernel: Kernel = STUDENT) -> Frame:
-        """Return a mesh over the points, coarser than requested if it would have too many nodes."""
-        most = min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
+    def around(
+        cls, y: Array, spacing: float, workers: Workers, kernel: Kernel = STUDENT, most: int | None = None
+    ) -> Frame:
+        """Return a mesh over the points, coarser than requested if it would have more than ``most`` nodes."""
+        most = most or min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
         low, high = bulk_box(y, spacing, most)
         spacing = max(spacing, float(np.prod(high - low) / most) ** (1 / len(y)))
         # On a fixed lattice, so that the nodes of successive meshes coincide.

@@ -54,7 +54,7 @@ def distinguishing_features(
     >>> from laptsne.clusters.contrasts import distinguishing_features
     >>> X = np.array([[0, 5.0], [1, 5.1], [0, 9.0], [1, 9.3]])
     >>> table = distinguishing_features(X, [0, 0, 1, 1], feature_names=["noise", "size"])
-    >>> table.feature[0], table.auc[0]
+    >>> table.feature[0], float(table.auc[0])
     ('size', 0.0)
     """
     names, X = _names(X, feature_names), _values(X)

@@ -14,6 +14,7 @@ from laptsne.embedding.potential import Potential, potential_at
 # Spacing of the mesh, by dimension: second derivatives need a finer one than placement. At 500 points, ranks of the
 # scores correlate with the exact ones by 0.999 in two dimensions (benchmarks/reliability.py).
 _SPACING = {1: 0.1, 2: 0.2, 3: 0.4}
+Field = tuple[Array, float, Array, float]  # origin, spacing, grid and charge of an OwnPotential
 
 
 @dataclass(frozen=True)
@@ -54,29 +55,20 @@ class OwnPotential:
         return cls(total.origin, total.spacing, total.padded, potential.charge, rest.padded)
 
     @property
-    def arrays(self) -> tuple[Array, float, Array, float]:
-        """What the kernels take."""
+    def field(self) -> Field:
+        """The potential as the kernels take it."""
         return self.origin, self.spacing, self.grid, self.charge
 
     @property
-    def contraction_arrays(self) -> tuple[Array, float, Array, float]:
-        """What the kernels take for the contraction alone."""
+    def contraction_field(self) -> Field:
+        """The contraction alone."""
         return self.origin, self.spacing, self.contraction, 0.0
 
 
 @inlined
-def repulsion_at(
-    y: Array,
-    home: Array,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    charge: float,
-    w: Array,
-    s: Array,
-    gradient: Array,
-) -> float:
+def repulsion_at(y: Array, home: Array, field: Field, w: Array, s: Array, gradient: Array) -> float:
     """Return the potential at y without the point whose position is ``home``, and set its gradient."""
+    origin, spacing, grid, charge = field
     value = potential_at(y, origin, spacing, grid, w, s, gradient)
     r2 = 0.0
     for d in range(y.size):
@@ -88,30 +80,19 @@ def repulsion_at(
 
 
 @inlined
-def repulsion_hessian(
-    y: Array,
-    home: Array,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    charge: float,
-    w: Array,
-    s: Array,
-    scratch: Array,
-    hessian: Array,
-) -> None:
+def repulsion_hessian(y: Array, home: Array, field: Field, w: Array, s: Array, scratch: Array, hessian: Array) -> None:
     """Set the Hessian of the potential of :func:`repulsion_at`, by central differences over one cell.
 
     The second derivatives of the splines are piecewise linear; their mean over a cell is more accurate.
     """
-    n_dims = y.size
+    n_dims, spacing = y.size, field[1]
     at, ahead, behind = scratch
     for d in range(n_dims):
         at[:] = y
         at[d] = y[d] + spacing / 2
-        repulsion_at(at, home, origin, spacing, grid, charge, w, s, ahead)
+        repulsion_at(at, home, field, w, s, ahead)
         at[d] = y[d] - spacing / 2
-        repulsion_at(at, home, origin, spacing, grid, charge, w, s, behind)
+        repulsion_at(at, home, field, w, s, behind)
         for e in range(n_dims):
             hessian[d, e] = (ahead[e] - behind[e]) / spacing
 

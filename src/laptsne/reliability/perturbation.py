@@ -8,7 +8,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.affinity import moments, precision
 from laptsne.reliability.nudged import NudgedNeighbors, nudged_distance
-from laptsne.reliability.own_loss import OwnPotential, attraction_at, repulsion_at, repulsion_hessian
+from laptsne.reliability.own_loss import Field, OwnPotential, attraction_at, repulsion_at, repulsion_hessian
 
 _MAX_STEPS = 50
 _MIN_STEP = 1e-3  # in units of the embedding
@@ -88,10 +88,7 @@ def _descend(
     home: Array,
     p: Array,
     near: Array,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    charge: float,
+    field: Field,
     w: Array,
     s: Array,
     scratch: Array,
@@ -104,14 +101,14 @@ def _descend(
     step[:] = 0
     moved[:] = y
     for _ in range(_MAX_STEPS):
-        value = repulsion_at(moved, home, origin, spacing, grid, charge, w, s, gradient)
+        value = repulsion_at(moved, home, field, w, s, gradient)
         hessian[:] = 0
         value += attraction_at(moved, p, near, gradient, hessian)
         if value <= loss:
             loss = value
             y[:] = moved
             square[1] = hessian
-            repulsion_hessian(y, home, origin, spacing, grid, charge, w, s, scratch[3:], hessian)
+            repulsion_hessian(y, home, field, w, s, scratch[3:], hessian)
             square[1] += hessian
             _descent_step(gradient, square[1], step, square[2])
         else:
@@ -137,10 +134,7 @@ def _jump_rows(
     lengths: Array,
     norms: Array,
     form: int,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    charge: float,
+    field: Field,
     jumps: Array,
 ) -> None:
     """Set the largest displacement of each point over all directions and both signs."""
@@ -172,7 +166,7 @@ def _jump_rows(
                 y[:] = Y[i] if n == 0 else near[first if n == 1 else second]
                 if n > 0 and ((y - best) ** 2).sum() < _SAME * _SAME:
                     continue
-                loss = _descend(y, Y[i], p, near, origin, spacing, grid, charge, w, s, scratch, square)
+                loss = _descend(y, Y[i], p, near, field, w, s, scratch, square)
                 if loss < lowest:
                     lowest = loss
                     best[:] = y
@@ -203,6 +197,6 @@ def perturbation_scores(
         Threads.
     """
     jumps = np.empty(len(Y))
-    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), *neighbors.arrays, *potential.arrays, jumps)
+    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), *neighbors.arrays, potential.field, jumps)
     workers.rows(_jump_rows, len(Y), *args, work=1e3 * len(neighbors.indices))
     return jumps

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.reliability.own_loss import OwnPotential, add_repulsion_hessian, attraction_at, repulsion_hessian
+from laptsne.reliability.own_loss import Field, OwnPotential, add_repulsion_hessian, attraction_at, repulsion_hessian
 
 # Least eigenvalue that is told from zero: scores end at 1,000, which means that a point is not at a minimum.
 MIN_EIGENVALUE = 1e-3
@@ -25,10 +25,7 @@ def _hessian_rows(
     indptr: Array,
     indices: Array,
     affinities: Array,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    charge: float,
+    field: Field,
     pair_charge: float,
     hessians: Array,
 ) -> None:
@@ -46,7 +43,7 @@ def _hessian_rows(
         for e in range(columns.size):
             near[e] = Y[columns[e]]
         p = n * affinities[indptr[i] : indptr[i + 1]]
-        repulsion_hessian(Y[i], Y[i], origin, spacing, grid, charge, w, s, scratch, hessians[i])
+        repulsion_hessian(Y[i], Y[i], field, w, s, scratch, hessians[i])
         attraction_at(Y[i], p, near, gradient, hessians[i])
         if pair_charge > 0:
             add_repulsion_hessian(i, Y, pair_charge, hessians[i])
@@ -69,7 +66,7 @@ def singularity_scores(P: Any, Y: Array, potential: OwnPotential, workers: Worke
     hessians = np.zeros((n_samples, n_dims, n_dims))
     affinities = (P.indptr, P.indices, P.data.astype(np.float64))
     by_pairs = n_dims == 3 and n_samples <= _MAX_PAIRED
-    fields = (*potential.contraction_arrays, potential.charge) if by_pairs else (*potential.arrays, 0.0)
+    fields = (potential.contraction_field, potential.charge) if by_pairs else (potential.field, 0.0)
     work = 30.0 * (n_samples**2 if by_pairs else P.nnz)
     workers.rows(_hessian_rows, n_samples, Y.astype(np.float64), *affinities, *fields, hessians, work=work)
     least = np.linalg.eigvalsh((hessians + hessians.transpose(0, 2, 1)) / 2)[:, 0]

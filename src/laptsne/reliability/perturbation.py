@@ -14,7 +14,8 @@ _MAX_STEPS = 50
 _MIN_STEP = 1e-3  # in units of the embedding
 _MAX_STEP = 2.0
 _MIN_CURVATURE = 1e-6  # least pivot of a Hessian that counts as positive
-_SAME = 0.5  # distance from a minimum within which a start leads to the same one
+_SAME = 1.0  # distance from a minimum within which a start leads to the same one, as a rule
+_NEGLIGIBLE = 1e-3  # affinity, relative to the highest, below which neighbours are left out
 
 
 @inlined
@@ -148,7 +149,6 @@ def _jump_rows(
         k = columns.size
         near, old, squared, p = np.empty((k, n_dims)), np.empty(k), np.empty(k), np.empty(k)
         for e in range(k):
-            near[e] = Y[columns[e]]
             old[e] = nudged_distance(d[e], form, 0.0, 0.0, 0.0, 0.0, norms[i], norms[columns[e]])
         jumps[i] = 0
         for a in range(2 * lengths.size):
@@ -159,14 +159,21 @@ def _jump_rows(
                 zj = projections[j, direction]
                 squared[e] = nudged_distance(d[e], form, step, zi, zj, lengths[direction], norms[i], norms[j])
             _affinities(squared, old, rows, columns, perplexity, p)
-            first, second = _two_largest(p)
+            kept, least = 0, _NEGLIGIBLE * p.max()
+            for e in range(k):
+                if p[e] >= least:
+                    p[kept] = p[e]
+                    near[kept] = Y[columns[e]]
+                    kept += 1
+            q, around = p[:kept], near[:kept]
+            first, second = _two_largest(q)
             lowest = np.inf
             best[:] = Y[i]
             for n in range(3):
-                y[:] = Y[i] if n == 0 else near[first if n == 1 else second]
+                y[:] = Y[i] if n == 0 else around[first if n == 1 else second]
                 if n > 0 and ((y - best) ** 2).sum() < _SAME * _SAME:
                     continue
-                loss = _descend(y, Y[i], p, near, field, w, s, scratch, square)
+                loss = _descend(y, Y[i], q, around, field, w, s, scratch, square)
                 if loss < lowest:
                     lowest = loss
                     best[:] = y

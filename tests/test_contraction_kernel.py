@@ -7,7 +7,7 @@ from laptsne import LaptSNE
 from laptsne.embedding.fields import ExactFields
 from laptsne.embedding.kernels import Gaussian
 from laptsne.embedding.objective import MeshContraction, Penalty, Similarity
-from laptsne.transform.placement import _potential
+from laptsne.embedding.potential import potential_at
 
 FAST = {"perplexity": 10, "n_clusters": 3, "max_iter": 200, "random_state": 0}
 
@@ -87,7 +87,7 @@ def test_new_points_feel_both_kernels(rng):
         potential = term.potential(strength)
         for i, y in enumerate(Y):
             work = np.empty((3, 4)), np.empty((3, 4))
-            _potential(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+            potential_at(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
     expected = 600 * 0.1 / 2 * term.gradient(fields)
     assert np.linalg.norm(slopes[1] - slopes[0] - expected) < 0.05 * np.linalg.norm(expected)
     repulsion = 600 / fields.degrees.sum() * fields.slope

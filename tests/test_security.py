@@ -406,12 +406,12 @@ class TestCompiledCode:
             LaptSNE.load("model")
 
     def test_the_potential_is_read_inside_the_mesh_only(self):
-        from laptsne.transform.placement import _potential
+        from laptsne.embedding.potential import potential_at
 
         grid, scratch = np.zeros((1, 5, 5), np.float32), np.zeros((3, 4))
         for coordinate in (np.nan, np.inf, -np.inf, 1e300):
             y = np.array([coordinate, 0.0])
-            assert _potential(y, np.zeros(2), 1.0, grid, scratch, scratch.copy(), np.zeros(2)) == 0
+            assert potential_at(y, np.zeros(2), 1.0, grid, scratch, scratch.copy(), np.zeros(2)) == 0
 
     def test_sparse_matrices_in_h5ad(self):
         h5py = pytest.importorskip("h5py", reason="needs the extra laptsne[scanpy]")

@@ -18,8 +18,9 @@ from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import ExactFields
 from laptsne.embedding.kernels import Gaussian
 from laptsne.embedding.objective import MeshContraction, Penalty
+from laptsne.embedding.potential import potential_at
 from laptsne.transform.network import Network, hidden_layers
-from laptsne.transform.placement import Placement, _loss, _potential
+from laptsne.transform.placement import Placement, _loss
 
 FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}
 METHODS = ["placement", "network"]
@@ -184,7 +185,7 @@ def test_the_potential_is_divided_by_the_exaggeration(rng, blobs):
 def evaluated(potential, y):
     slope = np.empty(y.size)
     work = np.empty((3, 4)), np.empty((3, 4))
-    value = _potential(y, potential.origin, potential.spacing, potential.padded, *work, slope)
+    value = potential_at(y, potential.origin, potential.spacing, potential.padded, *work, slope)
     return value, slope
 
 

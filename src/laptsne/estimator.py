@@ -16,6 +16,7 @@ from laptsne import parameters
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.table import ClusterTable, cluster_table
+from laptsne.diagnostics import DiagnosticsMixin
 from laptsne.distributed import is_dask, mapped
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.kernels import Kernel
@@ -29,12 +30,13 @@ from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
 from laptsne.persistence import load_model, save_model
 from laptsne.transform import Network, Placement
+from laptsne.transform.support import support_of_distances
 
 # One memory layout: sums along rows and columns differ in their last bits between layouts.
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
-class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LaptSNE(DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Cluster-contractive t-SNE.
 
     LaptSNE minimises
@@ -157,6 +159,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     clusters_ : ClusterTable
         Evidence for each cluster, computed when it is first read: size, contrast and reciprocity with the nearest
         cluster, stability and a verdict. Not available for a model read from a file, unless it was read before.
+    reliability_ : Reliability or None
+        How far the position of each point can be relied on; None before :meth:`diagnose`.
     n_iter_ : int
         Number of iterations.
     n_features_in_ : int
@@ -328,11 +332,7 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
 
     def _transformed(self, X: Any) -> NDArray[Any]:
         assert self._mapping is not None
-        X = self._validated(X, reset=False)
-        if self._is_pairwise and (scipy.sparse.issparse(X) or X.min() < 0):
-            raise ValueError(
-                "metric='precomputed': X must be a dense matrix of non-negative distances to the training data."
-            )
+        X = self._new_points(X)
         with Workers(self.n_jobs) as workers:
             return self._mapping.place(X, workers)
 
@@ -398,6 +398,8 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         self.eigenvalue_residual_ = result.residual
         self.kl_divergence_ = result.kl_divergence
         self.objective_ = result.objective
+        self.reliability_ = None
+        self._potential = result.potential
         return result
 
     def _mapping_of(
@@ -409,7 +411,10 @@ class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         if potential is None or self.metric == "affinities":
             return None
         options = {"metric": self.metric, "metric_params": self.metric_params}
-        return Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
+        placement = Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
+        if self._is_pairwise:  # the distances are not kept
+            placement.support = support_of_distances(X, placement.n_neighbors)
+        return placement
 
     @property
     def clusters_(self) -> ClusterTable:

@@ -26,6 +26,7 @@ from laptsne.estimator import LaptSNE
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.memory_model import check_memory
+from laptsne.reliability import Reliability
 from laptsne.sampling import Sample, Sampler, checked_block, row_hashes
 from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
@@ -69,6 +70,8 @@ class LandmarkLaptSNE(LaptSNE):
         Row numbers of the landmarks, ascending.
     landmark_embedding_ : array of shape (n_landmarks_found, n_components)
         Coordinates of the landmarks.
+    sample_labels_ : array of shape (n_sampled_rows,)
+        Cluster of each sampled row: that of its nearest landmark. :meth:`predict` has it from them.
     embedding_ : array of shape (n_samples, n_components)
         Coordinates of all rows. A lazy Dask array if X is one; not set if X is an iterator.
 
@@ -152,6 +155,23 @@ class LandmarkLaptSNE(LaptSNE):
             return super().transform(X)
         return (self._transformed(block) for block in _checked(X))
 
+    def diagnose(self, *, length: float | None = None) -> Reliability:
+        """Not available: the scores need the affinities of all points. Use :class:`LaptSNE`."""
+        raise NotImplementedError(
+            "LandmarkLaptSNE has no reliability of points, which needs the affinities of all of them; fit LaptSNE to a "
+            "sample of the rows, and call its diagnose."
+        )
+
+    @property
+    def _labelled_embedding(self) -> Array:
+        return self.landmark_embedding_
+
+    @property
+    def _row_labels(self) -> Array:
+        if not hasattr(self, "sample_labels_"):
+            raise ValueError("the file of this model was written by an earlier version, without labels of its rows.")
+        return np.asarray(self.sample_labels_)
+
     @property
     def _n_features_out(self) -> int:
         return int(self.landmark_embedding_.shape[1])
@@ -204,6 +224,7 @@ class LandmarkLaptSNE(LaptSNE):
             result = self._fit_affinities(X[rows], P, random_state, workers)
             potential = result.potential
             self.landmarks_, self.landmark_embedding_ = sample.indices[rows], self.embedding_
+            self.sample_labels_ = self.labels_[nearest_landmarks[0][:, 0]]
             del self.embedding_  # that of all rows
             if potential is None:
                 self._mapping = Network.trained(X[rows], self.landmark_embedding_, random_state)

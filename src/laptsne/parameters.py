@@ -77,6 +77,19 @@ def can_transform(model: Any) -> bool:
     return True
 
 
+def keeps_data(model: Any) -> bool:
+    """Whether a model can compare new points with its data; raise an AttributeError that says why if not."""
+    if isinstance(model.metric, str) and model.metric == "affinities":
+        reason = "metric='affinities', which new points lack; fit features or distances"
+    elif model.out_of_sample == "network":
+        reason = "out_of_sample='network', which keeps no data to compare with; use out_of_sample='placement'"
+    elif isinstance(kernel_of(model.kernel), Gaussian):
+        reason = f"kernel={model.kernel!r}, which keeps no data to compare with; use kernel='student'"
+    else:
+        return True
+    raise AttributeError(f"support and predict are not available with {reason}.")
+
+
 def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:
     """The parameter ``callbacks`` as a list."""
     given = [] if callbacks is None else callbacks

@@ -13,11 +13,15 @@ from laptsne._runtime.threads import Workers
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.kernels import Gaussian, Student
 from laptsne.embedding.potential import Potential
+from laptsne.reliability import Reliability
 from laptsne.transform import Network, Placement
+from laptsne.transform.support import Support
 
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
 _DROPPED = {"callbacks", "checkpoint"}
-_OBJECTS: dict[str, Any] = {kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network)}
+_OBJECTS: dict[str, Any] = {
+    kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network, Reliability, Support)
+}
 _READABLE = _OBJECTS | {"Landscape": Potential}  # its name in version 0.1.0
 
 
@@ -104,6 +108,7 @@ class _Writer:
         with Workers(n_jobs) as workers:
             potential = mapping.potential(workers)
         arrays = {"placement": self.encode(mapping.X, "X"), "map": self.encode(mapping.Y, "Y")}
+        arrays |= {"support": self.encode(mapping.support, "support")}
         return arrays | {"potential": self.encode(potential, "potential"), "perplexity": mapping.perplexity}
 
 
@@ -137,6 +142,7 @@ class _Reader:
         X, Y, potential = (self.decode(content[part]) for part in ("placement", "map", name))
         _check_data(X, model.n_features_in_)
         options = {"metric": model.metric, "metric_params": model.metric_params}
+        options["support"] = self.decode(content.get("support"))  # not in files of version 0.1.0
         return Placement(X, Y, potential, perplexity=float(content["perplexity"]), **options)
 
 

@@ -16,7 +16,7 @@ _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor und
 
 
 @inlined
-def _moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[float, float, float]:
+def moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[float, float, float]:
     """Return the sum of the weights exp(-beta d) of a row, and the mean and variance of d under them."""
     total, weighted, squares = 0.0, 0.0, 0.0
     for e in range(row.size):
@@ -30,11 +30,11 @@ def _moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[floa
 
 
 @inlined
-def _precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
+def precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
     """Return the beta at which the entropy of a row is log(perplexity); the last one tried if there is none."""
     beta, low, high = 1.0, 0.0, np.inf
     for _ in range(200):
-        total, mean, variance = _moments(row, nearest, unit, beta)
+        total, mean, variance = moments(row, nearest, unit, beta)
         surplus = np.log(total) + beta * mean - np.log(perplexity)
         if abs(surplus) < 1e-5 or beta > 1e12 or beta < 1e-12:
             break
@@ -70,8 +70,8 @@ def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perp
             continue
         # In units of the spread of the row, the search does not depend on the scale of the data.
         unit = 1.0 / (furthest - nearest) if furthest > nearest else 1.0
-        beta = _precision(row, nearest, unit, perplexity)
-        total = _moments(row, nearest, unit, beta)[0]
+        beta = precision(row, nearest, unit, perplexity)
+        total = moments(row, nearest, unit, beta)[0]
         for e in range(row.size):
             out[e] = np.exp(-beta * (row[e] - nearest) * unit) / total if row[e] < np.inf else 0.0
 

@@ -1,6 +1,7 @@
 """Placement of new points: each minimises its own part of the objective over the fixed embedding."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -8,46 +9,17 @@ import scipy.sparse
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.embedding.fields.window import cubic_spline
 from laptsne.embedding.lazy_potential import LazyPotential
-from laptsne.embedding.potential import Potential
+from laptsne.embedding.potential import Potential, potential_at
 from laptsne.graph.affinity import conditional_affinities
-from laptsne.graph.neighbors import NeighborIndex, row_batches
+from laptsne.graph.neighbors import NeighborIndex, neighbor_distances, row_batches
+from laptsne.transform.support import MIN_SUPPORT, Support, voted
 
 _MAX_STEPS = 100
 _MIN_STEP = 1e-3  # in units of the embedding
 # Upper limit of the perplexity of a new point: of 3 to 20 this was the best on the test split of MNIST.
 MAX_PERPLEXITY = 10.0
 _STARTS = 5  # nearest neighbours whose positions are tried as the start
-
-
-@inlined
-def _potential(y: Array, origin: Array, spacing: float, grid: Array, w: Array, s: Array, gradient: Array) -> float:
-    """Return the potential at y and set its gradient; outside the mesh it is constant."""
-    n_dims = y.size
-    x = [0, 0, 0]
-    w[1:, 0], s[1:, 0] = 1, 0  # dimensions that the embedding lacks
-    for d in range(n_dims):
-        u = (y[d] - origin[d]) / spacing
-        if not u >= 1:  # NaN as well: nothing else keeps indices inside the grid
-            u = 1.0
-        u = min(u, grid.shape[2 - d] - 2.000001)
-        cell = int(np.floor(u))
-        cubic_spline(u - cell, w[d], s[d])
-        x[d] = cell - 1
-    value = gx = gy = gz = 0.0
-    for c in range(4 if n_dims > 2 else 1):
-        for b in range(4 if n_dims > 1 else 1):
-            for a in range(4):
-                node = grid[x[2] + c, x[1] + b, x[0] + a]
-                value += node * w[0, a] * w[1, b] * w[2, c]
-                gx += node * s[0, a] * w[1, b] * w[2, c]
-                gy += node * w[0, a] * s[1, b] * w[2, c]
-                gz += node * w[0, a] * w[1, b] * s[2, c]
-    slope = (gx, gy, gz)
-    for d in range(n_dims):
-        gradient[d] = slope[d] / spacing
-    return value
 
 
 @inlined
@@ -84,7 +56,7 @@ def _place_rows(
         curvature = 1.0
         y[:], gradient[:] = near[0], 0
         for e in range(min(k, _STARTS)):
-            value = _potential(near[e], origin, spacing, grid, w, s, ahead)
+            value = potential_at(near[e], origin, spacing, grid, w, s, ahead)
             attraction, bound = _loss(near[e], p[i], near, ahead)
             if value + attraction < loss:
                 loss, curvature = value + attraction, bound
@@ -96,7 +68,7 @@ def _place_rows(
                 step = size * gradient[d] / curvature
                 moved[d] = y[d] - step
                 squared_length += step * step
-            value = _potential(moved, origin, spacing, grid, w, s, ahead)
+            value = potential_at(moved, origin, spacing, grid, w, s, ahead)
             attraction, bound = _loss(moved, p[i], near, ahead)
             if value + attraction <= loss:
                 loss, curvature = value + attraction, bound
@@ -123,6 +95,14 @@ def settled(
     return placed
 
 
+class Neighbors(NamedTuple):
+    """Neighbours of new points in the data."""
+
+    indices: Array  # shape (n_points, n_neighbors), nearest first
+    distances: Array
+    twins: Array  # index of a row of the data equal to the new one, -1 if there is none; shape (n_points,)
+
+
 class Placement:
     r"""Placement of new points by their affinities to the points of the embedding.
 
@@ -145,6 +125,8 @@ class Placement:
         Effective number of neighbours, limited to 10 for new points.
     metric, metric_params
         As in :class:`laptsne.graph.neighbors.NeighborIndex`.
+    support : Support, optional
+        Distances within the data, if known. Those of features are computed when first needed.
     """
 
     def __init__(
@@ -156,6 +138,7 @@ class Placement:
         perplexity: float,
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
+        support: Support | None = None,
     ) -> None:
         n_dims = potential.origin.size if isinstance(potential, Potential) else Y.shape[-1]
         if Y.ndim != 2 or Y.shape[1] != n_dims or not np.isfinite(Y).all() or (X is not None and X.shape[0] != len(Y)):
@@ -164,6 +147,9 @@ class Placement:
         self.perplexity = min(perplexity, MAX_PERPLEXITY)
         self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(Y))
         self.metric, self.metric_params = metric, metric_params
+        if support is not None and len(support.spacing) != len(Y):
+            raise ValueError(f"placement: support of {len(support.spacing)} points does not match {len(Y)} points.")
+        self.support = support
         # Caches, which transforms fill.
         self._index: NeighborIndex | None = None
         self._computed: Potential | None = None
@@ -184,13 +170,34 @@ class Placement:
 
     def place(self, X: Any, workers: Workers) -> Array:
         """Return the positions of new points, shape (n_points, n_components)."""
-        if self.X is not None and scipy.sparse.issparse(X) != scipy.sparse.issparse(self.X):
-            X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
-        index = None if self.X is None else self._neighbor_index(workers)
         placed = np.empty((X.shape[0], self.n_components), self.dtype)
-        for rows in row_batches(X):
-            placed[rows] = self._place(X[rows], index, workers)
+        for rows, found in self._searched(X, workers):
+            placed[rows] = settled(*found[:2], self.perplexity, self.Y, self.potential(workers), workers)
+            placed[rows][found.twins >= 0] = self.Y[found.twins[found.twins >= 0]]
         return placed
+
+    def supported(self, X: Any, workers: Workers) -> Array:
+        """Return the support of new points, shape (n_points,); a row equal to one of the data has the latter's."""
+        support = self._known_support(workers)
+        isolation = np.empty(X.shape[0])
+        for rows, found in self._searched(X, workers):
+            new = support.isolation_of(found.indices, found.distances)
+            isolation[rows] = np.where(found.twins >= 0, support.isolation[found.twins], new)
+        return support.share(isolation)
+
+    def labelled(self, X: Any, labels: Array, workers: Workers) -> Array:
+        """Return the labels of new points, given those of the data; -1 without support.
+
+        It is the label of most affinity among the neighbours, and that of an equal row of the data if there is one.
+        """
+        support = self._known_support(workers)
+        found_labels = np.empty(X.shape[0], np.int64)
+        for rows, found in self._searched(X, workers):
+            p = conditional_affinities(found.distances, self.perplexity, workers)
+            votes = voted(labels[found.indices], p, workers)
+            votes[support.share(support.isolation_of(found.indices, found.distances)) < MIN_SUPPORT] = -1
+            found_labels[rows] = np.where(found.twins >= 0, labels[found.twins], votes)
+        return found_labels
 
     def potential(self, workers: Workers) -> Potential:
         """Return V, which is computed at the first call if it is lazy."""
@@ -210,18 +217,38 @@ class Placement:
             self._index = index
         return index
 
-    def _place(self, X: Any, index: NeighborIndex | None, workers: Workers) -> Array:
+    def _known_support(self, workers: Workers) -> Support:
+        if self.support is None:
+            if self.X is None:
+                raise ValueError(
+                    "the file of this model was written by an earlier version, without the distances within the data; "
+                    "fit the model again."
+                )
+            n_neighbors = min(self.n_neighbors, len(self.Y) - 1)
+            options = {"metric": self.metric, "metric_params": self.metric_params}
+            self.support = Support.of(neighbor_distances(self.X, n_neighbors, workers=workers, **options))
+        return self.support
+
+    def _searched(self, X: Any, workers: Workers) -> Iterator[tuple[slice, Neighbors]]:
+        """Yield batches of new points and their neighbours in the data."""
+        if self.X is not None and scipy.sparse.issparse(X) != scipy.sparse.issparse(self.X):
+            X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
+        index = None if self.X is None else self._neighbor_index(workers)
+        for rows in row_batches(X):
+            yield rows, self._neighbors(X[rows], index, workers)
+
+    def _neighbors(self, X: Any, index: NeighborIndex | None, workers: Workers) -> Neighbors:
         if index is None:
             indices = np.argsort(X, axis=1, kind="stable")[:, : self.n_neighbors]
             distances = np.take_along_axis(X, indices, axis=1)
         else:
             indices, distances = index.search(X, workers)
-        placed = settled(indices, distances, self.perplexity, self.Y, self.potential(workers), workers)
+        twins = np.full(len(indices), -1)
         # Of several equal points the nearest counts, which is the first of equal distances and is set last.
         for e in reversed(range(min(_STARTS, indices.shape[1]))):
             same = distances[:, e] == 0 if self.X is None else _equal_rows(X, self.X[indices[:, e]])
-            placed[same] = self.Y[indices[same, e]]
-        return placed
+            twins[same] = indices[same, e]
+        return Neighbors(indices, distances, twins)
 
 
 def _equal_rows(A: Any, B: Any) -> Array:

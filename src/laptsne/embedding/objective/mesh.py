@@ -55,7 +55,7 @@ def _take_rows(
 
 
 @dataclass(frozen=True)
-class _Frame:
+class Frame:
     """A regular mesh: node m lies at origin + spacing m."""
 
     origin: Array
@@ -65,9 +65,11 @@ class _Frame:
     kernel: Kernel = STUDENT
 
     @classmethod
-    def around(cls, y: Array, spacing: float, workers: Workers, kernel: Kernel = STUDENT) -> _Frame:
-        """Return a mesh over the points, coarser than requested if it would have too many nodes."""
-        most = min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
+    def around(
+        cls, y: Array, spacing: float, workers: Workers, kernel: Kernel = STUDENT, most: int | None = None
+    ) -> Frame:
+        """Return a mesh over the points, coarser than requested if it would have more than ``most`` nodes."""
+        most = most or min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
         low, high = bulk_box(y, spacing, most)
         spacing = max(spacing, float(np.prod(high - low) / most) ** (1 / len(y)))
         # On a fixed lattice, so that the nodes of successive meshes coincide.
@@ -81,16 +83,20 @@ class _Frame:
         return ((y - self.origin[:, None]) / self.spacing).clip(1, np.nextafter(last, 0))
 
     def spread(self, y: Array, charges: Array) -> Array:
+        """Return charges of shape (n_fields, n_samples) at y, of shape (n_dims, n_samples), spread on the nodes."""
         return spread(_SPLINE, self._cell_units(y), charges, self.cells, self.workers)
 
     def interpolate(self, y: Array, grids: Array) -> Array:
+        """Return the fields given by grids at y, shape (n_samples, n_fields)."""
         return interpolate(_SPLINE, self._cell_units(y), grids, None, self.workers)[0]
 
     def gradient(self, y: Array, grid: Array) -> Array:
+        """Return the gradient of the field given by a grid at y, shape (n_samples, n_dims)."""
         ones = np.ones((1, y.shape[1]), np.float32)
         return interpolate(_SPLINE, self._cell_units(y), grid[None], ones, self.workers)[1] / self.spacing
 
     def convolved(self, grids: Array) -> Array:
+        """Return grids convolved with the kernel."""
         return convolved(grids, self.spacing, _SPLINE, self.workers, self.kernel)
 
     def nodes(self, active: Array) -> Array:
@@ -152,12 +158,13 @@ class MeshContraction(Contraction):
         if self.kernel is None:
             frame, field, potential = self._frame, self._degrees + 1, self._potential
         else:  # the repulsion has another kernel, which needs a finer mesh
-            frame = _Frame.around(self._y, _fine_spacing(self._y), self._fields.workers)
+            frame = Frame.around(self._y, _fine_spacing(self._y), self._fields.workers)
             field = frame.convolved(frame.spread(self._y, np.ones((1, n), np.float32)))[0]
             nodes = frame.nodes(np.arange(field.size))
             potential = self._frame.interpolate(nodes, self._potential[None]).astype(np.float32).reshape(field.shape)
         grid = repulsion * field + contraction * potential
-        return Potential(frame.origin, frame.spacing, grid / np.float32(min(exaggeration, _LARGE)))
+        divisor = np.float32(min(exaggeration, _LARGE))
+        return Potential(frame.origin, frame.spacing, grid / divisor, charge=float(repulsion / divisor))
 
     def state(self) -> dict[str, Any]:
         """Return the state of the base class and the mesh of the last refresh."""
@@ -173,13 +180,13 @@ class MeshContraction(Contraction):
         super().restore(state, workers)
         if "shapes" in state:
             self._shapes, self._y = state["shapes"], state["y"]
-            self._frame = _Frame(
+            self._frame = Frame(
                 state["origin"], state["spacing"], tuple(state["cells"]), workers, self.kernel or STUDENT
             )
 
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
         y = _rows(fields.Y)
-        frame = _Frame.around(y, self._spacing(y), fields.workers, self.kernel or STUDENT)
+        frame = Frame.around(y, self._spacing(y), fields.workers, self.kernel or STUDENT)
         density = frame.spread(y, np.ones((1, y.shape[1]), np.float32))
         degrees = frame.convolved(density)[0] - 1
         self._regularize(float(np.vdot(density, degrees)) / y.shape[1])
@@ -214,7 +221,7 @@ class MeshContraction(Contraction):
         """Return the spacing of the mesh, before it is limited by the number of nodes."""
         return _fine_spacing(y) if self.kernel is None else _SPACING_PER_WIDTH * self.kernel.width
 
-    def _start_at(self, frame: _Frame, y: Array, active: Array, n: Array) -> Array:
+    def _start_at(self, frame: Frame, y: Array, active: Array, n: Array) -> Array:
         """Return a first guess of the u_k: those of the last refresh, moved with the points, or those of the data."""
         if self._shapes is None:
             start = np.ascontiguousarray(self._start.T, dtype=np.float32)
@@ -248,7 +255,7 @@ class MeshContraction(Contraction):
         for k in range(n_vectors):
             self._potential -= np.float32(slope[k]) * parts[k] * self._shapes[k]
         reach = _NEIGHBOURHOOD if self.kernel is None else self._frame.spacing
-        self._near = _Frame.around(self._y, reach, fields.workers)
+        self._near = Frame.around(self._y, reach, fields.workers)
         self._sample = slice(None, None, max(1, self._y.shape[1] // _MAX_FOLLOWED))
         followed = self._y[:, self._sample]
         self._neighbours = self._near.spread(followed, np.ones((1, followed.shape[1]), np.float32))

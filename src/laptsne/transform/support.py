@@ -1,0 +1,128 @@
+"""Support of new points by the data: how their distances to their neighbours compare with those of the data."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laptsne._runtime.compiled import compiled
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.graph.neighbors import neighbor_distances
+
+# Support below which a point belongs to no cluster: one point in a hundred of those like the data has less.
+MIN_SUPPORT = 0.01
+_NEAREST = 5  # neighbours whose mean distance is the spacing
+# Power of the spacing around a point in the unit of its own; the rest is that of all data. With 0, data of several
+# densities have one unit; with 1, points on the outskirts of a cluster have a larger one than those inside
+# (benchmarks/support.py).
+_LOCAL = 0.5
+_MIN_TAIL = 0.01  # least exponent of the tail
+
+
+@dataclass(frozen=True)
+class Support:
+    r"""The distribution of distances to neighbours in the data.
+
+    The *spacing* of a point is the mean distance to its five nearest neighbours. Its *isolation* is its spacing divided
+    by :math:`\sqrt{ab}`, where a is the mean spacing of its neighbours and b the median spacing of the data: a unit
+    between a local and a global one. The *support* of a point of isolation t is the share of points of the data whose
+    isolation, computed without themselves, is at least t: :math:`(1 + \#\{t_i \ge t\}) / (N + 1)`. It is uniform for
+    points of the distribution of the data. For values beyond the :math:`\sqrt N` largest, it continues as a Pareto
+    distribution with Hill's estimate of the exponent, so that far points can still be ordered.
+
+    Parameters
+    ----------
+    spacing : array of shape (n_samples,)
+        Spacing of the data.
+    isolation : array of shape (n_samples,)
+        Isolation of the data.
+
+    References
+    ----------
+    B. M. Hill, "A simple general approach to inference about the tail of a distribution", Annals of Statistics, 1975.
+    """
+
+    spacing: Array
+    isolation: Array
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the parts are inconsistent, for instance if they come from a damaged file."""
+        if self.spacing.ndim != 1 or self.spacing.shape != self.isolation.shape or np.isnan(self.isolation).any():
+            raise ValueError(f"support: shapes {self.spacing.shape} and {self.isolation.shape} are inconsistent.")
+
+    @classmethod
+    def of(cls, graph: Any) -> Self:
+        """Compute the distribution from the distances of the data to their neighbours, a CSR matrix."""
+        counts = np.diff(graph.indptr)
+        row = np.repeat(np.arange(len(counts)), counts)
+        order = np.lexsort((graph.data, row))
+        rank = np.arange(row.size) - np.repeat(graph.indptr[:-1], counts)
+        spacing = _row_means(row, np.where(rank < _NEAREST, graph.data[order], np.nan), len(counts))
+        around = _row_means(row, spacing[graph.indices], len(counts))
+        return cls(spacing, _isolation(spacing, around, spacing))
+
+    def isolation_of(self, indices: Array, distances: Array) -> NDArray[np.float64]:
+        """Return the isolation of new points, given their neighbours in the data, nearest first."""
+        own = distances[:, :_NEAREST].mean(axis=1, dtype=np.float64)
+        return _isolation(own, self.spacing[indices].mean(axis=1), self.spacing)
+
+    def share(self, isolation: Array) -> NDArray[np.float64]:
+        """Return the support of points, given their isolation."""
+        n_samples = self.isolation.size
+        ordered = np.sort(self.isolation)
+        at_least = n_samples - np.searchsorted(ordered, isolation, side="left")
+        support = (1 + at_least) / (n_samples + 1)
+        n_tail = min(int(np.sqrt(n_samples)), n_samples - 1)
+        start = ordered[-n_tail - 1]
+        if start > 0 and np.isfinite(ordered[-1]):
+            exponent = max(float(np.log(ordered[-n_tail:] / start).mean()), _MIN_TAIL)
+            with np.errstate(divide="ignore", under="ignore"):
+                tail = (n_tail + 1) / (n_samples + 1) * (start / isolation) ** (1 / exponent)
+            support = np.where(isolation > start, tail, support)
+        return np.asarray(support, dtype=np.float64)
+
+
+def support_of_distances(distances: Any, n_neighbors: int) -> Support:
+    """Return the support of points by data given as distances or as a neighbour graph."""
+    n_neighbors = min(n_neighbors, distances.shape[0] - 1)
+    options: dict[str, Any] = {"metric": "precomputed", "metric_params": None, "workers": Workers(1)}
+    return Support.of(neighbor_distances(distances, n_neighbors, **options))
+
+
+def _row_means(row: Array, values: Array, n_rows: int) -> NDArray[np.float64]:
+    """Return the mean of the values of each row that are not NaN; rows without any get the median of the others."""
+    known = ~np.isnan(values)
+    counts = np.bincount(row[known], minlength=n_rows)
+    sums = np.bincount(row[known], weights=values[known], minlength=n_rows)
+    fill = float(np.median(sums[counts > 0] / counts[counts > 0])) if counts.any() else 0.0
+    return np.asarray(np.divide(sums, counts, out=np.full(n_rows, fill), where=counts > 0))
+
+
+def _isolation(own: Array, around: Array, spacing: Array) -> NDArray[np.float64]:
+    """Return spacings in units between those of their neighbours and that of the data; 0 / 0 is 0."""
+    unit = around**_LOCAL * float(np.median(spacing)) ** (1 - _LOCAL)
+    return np.asarray(np.divide(own, unit, out=np.where(own > 0, np.inf, 0.0), where=unit > 0))
+
+
+@compiled
+def _vote_rows(start: int, stop: int, labels: Array, p: Array, votes: Array) -> None:
+    """Set the label of the largest total weight in each row; of equal ones that of the nearest neighbour."""
+    for i in range(start, stop):
+        most = -1.0
+        for e in range(labels.shape[1]):
+            total = 0.0
+            for f in range(labels.shape[1]):
+                if labels[i, f] == labels[i, e]:
+                    total += p[i, f]
+            if total > most:
+                most = total
+                votes[i] = labels[i, e]
+
+
+def voted(labels: Array, p: Array, workers: Workers) -> NDArray[np.int64]:
+    """Return the label that each row of neighbours' labels has most weight of, shape (n_points,)."""
+    votes = np.empty(len(labels), np.int64)
+    workers.rows(_vote_rows, len(labels), labels.astype(np.int64), p, votes, work=float(p.size * p.shape[1]))
+    return votes

@@ -1,0 +1,256 @@
+import numpy as np
+import pytest
+import reference_reliability as exact
+import scipy.sparse
+from reference import central_differences
+from scipy.stats import spearmanr
+from sklearn.datasets import load_digits, make_swiss_roll
+from sklearn.metrics import pairwise_distances, roc_auc_score
+from sklearn.neighbors import NearestNeighbors
+
+from laptsne import LaptSNE
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.kernels import Gaussian
+from laptsne.graph.affinity import joint_affinities
+from laptsne.reliability import Reliability
+from laptsne.reliability.nudged import NudgedNeighbors, nudged_distance, principal_directions
+from laptsne.reliability.own_loss import OwnPotential
+
+FAST = {"max_iter": 100, "perplexity": 10, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """500 digits, a plain map of them, and its reliability."""
+    X = load_digits().data[:500]
+    model = LaptSNE(contraction=0, random_state=0).fit(X)
+    model.diagnose()
+    return X, model
+
+
+def test_derivatives_of_the_exact_loss(rng):
+    others, p = rng.normal(size=(20, 2)), rng.random(20) / 100
+    y = np.array([0.3, -0.2])
+    arguments = (others, p, 30.0, 1.1)
+    slope = central_differences(lambda at: exact.own_loss(at[0], *arguments), y[None])[0]
+    np.testing.assert_allclose(exact.own_gradient(y, *arguments), slope, rtol=1e-5)
+    for axis, row in enumerate(exact.own_hessian(y, *arguments)):
+        bend = central_differences(lambda at, axis=axis: exact.own_gradient(at[0], *arguments)[axis], y[None])[0]
+        np.testing.assert_allclose(row, bend, rtol=1e-4, atol=1e-6)
+
+
+def test_singularity_has_the_ranks_of_the_exact_definition(digits):
+    _, model = digits
+    least = exact.least_eigenvalues(model.affinities_.toarray(), model.embedding_)
+    singularity = model.reliability_.singularity
+    assert spearmanr(singularity, 1 / least).statistic > 0.99
+    np.testing.assert_allclose(1 / singularity, least, atol=0.02)
+
+
+@pytest.mark.slow
+def test_perturbation_has_the_ranks_of_the_exact_definition(digits):
+    X, model = digits
+    rows = np.arange(0, 500, 4)
+    options = {"length": model.reliability_.length, "perplexity": model.perplexity_}
+    jumps = exact.jumps(X, model.embedding_, rows, **options)
+    assert spearmanr(model.reliability_.perturbation[rows], jumps).statistic > 0.95
+
+
+def test_perturbation_of_a_few_points_is_the_exact_one(digits):
+    X, model = digits
+    rows = np.arange(3, 500, 60)
+    options = {"length": model.reliability_.length, "perplexity": model.perplexity_}
+    jumps = exact.jumps(X, model.embedding_, rows, **options)
+    error = np.abs(model.reliability_.perturbation[rows] - jumps)
+    assert np.median(error) < 0.1
+    assert (error < 0.5).mean() > 0.8
+
+
+def test_the_scores_find_the_torn_edge_of_a_swiss_roll():
+    X, _ = make_swiss_roll(1000, random_state=0)
+    model = LaptSNE(contraction=0, random_state=0).fit(X)
+    near = NearestNeighbors(n_neighbors=11).fit(X).kneighbors(X, return_distance=False)[:, 1:]
+    far = np.linalg.norm(model.embedding_[near] - model.embedding_[:, None], axis=2)
+    torn = (far > np.sqrt(model.embedding_.var(axis=0).sum()) / 2).mean(axis=1) >= 0.3
+    assert torn.sum() > 10
+    reliability = model.diagnose()
+    assert roc_auc_score(torn, reliability.perturbation) > 0.95
+    assert roc_auc_score(torn, reliability.singularity) > 0.65
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "l2", "sqeuclidean", "cosine", "correlation"])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_distances_of_nudged_rows(rng, metric, sparse):
+    if sparse and metric in ("correlation", "sqeuclidean"):
+        pytest.skip("not for sparse rows")
+    X = rng.normal(size=(60, 5)) + 2
+    with Workers(1) as workers:
+        data = scipy.sparse.csr_matrix(X) if sparse else X
+        found = NudgedNeighbors.of(data, metric=metric, perplexity=10, n_neighbors=59, workers=workers)
+    direction = principal_directions(X)[1]
+    moved = X[7] + 0.3 * direction
+    expected = pairwise_distances(moved[None], X, metric=metric)[0] ** 2
+    row = slice(found.indptr[7], found.indptr[8])
+    for j, d in zip(found.indices[row], found.distances[row], strict=True):
+        z, norms = found.projections[:, 1], found.norms
+        squared = nudged_distance(d, found.form, 0.3, z[7], z[j], found.lengths[1], norms[7], norms[j])
+        assert squared == pytest.approx(expected[j], rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_features", [2, 10, 2100])
+def test_principal_directions(rng, n_features):
+    X = rng.normal(size=(80, n_features)) * 0.1
+    X[:, 1] += 3 * rng.normal(size=80)
+    X += 50
+    for data in (X, scipy.sparse.csr_matrix(X)):
+        directions = principal_directions(data)
+        assert directions.shape == (min(3, n_features), n_features)
+        assert abs(directions[0, 1]) > 0.98
+        np.testing.assert_allclose(directions @ directions.T, np.eye(len(directions)), atol=1e-8)
+    assert principal_directions(np.ones((80, n_features))).shape == (min(3, n_features), n_features)
+
+
+def test_a_point_does_not_repel_itself(digits):
+    _, model = digits
+    Y = model.embedding_
+    with Workers(1) as workers:
+        own = OwnPotential.of(model._mapping.potential(workers), Y, workers)
+    similarity = 1 / (1 + pairwise_distances(Y) ** 2)
+    assert own.charge == pytest.approx(500 / (similarity.sum() - 500), rel=1e-3)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("contraction", [0, 0.1])
+def test_singularity_in_all_dimensions(blobs, n_components, contraction):
+    X, _ = blobs
+    model = LaptSNE(n_components, contraction=contraction, n_clusters=3, perplexity=10, random_state=0).fit(X)
+    singularity = model.diagnose().singularity
+    exaggeration = 1.05 if contraction else 1.0
+    least = exact.least_eigenvalues(model.affinities_.toarray(), model.embedding_, exaggeration) / exaggeration
+    # The exact definition has no contraction, which adds curvature.
+    assert spearmanr(singularity, -least).statistic > (0.75 if contraction else 0.97)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"metric": "cosine"},
+        {"metric": "correlation"},
+        {"metric": "sqeuclidean"},
+        {"n_neighbors": "all"},
+        {"contraction_kernel": "student"},
+        {"batch_size": 40},
+        {"method": "fourier"},
+        {"method": "exact"},
+    ],
+)
+def test_both_scores_are_finite_and_saved(blobs, settings, tmp_path):
+    X, _ = blobs
+    model = LaptSNE(**FAST, **settings).fit(X)
+    model.save(tmp_path / "before")
+    found = model.diagnose()
+    assert found is model.reliability_
+    assert found.reason is None
+    for score in (found.perturbation, found.singularity):
+        assert score.shape == (120,)
+        assert np.isfinite(score).all()
+        assert (score >= 0).all()
+    model.save(tmp_path / "after")
+    again = LaptSNE.load(tmp_path / "before")
+    assert again.reliability_ is None
+    again.diagnose()
+    for other in (LaptSNE.load(tmp_path / "after"), again):
+        np.testing.assert_array_equal(other.reliability_.perturbation, found.perturbation)
+        np.testing.assert_allclose(other.reliability_.singularity, found.singularity, rtol=1e-6)
+    model.fit(X)
+    assert model.reliability_ is None
+
+
+@pytest.mark.parametrize(
+    ("settings", "given", "reason"),
+    [
+        ({"metric": "manhattan"}, np.asarray, "no perturbation: metric='manhattan'"),
+        ({"metric": "precomputed"}, pairwise_distances, "no perturbation: metric='precomputed' has no features"),
+        ({"metric": "affinities"}, lambda X: joint_affinities(X, perplexity=10), "metric='affinities' has no features"),
+        ({"out_of_sample": "network"}, np.asarray, "out_of_sample='network' keeps no features"),
+    ],
+)
+def test_without_features_there_is_no_perturbation_but_a_reason(blobs, settings, given, reason, tmp_path):
+    model = LaptSNE(**FAST, **settings).fit(given(blobs[0]))
+    found = model.diagnose()
+    assert found.perturbation is None
+    assert np.isfinite(found.singularity).all()
+    assert reason in found.reason
+    assert found.reason in repr(found)
+    model.save(tmp_path / "model")
+    loaded = LaptSNE.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.reliability_.singularity, found.singularity)
+    if settings["metric" if "metric" in settings else "out_of_sample"] != "manhattan":
+        assert loaded.diagnose().singularity is None
+        assert "fit" in loaded.reliability_.reason
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", Gaussian(2.0)])
+def test_a_gaussian_kernel_has_no_scores(blobs, kernel):
+    found = LaptSNE(kernel=kernel, **FAST).fit(blobs[0]).diagnose()
+    assert found.perturbation is None
+    assert found.singularity is None
+    assert "kernel='student'" in found.reason
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([[0.0], [1.0]]),
+        np.ones((12, 3)),
+        np.arange(40.0)[:, None],
+        np.random.default_rng(0).normal(size=(40, 3)) * 1e25,
+        np.float32(np.random.default_rng(0).normal(size=(40, 3)) * 1e-25),
+        scipy.sparse.random(60, 3000, density=0.05, format="csr", random_state=0),
+        np.repeat(np.random.default_rng(0).normal(size=(10, 3)), 4, axis=0),
+    ],
+    ids=["two rows", "equal rows", "one feature", "huge", "tiny", "sparse and wide", "duplicates"],
+)
+def test_unusual_data(X):
+    found = LaptSNE(max_iter=60, random_state=0).fit(X).diagnose()
+    for score in (found.perturbation, found.singularity):
+        assert score.shape == (X.shape[0],)
+        assert np.isfinite(score).all()
+
+
+def test_the_scores_do_not_depend_on_the_scale_of_the_data(blobs):
+    X, _ = blobs
+    one, other = (LaptSNE(init=X[:, :2], **FAST).fit(X * scale).diagnose() for scale in (1, 2.0**80))
+    np.testing.assert_allclose(other.perturbation, one.perturbation, rtol=1e-3, atol=1e-3)
+    assert other.length == pytest.approx(one.length * 2.0**80, rel=1e-5)
+
+
+def test_a_longer_nudge_moves_points_further(digits):
+    X, model = digits
+    other = LaptSNE(contraction=0, random_state=0).fit(X)
+    short, long = (other.diagnose(length=length).perturbation for length in (1.0, 20.0))
+    assert np.median(short) < np.median(long) / 5
+    np.testing.assert_array_equal(other.diagnose().perturbation, model.reliability_.perturbation)
+    for length in (0, -1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="must be a positive number"):
+            other.diagnose(length=length)
+
+
+@pytest.mark.usefixtures("kernel_threads")
+def test_the_scores_do_not_depend_on_the_number_of_threads(blobs):
+    X, _ = blobs
+    one, two = (LaptSNE(n_jobs=n, **FAST).fit(X).diagnose() for n in (1, 2))
+    np.testing.assert_array_equal(one.perturbation, two.perturbation)
+    np.testing.assert_array_equal(one.singularity, two.singularity)
+
+
+def test_a_model_that_is_not_fitted_says_so():
+    with pytest.raises(Exception, match="not fitted"):
+        LaptSNE().diagnose()
+    assert LaptSNE().reliability_ is None
+
+
+def test_damaged_scores_are_refused():
+    with pytest.raises(ValueError, match="inconsistent"):
+        Reliability(np.ones(3), np.ones(4))

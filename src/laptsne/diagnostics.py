@@ -13,6 +13,7 @@ from laptsne import parameters
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.contrasts import distinguishing_features, nearest_clusters
 from laptsne.clusters.feature_table import FeatureTable
+from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.reliability import Reliability, diagnosis
 from laptsne.transform import Placement
 
@@ -25,8 +26,24 @@ class DiagnosticsMixin:
     reliability_: Reliability | None = None
     metric: Any
     n_jobs: int | None
+    _clusters: ClusterTable | None = None
     _mapping: Any
     _validated: Any
+
+    @property
+    def clusters_(self) -> ClusterTable:
+        """Evidence for each cluster, computed when it is first read or when the model is saved."""
+        check_is_fitted(self)
+        if self._clusters is None:
+            if not hasattr(self, "affinities_"):
+                raise AttributeError("clusters_ needs affinities_, which a model read from a file lacks; fit it again.")
+            with Workers(self.n_jobs) as workers:
+                self._clusters = cluster_table(self.labels_, self.affinities_, workers)
+        return self._clusters
+
+    @clusters_.setter
+    def clusters_(self, table: ClusterTable | None) -> None:
+        self._clusters = table
 
     def diagnose(self, *, length: float | None = None) -> Reliability:
         """Compute how far the position of each point can be relied on, and store it as ``reliability_``.

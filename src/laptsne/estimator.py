@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laptsne import parameters
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
-from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.diagnostics import DiagnosticsMixin
 from laptsne.distributed import is_dask, mapped
 from laptsne.embedding.descent import Descent
@@ -55,10 +54,10 @@ class LaptSNE(DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         Effective number of neighbours of a point. "auto" is 30, but at most ``(n_samples - 1) / 3``. A number too large
         for the data is lowered with a warning.
     n_clusters : int, "auto" or "eigengap", default="auto"
-        Number of eigenvalues that are penalised, K in the formula. "auto" finds the clusters of the data for which there
-        is evidence (:func:`laptsne.clusters.counting.find_clusters`); of more than 60, the largest 60 are contracted.
-        Without evidence it is 1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the largest gap
-        between the eigenvalues of the data's graph, which finds a number whether or not there are clusters.
+        Number of eigenvalues that are penalised, K in the formula. "auto" finds the clusters of the data for which
+        there is evidence (:func:`laptsne.clusters.counting.find_clusters`); of more than 60, the largest 60 are
+        contracted. Without evidence it is 1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the
+        largest gap between the eigenvalues of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
         Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is ``0.4 / n_clusters_`` if there are clusters, and at most
         0.04 with ``contraction_kernel="student"``. With contraction, attractive forces are
@@ -302,7 +301,7 @@ class LaptSNE(DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """Compute the embedding of X and return the cluster of each point, -1 for none; see :meth:`fit`."""
-        return self.fit(X).labels_
+        return np.asarray(self.fit(X).labels_)
 
     def transform(self, X: Any) -> Any:
         """Embed new points in the fitted embedding, which does not change.
@@ -391,7 +390,7 @@ class LaptSNE(DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.n_iter_ = result.n_iter
         self.labels_ = fit.labels
         self.n_clusters_ = int(fit.labels.max()) + 1 if self.n_clusters == "auto" else result.n_clusters
-        self._clusters: ClusterTable | None = None
+        self._clusters = None
         self.contraction_ = result.contraction
         self.contraction_width_ = result.contraction_width
         self.eigenvalues_ = result.eigenvalues
@@ -415,17 +414,6 @@ class LaptSNE(DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixi
         if self._is_pairwise:  # the distances are not kept
             placement.support = support_of_distances(X, placement.n_neighbors)
         return placement
-
-    @property
-    def clusters_(self) -> ClusterTable:
-        """Evidence for each cluster, computed when it is first read."""
-        check_is_fitted(self)
-        if self._clusters is None:
-            if not hasattr(self, "affinities_"):
-                raise AttributeError("clusters_ needs affinities_, which a model read from a file lacks; fit it again.")
-            with Workers(self.n_jobs) as workers:
-                self._clusters = cluster_table(self.labels_, self.affinities_, workers)
-        return self._clusters
 
     @property
     def data_eigenvalues_(self) -> NDArray[np.float64]:

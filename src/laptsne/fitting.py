@@ -119,9 +119,7 @@ def _spectrum(model: Any, P: Any, order: NDArray[Any] | None, workers: Workers) 
     return Spectrum(spectrum.eigenvalues, eigenvectors)
 
 
-def _clusters(
-    model: Any, P: Any, order: NDArray[Any] | None, spectrum: Spectrum, workers: Workers
-) -> NDArray[np.intp]:
+def _clusters(model: Any, P: Any, order: NDArray[Any] | None, spectrum: Spectrum, workers: Workers) -> NDArray[np.intp]:
     """Cluster of every point: those of the data, or as many as requested."""
     if model.n_clusters == "auto":
         found = find_clusters(P, workers=workers)
@@ -134,9 +132,7 @@ def _clusters(
     return labels
 
 
-def _problem(
-    model: Any, kl: KLDivergence, labels: NDArray[np.intp], spectrum: Spectrum, workers: Workers
-) -> Problem:
+def _problem(model: Any, kl: KLDivergence, labels: NDArray[np.intp], spectrum: Spectrum, workers: Workers) -> Problem:
     counted = model.n_clusters == "auto"
     if counted:
         n_clusters = min(int(labels.max()) + 1, MAX_CONTRACTED)

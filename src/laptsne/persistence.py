@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.array_file import read_archive, write_archive
 from laptsne._runtime.threads import Workers
+from laptsne.clusters.table import ClusterTable
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.kernels import Gaussian, Student
 from laptsne.embedding.potential import Potential
@@ -20,7 +21,7 @@ from laptsne.transform.support import Support
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
 _DROPPED = {"callbacks", "checkpoint"}
 _OBJECTS: dict[str, Any] = {
-    kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network, Reliability, Support)
+    kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network, Reliability, Support, ClusterTable)
 }
 _READABLE = _OBJECTS | {"Landscape": Potential}  # its name in version 0.1.0
 
@@ -33,7 +34,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> int:
         for name, value in model.get_params(deep=False).items()
     }
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_") and name not in model._not_saved}
-    fitted["data_eigenvalues_"] = model.data_eigenvalues_  # while there are affinities to compute them from
+    # While there are affinities to compute them from; a model of an earlier version may have no clusters.
+    fitted |= {"data_eigenvalues_": model.data_eigenvalues_, "clusters_": getattr(model, "clusters_", None)}
     content = {
         "class": type(model).__name__,
         "parameters": {name: writer.encode(value, name) for name, value in parameters.items()},

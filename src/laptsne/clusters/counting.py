@@ -12,7 +12,7 @@ from laptsne.clusters.separation import NeighborGraph
 from laptsne.graph.communities import communities
 
 N_NEIGHBORS = 20  # in the graph of which the clusters are communities
-_SCALES = (N_NEIGHBORS, 30, 60)  # neighbours in the graphs in which evidence is sought
+_SCALES = (N_NEIGHBORS, 30)  # neighbours in the graphs in which evidence is sought
 MIN_SIZE = 10  # points of a cluster
 _MAX_LEVELS = 20  # of clusters within clusters
 
@@ -42,7 +42,7 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
 
     Modularity divides any graph, that of a single Gaussian too. Therefore there must first be evidence that there are
     clusters at all: groups that are separate by a stricter test, which cuts through continua do not pass, in a graph of
-    20, 30 or 60 neighbours.
+    20 or 30 neighbours.
 
     Parameters
     ----------

@@ -12,9 +12,7 @@ _ROUNDS = 2  # times that the multi-level method starts again from its result
 
 
 @compiled
-def _move(
-    indptr: Array, indices: Array, data: Array, degree: Array, volume: Array, label: Array, weight: Array
-) -> int:
+def _move(indptr: Array, indices: Array, data: Array, degree: Array, volume: Array, label: Array, weight: Array) -> int:
     """Move nodes to the adjacent community of the highest gain in modularity until none gains; return the moves.
 
     ``volume`` is the total degree of the part of each node, and ``weight`` that of each community.
@@ -104,18 +102,18 @@ def communities(graph: Any, parts: Array) -> Array:
 
 def _multilevel(graph: Any, degree: Array, volume: Array, labels: Array) -> tuple[Array, bool]:
     """Improve a partition by moves of nodes, then of communities, and so on; return it and whether nodes moved."""
-    first = None
-    found = labels
+    members, found = np.arange(degree.size), labels
+    moved = False
     while True:
-        weight = np.bincount(found, degree, minlength=degree.size)
         labels = found.copy()
+        weight = np.bincount(found, degree, minlength=degree.size)
         n_moves = _move(graph.indptr, graph.indices, graph.data, degree, volume, labels, weight)
         _, labels = np.unique(labels, return_inverse=True)
-        members = labels if first is None else labels[members]
-        first = n_moves if first is None else first
+        moved = moved or n_moves > 0
+        members = labels[members]
         n_found = int(labels.max(initial=-1)) + 1
         if n_found == degree.size:
-            return members, bool(first)
+            return members, moved
         assign = scipy.sparse.csr_matrix((np.ones(labels.size), labels, np.arange(labels.size + 1)))
         graph = scipy.sparse.csr_matrix(assign.T @ graph @ assign)
         representative = np.empty(n_found, np.int64)

@@ -20,14 +20,15 @@ version = release = laptsne.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "docstrings",
     "maps",
+    "mathml",
     "links",
 ]
+html_math_renderer = "mathml"
 exclude_patterns = ["_build", "_ext", "generated/pages", "gallery/*.ipynb", "gallery/*.json"]
 templates_path = ["_templates"]
 

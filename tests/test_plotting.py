@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from browser import chromium, opened
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
@@ -20,6 +21,7 @@ from laptsne.colours.label_encoding import Categories, Scale, encode_labels, is_
 from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE, category_colours, colours
 from laptsne.contraction_path import ContractionPath
 from laptsne.explorer.columns import encode_columns
+from laptsne.plotting.colouring import make_colouring
 from laptsne.plotting.comparison import aligned
 from laptsne.plotting.text_labels import place_boxes
 
@@ -223,6 +225,20 @@ def test_figures_and_the_explorer_encode_the_same_column_alike(rng):
             np.testing.assert_array_equal(np.where(found.missing, len(found.names), found.codes), column.values)
         else:
             np.testing.assert_allclose(found.values, column.values, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_figures_and_the_explorer_draw_the_same_column_in_the_same_colours(rng, tmp_path):
+    given, rows = columns(rng), range(0, 400, 13)
+    with chromium() as browser:
+        for name, values in given.items():
+            plotting.explorer(rng.normal(size=(400, 2)), tmp_path / "map.html", columns=given, color=name)
+            colouring = make_colouring(encode_labels(values, 400))
+            expected = 255 * colouring.rgba()[:, :3]
+            with opened(browser, tmp_path / "map.html", color_scheme="light") as page:
+                for row in rows:
+                    if not colouring.encoding.missing[row] and to_hex(expected[row] / 255) != MISSING:
+                        np.testing.assert_allclose(page.read(f"explorer.colour({row})"), expected[row], atol=3)
 
 
 def test_beyond_256_names_only_the_frequent_ones_are_coloured():

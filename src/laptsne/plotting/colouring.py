@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
-from matplotlib.colors import Colormap, ListedColormap, Normalize, to_rgba_array
+from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize, to_rgba_array
 from numpy.typing import NDArray
 
 from laptsne.colours.label_encoding import Categories, LabelEncoding, Scale
 from laptsne.colours.palette import MISSING, category_colours
 
 _SAMPLED = 256  # entries of a colour map that are colours of a gradient rather than of a palette
-# Without the yellow end of viridis, which is hardly visible on white.
-_COLORMAP = ListedColormap(colormaps["viridis"](np.linspace(0, 0.94, _SAMPLED)), "laptsne")
+# Ten colours of viridis and what lies between them, as in the explorer, without the yellow end, which is hardly visible
+# on white.
+_VIRIDIS = LinearSegmentedColormap.from_list("viridis", colormaps["viridis"](np.linspace(0, 1, 10)), N=1000)
+_COLORMAP = ListedColormap(_VIRIDIS(np.linspace(0, 0.94, _SAMPLED)), "laptsne")
 
 Palette = str | Colormap | Sequence[Any] | Mapping[Any, Any]
 

@@ -28,7 +28,6 @@ class DensityImage(AxesImage):
         self.positions = Y
         self.colours = np.rint(255 * rgba[:, :3]).astype(np.uint8)
         self.mouseover = False
-        ax._set_artist_props(self)  # type: ignore[attr-defined]  # as matplotlib's own functions do
         ax.add_image(self)
         self.set_clip_path(ax.patch)
         ax.update_datalim(np.stack([Y.min(axis=0), Y.max(axis=0)]))

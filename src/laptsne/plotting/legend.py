@@ -12,7 +12,7 @@ from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 
 from laptsne.colours.label_encoding import Categories, Scale, shorten
-from laptsne.colours.palette import INK, MISSING
+from laptsne.colours.palette import MISSING
 from laptsne.plotting.colouring import Colouring
 
 _MAX_ENTRIES = 40
@@ -79,7 +79,7 @@ def _handles(entries: list[tuple[str, Any]]) -> list[Line2D]:
 
 
 def _style() -> dict[str, Any]:
-    return {"frameon": False, "fontsize": _FONT_SIZE, "labelcolor": INK, "handletextpad": 0.1, "columnspacing": 1.2}
+    return {"frameon": False, "fontsize": _FONT_SIZE, "handletextpad": 0.1, "columnspacing": 1.2}
 
 
 def _plain(legend: Legend) -> Legend:
@@ -116,4 +116,4 @@ def _add_colour_bar(axes: Axes | list[Axes], colouring: Colouring, scale: Scale)
         bar.ax.yaxis.set_major_locator(locator)
         bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=8, color=INK, labelcolor=INK)
+    bar.ax.tick_params(labelsize=8)

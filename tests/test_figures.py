@@ -315,13 +315,14 @@ class TestDensity:
         figures = []
         for most in (10_000, 100):
             monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", most)
-            figures.append(255 - pixels(plotting.scatter(Y, labels, legend=None, figsize=(4, 4)).figure))
+            ax = plt.figure(figsize=(6, 4)).add_axes((0.3, 0.05, 0.65, 0.9))
+            figures.append(255 - pixels(plotting.scatter(Y, labels, legend=None, ax=ax).figure))
         sums = [image.sum(axis=2) for image in figures]
         rows, columns = np.indices(sums[0].shape)
         for grid in (rows, columns):
             centres = [np.average(grid, weights=ink) for ink in sums]
             assert centres[0] == pytest.approx(centres[1], abs=1.5)
-        half = sums[0].shape[1] // 2
+        half = round(0.625 * sums[0].shape[1])  # the middle of the axes
         for part in (np.s_[:, :half], np.s_[:, half:]):
             tones = [image[part].reshape(-1, 3).sum(axis=0) / image[part].sum() for image in figures]
             np.testing.assert_allclose(tones[0], tones[1], atol=0.03)

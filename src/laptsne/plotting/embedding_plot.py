@@ -68,7 +68,7 @@ def scatter(
         Width and height in inches of a new figure, which is made even if there are current axes.
     legend : {"auto", "right", "on"} or None, default="auto"
         Where labels are named: "right" of the map, or "on" it, once for each island of points with that label. None
-        omits names and colour bars. "auto" is "on" unless labels are scattered, numbers or in three dimensions.
+        omits names and colour bars. "auto" is "on" unless labels are scattered or crowded, numbers, or in 3-D.
         A legend has at most 40 entries.
     rasterized : bool, optional
         Whether markers become pixels in SVG and PDF files, which keeps files with many points small.
@@ -159,7 +159,11 @@ def _add_names(ax: Axes, Y: NDArray[Any], colouring: Colouring, where: str | Non
     if isinstance(encoding, Scale) or where == "right":
         return legend.add_key_beside(ax, colouring)
     found = islands.find_islands(Y, encoding)
-    if where == "auto" and (n_components == 3 or islands.are_scattered(Y, encoding, found)):
+    if where == "auto" and (
+        n_components == 3
+        or islands.are_scattered(Y, encoding, found)
+        or (n_components == 2 and legend.has_entries(colouring) and text_labels.are_crowded(ax, Y, found))
+    ):
         return legend.add_key_beside(ax, colouring)
     if n_components == 3:
         text_labels.add_names_3d(ax, found)

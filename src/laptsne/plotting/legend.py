@@ -62,6 +62,11 @@ def add_key_below(host: FigureBase, axes: list[Axes], colouring: Colouring) -> N
     _plain(host.legend(handles=_handles(entries), loc="outside lower center", ncols=n_columns, **_style()))
 
 
+def has_entries(colouring: Colouring) -> bool:
+    """Return whether the categories are few enough for a legend."""
+    return bool(_entries(colouring))
+
+
 def _entries(colouring: Colouring) -> list[tuple[str, Any]]:
     """Return names and colours of the categories that occur, none if they are too many for a legend."""
     categories = colouring.encoding

@@ -20,6 +20,8 @@ _GAP = 1.5  # between names, in points
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
 _MAX_COVERAGE = 0.3  # share of the axes that names may take up
+_MAX_CROWDED = 0.4  # share of the names that may start out on top of others
+_LETTER, _LINE = 0.62, 1.3  # width and height of a bold letter, relative to the font size
 
 
 def add_names(ax: Axes, islands: list[Island]) -> None:
@@ -32,6 +34,20 @@ def add_names(ax: Axes, islands: list[Island]) -> None:
         cores.append(_core(island.points, centre))
     if notes:
         ax.add_collection(_LeaderLines(notes, np.array(cores)), autolim=False)
+
+
+def are_crowded(ax: Axes, Y: NDArray[Any], islands: list[Island]) -> bool:
+    """Return whether many names would have to be moved off their islands, and hide others there."""
+    if len(islands) < 2:
+        return False
+    box = ax.get_window_extent()
+    scale = min(np.array([box.width, box.height]) / np.maximum(np.ptp(Y, axis=0), 1e-300)) * 72 / ax.figure.dpi
+    centres = np.array([_centre(island) for island in islands]) * scale
+    letters = np.array([len(shorten(island.name)) for island in islands])
+    sizes = _style(islands)["fontsize"] * np.column_stack([_LETTER * letters, np.full(len(islands), _LINE)])
+    apart = np.abs(centres[:, None] - centres) >= (sizes[:, None] + sizes) / 2
+    overlapping = ~apart.any(axis=2) & ~np.eye(len(islands), dtype=bool)
+    return bool(overlapping.any(axis=1).mean() > _MAX_CROWDED)
 
 
 def add_names_3d(ax: Any, islands: list[Island]) -> None:

@@ -241,13 +241,12 @@ class TestLegend:
         assert len(plotting.scatter(spots[0], spots[0][:, 0], legend=None, figsize=(5, 5)).figure.axes) == 1
 
     def test_names_that_would_hide_each_other_are_in_a_legend(self, rng):
+        names = [f"a long name of type {i % 8}" for i in range(400)]
         column = np.column_stack([np.zeros(8), np.arange(8)])[np.arange(400) % 8]
-        noise, ends = rng.normal(scale=0.05, size=(400, 2)), [[30, 30], [-30, -30]]
-        names = [f"a long name of type {i % 8}" for i in range(400)] + [None, None]
-        crowded = plotting.scatter(np.concatenate([0.3 * column + noise, ends]), names, figsize=(5, 5))
-        apart = plotting.scatter(np.concatenate([3 * column + noise, ends]), names, figsize=(5, 5))
-        assert (len(crowded.texts), crowded.get_legend() is None) == (0, False)
+        apart = plotting.scatter(20 * column + rng.normal(size=(400, 2)), names, figsize=(5, 5))
+        crowded = plotting.scatter(0.8 * column + rng.normal(size=(400, 2)) * [0.5, 0.2], names, figsize=(5, 1))
         assert (len(apart.texts), apart.get_legend() is None) == (8, True)
+        assert (len(crowded.texts), crowded.get_legend() is None) == (0, False)
 
     def test_categories_without_points_are_not_listed(self, rng):
         pd = pytest.importorskip("pandas", reason="needs pandas")

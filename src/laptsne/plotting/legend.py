@@ -21,6 +21,7 @@ _LINE = 1.55 * _FONT_SIZE  # height of an entry, in points
 _COLOUR_BAR = 0.9  # width with its ticks, in inches
 _PAD = 0.05  # beside a legend, in inches
 _DAY = 86_400_000  # milliseconds
+_DEFAULT_SHARE = 0.8  # height of axes before a layout engine enlarges them
 _LEAST_SHARE = 0.4  # of the width of the axes that a legend beside them must leave
 
 
@@ -32,7 +33,8 @@ def add_key_beside(ax: Axes, colouring: Colouring) -> float:
     entries = _entries(colouring)
     if not entries:
         return 0.0
-    height = ax.get_window_extent().height * 72 / ax.figure.dpi
+    has_layout = ax.figure.get_layout_engine() is not None
+    height = ax.get_window_extent().height * 72 / ax.figure.dpi / (_DEFAULT_SHARE if has_layout else 1)
     n_columns = math.ceil(len(entries) * _LINE / max(height, _LINE))
     place: dict[str, Any] = {
         "loc": "center left",
@@ -42,7 +44,7 @@ def add_key_beside(ax: Axes, colouring: Colouring) -> float:
     }
     legend = _plain(ax.legend(handles=_handles(entries), **place, **_style()))
     width = float(legend.get_window_extent().width) / ax.figure.dpi
-    if ax.figure.get_layout_engine() is None:
+    if not has_layout:
         _make_room(ax, width)
     return width
 

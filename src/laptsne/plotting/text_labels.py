@@ -20,7 +20,7 @@ _GAP = 1.5  # between names, in points
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
 _MAX_COVERAGE = 0.3  # share of the axes that names may take up
-_MAX_CROWDED = 0.4  # share of the names that may start out on top of others
+_MAX_HIDDEN = 0.1  # share of the points that names of other labels may hide
 _LETTER, _LINE = 0.62, 1.3  # width and height of a bold letter, relative to the font size
 
 
@@ -37,17 +37,23 @@ def add_names(ax: Axes, islands: list[Island]) -> None:
 
 
 def are_crowded(ax: Axes, Y: NDArray[Any], islands: list[Island]) -> bool:
-    """Return whether many names would have to be moved off their islands, and hide others there."""
+    """Return whether names on the map would hide many points of other labels; sizes of text are estimated."""
     if len(islands) < 2:
         return False
     box = ax.get_window_extent()
-    scale = min(np.array([box.width, box.height]) / np.maximum(np.ptp(Y, axis=0), 1e-300)) * 72 / ax.figure.dpi
-    centres = np.array([_centre(island) for island in islands]) * scale
+    room = np.array([box.width, box.height]) * 72 / ax.figure.dpi
+    scale = min(room / np.maximum(np.ptp(Y, axis=0), 1e-300))
+    middle = scale * (Y.min(axis=0) + Y.max(axis=0)) / 2
+    centres = scale * np.array([_centre(island) for island in islands])
     letters = np.array([len(shorten(island.name)) for island in islands])
     sizes = _style(islands)["fontsize"] * np.column_stack([_LETTER * letters, np.full(len(islands), _LINE)])
-    apart = np.abs(centres[:, None] - centres) >= (sizes[:, None] + sizes) / 2
-    overlapping = ~apart.any(axis=2) & ~np.eye(len(islands), dtype=bool)
-    return bool(overlapping.any(axis=1).mean() > _MAX_CROWDED)
+    placed = place_boxes(centres, sizes, np.array([middle - room / 2, middle + room / 2]))
+    points = scale * np.concatenate([island.points for island in islands])
+    names = np.repeat([island.name for island in islands], [len(island.points) for island in islands])
+    hidden = np.zeros(len(points), bool)
+    for island, centre, size in zip(islands, placed, sizes, strict=True):
+        hidden |= (np.abs(points - centre) < size / 2).all(axis=1) & (names != island.name)
+    return bool(hidden.mean() > _MAX_HIDDEN)
 
 
 def add_names_3d(ax: Any, islands: list[Island]) -> None:

@@ -20,14 +20,15 @@ version = release = laptsne.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "docstrings",
     "maps",
+    "mathml",
     "links",
 ]
+html_math_renderer = "mathml"
 exclude_patterns = ["_build", "_ext", "generated/pages", "gallery/*.ipynb", "gallery/*.json"]
 templates_path = ["_templates"]
 
@@ -52,7 +53,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     # Without scanpy, its example is shown but not run.
     "filename_pattern": "/plot_" if find_spec("scanpy") else "/plot_(?!single_cell)",
-    "ignore_pattern": r"digits_side_by_side\.py",
+    "ignore_pattern": r"(digits_side_by_side|contraction_slider)\.py",
     "within_subsection_order": "order.reading_order",
     "capture_repr": (),
     "image_scrapers": ("figures.scraper",),

@@ -49,5 +49,5 @@ for ax, row in zip(axes.flat, np.random.default_rng(0).permutation(odd), strict=
 # %%
 # Their positions in the map.
 
-ax = plotting.scatter(model.embedding_, model.labels_, title="Clusters; in black, digits in a cluster of another digit")
+ax = plotting.scatter(model, figsize=(6, 6), title="Clusters; in black, digits in a cluster of another digit")
 ax.scatter(*model.embedding_[odd].T, s=8, c="black", linewidths=0)

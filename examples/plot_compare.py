@@ -43,4 +43,4 @@ for name, model in models.items():
 
 print(f"clusters contracted by LaptSNE: {models['LaptSNE'].n_clusters_}")
 
-ax = plotting.eigenvalues(models["LaptSNE"].data_eigenvalues_)
+ax = plotting.eigenvalues(models["LaptSNE"].data_eigenvalues_, figsize=(6, 3.6))

@@ -26,4 +26,4 @@ print(f"contraction {model.contraction_:.3f}, KL divergence {model.kl_divergence
 # %%
 # The same map, coloured by the clusters that LaptSNE found in it.
 
-ax = plotting.scatter(model.embedding_, model.labels_, title="Digits, coloured by labels_")
+ax = plotting.scatter(model.embedding_, model.labels_, figsize=(5.5, 5.5), title="Digits, coloured by labels_")

@@ -34,4 +34,4 @@ for ax, X, name in zip(axes, (wine.data, scaled), ("as measured", "scaled"), str
 unscaled = LaptSNE(random_state=0).fit_transform(wine.data)
 proline = wine.data[:, wine.feature_names.index("proline")]
 
-ax = plotting.scatter(unscaled, proline, title="As measured, coloured by proline in mg/l")
+ax = plotting.scatter(unscaled, proline, figsize=(6.4, 5.5), title="As measured, coloured by proline in mg/l")

@@ -30,7 +30,7 @@ INSTALL = re.compile(r"^(?:python -m )?pip install [^&]*(?:&& )?")
 # Lines of other blocks that take minutes or longer, and the suite itself.
 SLOW = re.compile(r"python -m reproduction|python benchmarks/|python -m pytest|sphinx-build")
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
-FAST = ("scaling_features", "first_map", "edit_distances")
+FAST = ("scaling_features", "first_map", "edit_distances", "spreadsheet", "texts", "images", "single_cell")
 NEEDS_SITE = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("sphinx", "sphinx_gallery", "myst_parser", "furo")),
     reason='the site is built with pip install ".[docs]"',
@@ -176,6 +176,12 @@ def test_site_builds_without_warnings(tmp_path):
     assert done.returncode == 0, done.stderr
     for page in PAGES[1:]:
         assert (tmp_path / "site" / f"{page.stem}.html").exists()
+    for page in (tmp_path / "site").rglob("*.html"):
+        loaded = re.findall(
+            r'<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)="((?:https?:)?//[^"]*)', page.read_text()
+        )
+        assert not loaded, f"{page.name} needs a network for {loaded}"
+    assert "<math" in (tmp_path / "site" / "method.html").read_text()
     gallery = (tmp_path / "site" / "gallery" / "index.html").read_text()
     assert all(f"{example.stem}.html" in gallery for example in EXAMPLES)
     assert "gallery/plot_edit_distances.html" in (tmp_path / "site" / "parameters.html").read_text()
@@ -192,9 +198,22 @@ def test_example_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
     plt = pytest.importorskip("matplotlib.pyplot", reason='examples draw: pip install "laptsne[plot]"')
+    if name == "single_cell":
+        pytest.importorskip("scanpy", reason='single cells need pip install "laptsne[scanpy]"')
     code = (ROOT / "examples" / f"plot_{name}.py").read_text()
     exec(compile(code, name, "exec"), {"__name__": "__main__"})
     plt.close("all")
+
+
+def test_parameters_named_for_those_who_come_from_elsewhere_exist():
+    """The second column of the tables in coming-from.md has parameters of LaptSNE and Descent."""
+    page = (ROOT / "docs" / "coming-from.md").read_text()
+    rows = re.findall(r"^\| `.*? \| (`.*?) \|", page, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"(?:`|\(|, )(\w+)(?==|`|,)", row)}
+    parameters = set(laptsne.LaptSNE().get_params()) | set(vars(laptsne.Descent()))
+    methods = {"transform", "labels_", "fit", "indices", "distances", "LandmarkLaptSNE", "model", "y", "Y"}
+    assert named - parameters <= methods
+    assert {"perplexity", "contraction", "metric", "init", "max_iter", "exaggeration", "out_of_sample"} <= named
 
 
 @pytest.mark.parametrize("name", [m.name for m in pkgutil.walk_packages(laptsne.__path__, "laptsne.")])

@@ -9,6 +9,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from browser import chromium, opened
+from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex, to_rgba
 from matplotlib.figure import Figure
 from matplotlib.textpath import text_to_path
@@ -16,8 +18,10 @@ from matplotlib.transforms import Bbox
 
 from laptsne import LaptSNE, plotting
 from laptsne.colours.label_encoding import Categories, Scale, encode_labels, is_missing, natural_sort_key
-from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE, colours
+from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE, category_colours, colours
 from laptsne.contraction_path import ContractionPath
+from laptsne.explorer.columns import encode_columns
+from laptsne.plotting.colouring import make_colouring
 from laptsne.plotting.comparison import aligned
 from laptsne.plotting.text_labels import place_boxes
 
@@ -38,6 +42,19 @@ LAB = [
     [1.9779984951, -2.4285922050, 0.4505937099],
     [0.0259040371, 0.7827717662, -0.8086757660],
 ]
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures():
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+def fresh(Y, c=None, **settings):
+    """Draw on axes of a new figure of pyplot."""
+    plt.close("all")
+    return plotting.scatter(Y, c, **settings)
 
 
 def seen(palette, vision):
@@ -119,21 +136,16 @@ def test_labels_may_be_long_runs_of_digits():
     ("labels", "names", "codes"),
     [
         (["b", None, "a"], ("a", "b"), [1, -1, 0]),
-        ([10, 9, 10], ("9", "10"), [1, 0, 1]),
-        ([2.0, np.nan, 0.5], ("0.5", "2"), [1, -1, 0]),
         ([True, None, False], ("False", "True"), [1, -1, 0]),
         (["s10", "s9", "1e2"], ("1e2", "s9", "s10"), [2, 1, 0]),
         ([None, None, None], (), [-1, -1, -1]),
         (pd.Series(["x", pd.NA, "y"], dtype="string"), ("x", "y"), [0, -1, 1]),
-        (pd.Series([7, None, 3], dtype="Int64"), ("3", "7"), [1, -1, 0]),
         (
             pd.Series(["low", "high", None]).astype(pd.CategoricalDtype(["low", "mid", "high"])),
-            ("low", "high"),
-            [0, 1, -1],
+            ("low", "mid", "high"),
+            [0, 2, -1],
         ),
-        (pl.Series(["low", "high", None], dtype=pl.Enum(["low", "mid", "high"])), ("low", "high"), [0, 1, -1]),
-        (pl.Series([1, None, 2]), ("1", "2"), [0, -1, 1]),
-        (np.array(["2020-01-01", "NaT", "2021-01-01"], "M8[D]"), ("2020-01-01", "2021-01-01"), [0, -1, 1]),
+        (pl.Series(["low", "high", None], dtype=pl.Enum(["low", "mid", "high"])), ("low", "mid", "high"), [0, 2, -1]),
     ],
 )
 def test_labels_are_read_as_categories(labels, names, codes):
@@ -144,24 +156,105 @@ def test_labels_are_read_as_categories(labels, names, codes):
 
 
 @pytest.mark.parametrize(
-    ("labels", "kind"),
+    ("labels", "names", "codes"),
     [
-        (np.arange(100), Categories),
-        (np.arange(101), Scale),
-        (np.arange(100.0), Categories),
-        (np.linspace(0, 1, 21), Scale),
-        (np.arange(60) % 20 / 20, Categories),
-        ([*np.linspace(0, 1, 30), None], Scale),
-        ([str(i) for i in range(200)], Categories),
+        ([10, 9, 10, 9], ("9", "10"), [1, 0, 1, 0]),
+        ([2.0, np.nan, 0.0, np.nan], ("0", "2"), [1, -1, 0, -1]),
+        (pd.Series([7, None, 3, 7], dtype="Int64"), ("3", "7"), [1, -1, 0, 1]),
+        (pl.Series([1, None, 2, 2]), ("1", "2"), [0, -1, 1, 1]),
+        ([True, True, True, True], ("False", "True"), [1, 1, 1, 1]),
+        ([2**60, 2**60 + 1, 2**60 + 2, 5], ("5", str(2**60), str(2**60 + 1), str(2**60 + 2)), [1, 2, 3, 0]),
     ],
 )
-def test_many_numbers_are_a_scale(labels, kind):
+def test_few_integers_and_identifiers_are_categories(labels, names, codes):
+    found = encode_labels(labels, 4)
+    assert isinstance(found, Categories)
+    assert found.names == names
+    assert found.codes.tolist() == codes
+
+
+@pytest.mark.parametrize(
+    ("labels", "kind"),
+    [
+        (np.arange(200) % 100, Categories),
+        (np.arange(202) % 101, Scale),
+        (np.arange(200.0) % 100, Categories),
+        (np.arange(60), Scale),
+        ([0.5, 1, 0.5, 1], Scale),
+        ([1, 2, 1, 2, np.inf], Scale),
+        ([*np.linspace(0, 1, 30), None], Scale),
+        ([str(i) for i in range(200)], Categories),
+        (np.array(["2020-01-01", "NaT", "2021-01-01"], "M8[D]"), Scale),
+        (pd.Series(pd.date_range("2020-01-01", periods=3, tz="Europe/Paris")), Scale),
+    ],
+)
+def test_numbers_and_times_are_a_scale(labels, kind):
     assert isinstance(encode_labels(labels, len(labels)), kind)
+
+
+def columns(rng):
+    """Columns of 400 values of every kind that figures and the explorer colour."""
+    n = 400
+    kinds = pd.Categorical.from_codes(rng.choice([0, 2], n), ["low", "mid", "high"])
+    return {
+        "text": rng.choice(["b", "a10", "a9"], n),
+        "text with gaps": np.where(rng.random(n) < 0.2, None, "x"),
+        "category": pd.Series(kinds),
+        "boolean": np.ones(n, bool),
+        "few integers": rng.integers(0, 9, n),
+        "integers as floats": np.where(rng.random(n) < 0.1, np.nan, rng.integers(0, 9, n)),
+        "hundred integers": np.arange(n) % 100,
+        "many integers": np.arange(n) % 101,
+        "identifiers": 2**60 + np.arange(n),
+        "two fractions": rng.choice([0.5, 1.5], n),
+        "fractions": np.where(rng.random(n) < 0.1, np.nan, rng.lognormal(size=n)),
+        "infinite": np.where(rng.random(n) < 0.1, np.inf, rng.normal(size=n)),
+        "constant": np.full(n, 2.5),
+        "times": np.datetime64("2020-01-01") + rng.integers(0, 999, n),
+        "many names": [f"name {i % 300}" for i in range(n)],
+    }
+
+
+def test_figures_and_the_explorer_encode_the_same_column_alike(rng):
+    given = columns(rng)
+    for column in encode_columns(given, 400):
+        found = encode_labels(given[column.name], 400)
+        assert isinstance(found, Categories) == (column.kind == "category"), column.name
+        if isinstance(found, Categories):
+            assert found.names == column.names
+            np.testing.assert_array_equal(np.where(found.missing, len(found.names), found.codes), column.values)
+        else:
+            np.testing.assert_allclose(found.values, column.values, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_figures_and_the_explorer_draw_the_same_column_in_the_same_colours(rng, tmp_path):
+    given, rows = columns(rng), range(0, 400, 13)
+    with chromium() as browser:
+        for name, values in given.items():
+            plotting.explorer(rng.normal(size=(400, 2)), tmp_path / "map.html", columns=given, color=name)
+            colouring = make_colouring(encode_labels(values, 400))
+            expected = 255 * colouring.rgba()[:, :3]
+            with opened(browser, tmp_path / "map.html", color_scheme="light") as page:
+                for row in rows:
+                    if not colouring.encoding.missing[row] and to_hex(expected[row] / 255) != MISSING:
+                        np.testing.assert_allclose(page.read(f"explorer.colour({row})"), expected[row], atol=3)
+
+
+def test_beyond_256_names_only_the_frequent_ones_are_coloured():
+    counts = [1] * 300
+    counts[17], counts[5] = 9, 4
+    found = category_colours(counts)
+    assert (found[17], found[5], found[0]) == PALETTE[:3]
+    assert found.count(MISSING) == 300 - 36
+    assert category_colours([1] * 256) == colours(256)
 
 
 def test_a_scale_can_be_requested_or_declined():
     assert isinstance(encode_labels([1, 2, 3], 3, continuous=True), Scale)
     assert isinstance(encode_labels(np.arange(300), 300, continuous=False), Categories)
+    times = encode_labels(np.array(["2020-01-01", "NaT"], "M8[D]"), 2, continuous=False)
+    assert (times.names, times.codes.tolist()) == (("2020-01-01",), [0, -1])
     with pytest.raises(ValueError, match="continuous=True requires numeric"):
         encode_labels(["a", "b"], 2, continuous=True)
 
@@ -169,28 +262,28 @@ def test_a_scale_can_be_requested_or_declined():
 def test_extremes_do_not_take_up_the_scale():
     values = np.append(np.linspace(0, 1, 999), 1e6)
     scale = encode_labels(values, 1000)
-    assert scale.high < 1.01
+    assert 0.98 < scale.high < 1.01
     bar = plotting.scatter(np.zeros((1000, 2)), values).figure.axes[1]
     assert bar.get_ylim()[1] < 1.01
 
 
 def test_scatter_draws_each_point_in_the_colour_of_its_label(rng):
     Y, labels = rng.normal(size=(200, 2)), np.arange(200) % 3
-    points = plotting.scatter(Y, labels).collections[0]
+    points = fresh(Y, labels).collections[0]
     for place, colour in zip(points.get_offsets(), points.get_facecolors(), strict=True):
         label = labels[np.flatnonzero((place == Y).all(axis=1))[0]]
         assert to_hex(colour) == PALETTE[label]
 
 
 def test_no_label_lies_above_the_others(rng):
-    points = plotting.scatter(rng.normal(size=(400, 2)), np.arange(400) // 200).collections[0]
+    points = fresh(rng.normal(size=(400, 2)), np.arange(400) // 200).collections[0]
     last = [to_hex(colour) for colour in points.get_facecolors()[-100:]]
     assert 20 < last.count(PALETTE[0]) < 80
 
 
 @pytest.mark.parametrize("labels", [["a", "b", None] * 20, [*np.linspace(0, 1, 40), *[np.nan] * 20]])
 def test_points_without_label_are_grey_and_below_the_others(rng, labels):
-    points = plotting.scatter(rng.normal(size=(60, 2)), labels).collections[0]
+    points = fresh(rng.normal(size=(60, 2)), labels).collections[0]
     grey = [to_hex(colour) == MISSING for colour in points.get_facecolors()]
     assert grey == [True] * 20 + [False] * 40
 
@@ -198,7 +291,7 @@ def test_points_without_label_are_grey_and_below_the_others(rng, labels):
 @pytest.mark.parametrize("frame", [pd.DataFrame, lambda Y: pl.DataFrame(Y, schema=["a", "b"])])
 def test_scatter_takes_frames(rng, frame):
     Y = rng.normal(size=(20, 2))
-    drawn = plotting.scatter(frame(Y)).collections[0].get_offsets()
+    drawn = fresh(frame(Y)).collections[0].get_offsets()
     np.testing.assert_array_equal(np.sort(drawn, axis=0), np.sort(Y, axis=0))
 
 
@@ -209,24 +302,24 @@ def test_scatter_on_given_axes(rng):
     assert not ax.texts
 
 
-@pytest.mark.parametrize("shape", [(20,), (20, 1), (20, 3)])
+@pytest.mark.parametrize("shape", [(20, 4), (20, 0), (20, 2, 2)])
 def test_scatter_refuses_other_dimensions(rng, shape):
-    with pytest.raises(ValueError, match=r"shape \(n_samples, 2\).*got " + re.escape(str(shape))):
-        plotting.scatter(rng.normal(size=shape))
+    with pytest.raises(ValueError, match=r"shape \(n_samples, 1 or 2 or 3\).*got " + re.escape(str(shape))):
+        fresh(rng.normal(size=shape))
 
 
 def test_scatter_refuses_what_does_not_fit(rng):
     Y = rng.normal(size=(20, 2))
     with pytest.raises(ValueError, match=r"labels must have shape \(20,\).*\(3,\)"):
-        plotting.scatter(Y, [1, 2, 3])
+        fresh(Y, [1, 2, 3])
     Y[7] = np.nan
     with pytest.raises(ValueError, match="Y is not finite in row 7"):
-        plotting.scatter(Y)
+        fresh(Y)
 
 
 @pytest.mark.parametrize("Y", [np.empty((0, 2)), np.zeros((1, 2)), np.zeros((5, 2)), [[0, 0], [1, 0], [2, 0]]])
 def test_degenerate_maps_are_drawn(Y, tmp_path):
-    ax = plotting.scatter(Y, ["a"] * len(Y))
+    ax = fresh(Y, ["a"] * len(Y))
     ax.figure.savefig(tmp_path / "map.png")
     assert [text.get_text() for text in ax.texts] == ["a"] * bool(len(Y))
 
@@ -257,7 +350,7 @@ def overlaps(boxes):
 @pytest.mark.parametrize("dpi", [60, 150])
 def test_names_do_not_overlap_and_stay_within(rng, dpi):
     Y, labels = clusters(rng, rng.normal(size=(60, 2)))
-    ax = plotting.scatter(Y, [f"{label:x>20}" for label in labels], legend=False)
+    ax = fresh(Y, [f"{label:x>20}" for label in labels], legend="on")
     boxes = word_boxes(ax, dpi)
     assert len(boxes) == 60
     assert not overlaps(boxes)
@@ -266,7 +359,7 @@ def test_names_do_not_overlap_and_stay_within(rng, dpi):
 
 def test_names_are_placed_again_when_the_figure_changes(rng):
     Y, labels = clusters(rng, rng.normal(size=(12, 2)), scale=0.01)
-    ax = plotting.scatter(Y, [f"cells of kind {label}" for label in labels], legend=False)
+    ax = fresh(Y, [f"cells of kind {label}" for label in labels], legend="on")
     word_boxes(ax)
     ax.figure.set_size_inches(4, 4)
     assert not overlaps(word_boxes(ax))
@@ -274,13 +367,13 @@ def test_names_are_placed_again_when_the_figure_changes(rng):
 
 def test_names_are_omitted_if_they_would_cover_the_map(rng):
     Y, labels = clusters(rng, rng.normal(size=(100, 2)), members=5)
-    ax = plotting.scatter(Y, [f"a very long name of cells of kind {label}" for label in labels], legend=False)
+    ax = fresh(Y, [f"a very long name of cells of kind {label}" for label in labels], legend="on")
     assert not word_boxes(ax)
 
 
 def test_a_name_is_at_the_centre_of_a_large_cluster_and_beside_a_small_one(rng):
     large, small = rng.normal(size=(300, 2)), rng.normal(size=(30, 2)) * 0.02 + [6, 0]
-    ax = plotting.scatter(np.concatenate([large, small]), ["large"] * 300 + ["s"] * 30)
+    ax = fresh(np.concatenate([large, small]), ["large"] * 300 + ["s"] * 30)
     boxes = dict(zip(("large", "s"), word_boxes(ax), strict=True))
     assert boxes["large"].contains(*ax.transData.transform(np.median(large, axis=0)))
     assert not boxes["s"].contains(*ax.transData.transform(np.median(small, axis=0)))
@@ -289,7 +382,7 @@ def test_a_name_is_at_the_centre_of_a_large_cluster_and_beside_a_small_one(rng):
 
 def test_a_line_leads_from_a_name_that_was_moved_far():
     Y = np.concatenate([np.zeros((120, 2)), [[-5, -5], [5, 5]]])
-    ax = plotting.scatter(Y, ["one"] * 50 + ["two"] * 40 + ["three"] * 30 + [None] * 2, legend=False)
+    ax = fresh(Y, ["one"] * 50 + ["two"] * 40 + ["three"] * 30 + [None] * 2, legend="on")
     boxes = word_boxes(ax)
     assert not overlaps(boxes)
     [(start, end)] = ax.collections[1].get_segments()
@@ -300,14 +393,14 @@ def test_a_line_leads_from_a_name_that_was_moved_far():
 
 def test_long_names_are_truncated_and_omitted_without_space(rng):
     Y, labels = rng.normal(size=(40, 2)), ["one\nline " + "x" * 100] * 40
-    ax = plotting.scatter(Y, labels)
+    ax = fresh(Y, labels)
     assert ax.texts[0].get_text() == "one line " + "x" * 30 + "…"
     assert len(word_boxes(ax)) == 1
     assert not word_boxes(plotting.scatter(Y, labels, ax=Figure(figsize=(1, 1)).add_subplot()))
 
 
 def test_names_are_text_not_formulas(rng, tmp_path):
-    ax = plotting.scatter(rng.normal(size=(9, 2)), [r"$\alpha$ & $"] * 9)
+    ax = fresh(rng.normal(size=(9, 2)), [r"$\alpha$ & $"] * 9)
     ax.figure.savefig(tmp_path / "map.svg")
     assert ax.texts[0].get_text() == r"$\alpha$ & $"
 
@@ -335,28 +428,21 @@ def test_boxes_that_do_not_fit_are_not_placed():
 
 def test_scattered_labels_are_named_in_a_legend(rng):
     Y, labels = clusters(rng, [[0, 0], [9, 0], [0, 9]])
-    together, scattered = plotting.scatter(Y, labels), plotting.scatter(Y, rng.permutation(labels))
+    together, scattered = fresh(Y, labels), fresh(Y, rng.permutation(labels))
     assert together.get_legend() is None
     assert [len(together.texts), len(scattered.texts)] == [3, 0]
     assert [text.get_text() for text in scattered.get_legend().texts] == ["0", "1", "2"]
-    asked = plotting.scatter(Y, [None, *labels[1:]], legend=True)
+    asked = fresh(Y, [None, *labels[1:]], legend="right")
     assert [text.get_text() for text in asked.get_legend().texts] == ["0", "1", "2", "no label"]
 
 
 def test_points_shrink_and_fade_with_density(rng):
-    marks = [plotting.scatter(rng.normal(size=(n, 2))).collections[0] for n in (100, 3000, 70_000)]
+    marks = [fresh(rng.normal(size=(n, 2))).collections[0] for n in (100, 3000, 70_000)]
     sizes = [float(mark.get_sizes()[0]) for mark in marks]
     assert sizes[0] > 1.5 * sizes[1] > 6 * sizes[2] > 0
     assert marks[0].get_alpha() > marks[2].get_alpha() >= 0.35
-    tight = plotting.scatter(np.concatenate([rng.normal(size=(3000, 2)) * 0.01, [[9, 9]]])).collections[0]
+    tight = fresh(np.concatenate([rng.normal(size=(3000, 2)) * 0.01, [[9, 9]]])).collections[0]
     assert tight.get_sizes()[0] < sizes[1]
-
-
-@pytest.mark.parametrize("suffix", ["svg", "pdf"])
-def test_vector_files_of_many_points_are_small(rng, tmp_path, suffix):
-    path = tmp_path / f"map.{suffix}"
-    plotting.scatter(rng.normal(size=(50_000, 2)), np.arange(50_000) % 10, title="map").figure.savefig(path)
-    assert path.stat().st_size < 700_000
 
 
 def test_eigenvalues_marks_the_gap():
@@ -364,9 +450,9 @@ def test_eigenvalues_marks_the_gap():
     assert ax.texts[0].get_text() == "3 clusters"
     assert ax.lines[-1].get_xdata()[0] == 3.5
     np.testing.assert_allclose(ax.patches[0].get_extents().transformed(ax.transData.inverted()).intervaly, [0.02, 0.5])
-    assert plotting.eigenvalues([0, 0.1, 0.2], 2).texts[0].get_text() == "2 clusters"
-    assert plotting.eigenvalues([0, 0.1, 0.2], 1).texts[0].get_text() == "1 cluster"
-    assert "beyond" in plotting.eigenvalues([0, 0.1, 0.2], 7).texts[0].get_text()
+    for count, text in ((2, "2 clusters"), (1, "1 cluster"), (7, "7 clusters, beyond the values shown")):
+        plt.close("all")
+        assert plotting.eigenvalues([0, 0.1, 0.2], count).texts[0].get_text() == text
 
 
 @pytest.mark.parametrize(("values", "count", "words"), [([], None, "values"), ([0, 1], 0, "n_clusters=0")])
@@ -473,23 +559,8 @@ def test_compare_refuses_what_does_not_fit(rng):
             plotting.compare(maps)
 
 
-def test_notebooks_show_new_figures_and_not_given_axes(rng):
-    formatter = pytest.importorskip("IPython.core.formatters", reason="IPython is not installed").DisplayFormatter()
-    Y = rng.normal(size=(30, 2))
-    given = Figure().add_subplot()
-    figures = [
-        plotting.scatter(Y),
-        plotting.scatter(Y).figure,
-        plotting.eigenvalues([0, 1]),
-        plotting.compare({"a": Y}),
-    ]
-    for figure in [*figures, plotting.trajectory([Y])]:
-        assert formatter.format(figure)[0]["image/png"].startswith(b"\x89PNG")
-    assert "image/png" not in formatter.format(plotting.scatter(Y, ax=given))[0]
-
-
 def test_figures_can_be_pickled(rng):
-    ax = pickle.loads(pickle.dumps(plotting.scatter(rng.normal(size=(30, 2)), ["a", "b", "c"] * 10, legend=False)))
+    ax = pickle.loads(pickle.dumps(plotting.scatter(rng.normal(size=(30, 2)), ["a", "b", "c"] * 10, legend="on")))
     assert len(word_boxes(ax)) == 3
 
 

@@ -6,9 +6,17 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
+import scipy.sparse.csgraph
+from sklearn.neighbors import KNeighborsTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.estimator_checks import check_estimator
 
 import laptsne.scanpy as lsc
 from laptsne import LaptSNE
+from laptsne._runtime.threads import Workers
+from laptsne.graph.neighbors import neighbor_distances
+from laptsne.graph.paths import nearest_by_path
+from laptsne.metrics import neighbors_kept
 
 sc = pytest.importorskip("scanpy", reason="needs the extra laptsne[scanpy]")
 anndata = pytest.importorskip("anndata", reason="needs the extra laptsne[scanpy]")
@@ -40,42 +48,219 @@ def directly(X, **settings):
 
 def test_the_map_is_that_of_the_principal_components(adata):
     before = adata.copy()
-    assert lsc.tl.laptsne(adata, n_pcs=20, **FAST) is None
+    assert lsc.tl.laptsne(adata, n_pcs=20, clusters_key="groups", **FAST) is None
     model = directly(before.obsm["X_pca"][:, :20])
     np.testing.assert_array_equal(adata.obsm["X_laptsne"], model.embedding_)
-    np.testing.assert_array_equal(adata.obs["laptsne"].astype(int), model.labels_)
-    assert list(adata.obs["laptsne"].cat.categories) == ["0", "1", "2"]
+    np.testing.assert_array_equal(adata.obs["groups"].astype(int), model.labels_)
+    assert list(adata.obs["groups"].cat.categories) == ["0", "1", "2"]
     written = adata.uns["laptsne"]
     assert written["params"]["n_pcs"] == 20
     assert written["params"]["max_iter"] == 60
-    assert "use_rep" not in written["params"]
+    assert written["params"]["use_rep"] == "X_pca"
     assert written["kl_divergence"] == model.kl_divergence_
     np.testing.assert_array_equal(written["eigenvalues"], model.eigenvalues_)
     for kept in ("X_pca", "X_umap"):
         np.testing.assert_array_equal(adata.obsm[kept], before.obsm[kept])
 
 
-def test_the_graph_of_scanpy_is_used_as_affinities(adata, monkeypatch):
+def test_the_graph_of_scanpy_is_extended_by_paths(adata, monkeypatch):
     def search(*args, **settings):
         raise AssertionError("neighbours are there already")
 
-    monkeypatch.setattr("laptsne.graph.affinity.neighbor_distances", search)
+    monkeypatch.setattr("laptsne.graph.neighbors._exact", search)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         lsc.tl.laptsne(adata, neighbors_key="neighbors", **FAST)
-    model = directly(adata.obsp["connectivities"], metric="affinities")
-    np.testing.assert_array_equal(adata.obsm["X_laptsne"], model.embedding_)
+    paths = scipy.sparse.csgraph.dijkstra(adata.obsp["distances"].maximum(adata.obsp["distances"].T))
+    nearest = np.argsort(paths, axis=1, kind="stable")[:, 1:91]
+    model = directly((nearest, np.take_along_axis(paths, nearest, axis=1)), metric="precomputed")
+    np.testing.assert_allclose(adata.uns["laptsne"]["kl_divergence"], model.kl_divergence_, rtol=0.02)
+    assert adata.uns["laptsne"]["perplexity"] == 30
     assert adata.uns["laptsne"]["params"]["neighbors_key"] == "neighbors"
+    lsc.tl.laptsne(adata, neighbors_key="neighbors", perplexity=12, **FAST)
+    assert adata.uns["laptsne"]["perplexity"] == 12
+
+
+@pytest.mark.slow
+def test_maps_of_the_graph_are_as_good_as_those_of_the_features(adata):
+    """The table in docs/single-cell.md, by benchmarks/scanpy_graph.py."""
+    X = adata.obsm["X_pca"]
+    sc.pp.neighbors(adata, n_neighbors=15, use_rep="X_pca")
+    kept = []
+    for settings in ({}, {"neighbors_key": "neighbors"}):
+        lsc.tl.laptsne(adata, **settings)
+        kept.append(neighbors_kept(X, adata.obsm["X_laptsne"]))
+    weights = LaptSNE(metric="affinities", random_state=0).fit_transform(adata.obsp["connectivities"])
+    assert kept[1] > kept[0] - 0.015
+    assert kept[1] > neighbors_kept(X, weights) + 0.005
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 7, 29, 60])
+def test_nearest_by_path(rng, n_neighbors):
+    X = rng.normal(size=(60, 3))
+    edges = neighbor_distances(X, 4, metric="euclidean", metric_params=None, workers=Workers(1))
+    kept = np.arange(60) != 20
+    edges = scipy.sparse.csr_matrix(edges.toarray() * kept * kept[:, None])  # one point has no neighbours
+    found = nearest_by_path(edges, n_neighbors, Workers(1))
+    lengths = scipy.sparse.csgraph.dijkstra(edges.maximum(edges.T))
+    for i in range(60):
+        others = np.delete(lengths[i], i)
+        expected = np.sort(others[np.isfinite(others)])[:n_neighbors]
+        row = found[i].toarray().ravel()[found[i].indices]
+        np.testing.assert_allclose(np.sort(row), expected, atol=1e-6)
+    assert found[20].nnz == 0
+    np.testing.assert_array_equal(found.toarray(), nearest_by_path(edges, n_neighbors, Workers(3)).toarray())
+
+
+def test_paths_pass_through_duplicates():
+    edges = scipy.sparse.csr_matrix(([0.0, 2.0], ([0, 1], [1, 2])), (3, 3))
+    assert nearest_by_path(edges, 2, Workers(1)).toarray()[0, 2] == pytest.approx(2)
+
+
+class TestTransformer:
+    def test_scanpy_takes_it(self, adata):
+        sc.pp.neighbors(adata, n_neighbors=15, use_rep="X_pca")
+        expected = adata.obsp["connectivities"].copy()
+        sc.pp.neighbors(adata, transformer=lsc.KNeighborsTransformer(15), use_rep="X_pca")
+        assert abs(adata.obsp["connectivities"] - expected).max() < 1e-5
+        lsc.tl.laptsne(adata, neighbors_key="neighbors", **FAST)
+
+    @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
+    def test_it_is_that_of_scikit_learn(self, rng, metric):
+        X, new = rng.normal(size=(80, 5)), rng.normal(size=(9, 5))
+        ours = lsc.KNeighborsTransformer(6, metric=metric)
+        theirs = KNeighborsTransformer(n_neighbors=6, metric=metric)
+        for method, data in (("fit_transform", X), ("transform", new)):
+            found, expected = getattr(ours, method)(data), getattr(theirs, method)(data)
+            np.testing.assert_array_equal(found.indptr, expected.indptr)
+            np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-6)
+
+    def test_a_point_comes_before_its_duplicates(self):
+        graph = lsc.KNeighborsTransformer(2).fit_transform(np.zeros((5, 3)))
+        assert graph.indices[::3].tolist() == [0, 1, 2, 3, 4]
+
+    def test_it_follows_scikit_learn(self):
+        check_estimator(lsc.KNeighborsTransformer(n_neighbors=2))
+
+    def test_a_pipeline_with_a_map(self, small):
+        steps = make_pipeline(lsc.KNeighborsTransformer(60), LaptSNE(metric="precomputed", perplexity=20, max_iter=60))
+        assert steps.fit_transform(small.X).shape == (120, 2)
+
+    def test_too_many_neighbours(self):
+        with pytest.raises(ValueError, match="n_neighbors=5 is out of range for 5 samples"):
+            lsc.KNeighborsTransformer(5).fit(np.zeros((5, 3)))
+
+
+class TestIngest:
+    @pytest.fixture
+    def halves(self, adata):
+        return adata[::2].copy(), adata[1::2].copy()
+
+    def test_new_cells_are_where_the_model_puts_them(self, halves):
+        reference, new = halves
+        before = reference.copy()
+        lsc.tl.laptsne(reference, use_rep="X_umap", **FAST)
+        assert lsc.tl.ingest(new, reference) is None
+        model = directly(before.obsm["X_umap"])
+        np.testing.assert_array_equal(new.obsm["X_laptsne"], model.transform(new.obsm["X_umap"]))
+
+    def test_components_of_new_cells_are_those_of_the_reference(self, halves):
+        reference, new = halves
+        lsc.tl.laptsne(reference, n_pcs=10, **FAST)
+        expected = lsc.get_model(reference).transform(new.obsm["X_pca"][:, :10])
+        new.obsm["X_pca"] = -new.obsm["X_pca"]  # as computed on their own
+        reference.X, new.X = reference.X + 3, new.X + 3  # not centred, as after log1p
+        lsc.tl.ingest(new, reference)
+        off = np.linalg.norm(new.obsm["X_laptsne"] - expected, axis=1)
+        assert np.median(off) < 0.02 * np.ptp(expected)
+        lsc.tl.ingest(new, reference, use_rep="X_pca")
+        assert np.median(np.linalg.norm(new.obsm["X_laptsne"] - expected, axis=1)) > 0.1 * np.ptp(expected)
+
+    def test_sparse_counts_and_other_genes(self, halves):
+        reference, new = halves
+        lsc.tl.laptsne(reference, n_pcs=10, **FAST)
+        lsc.tl.ingest(new, reference)
+        changed = new[:, ::-1].copy()
+        changed.X = scipy.sparse.csr_matrix(changed.X)
+        lsc.tl.ingest(changed, reference)
+        np.testing.assert_allclose(changed.obsm["X_laptsne"], new.obsm["X_laptsne"], rtol=1e-3, atol=1e-2)
+        with pytest.raises(ValueError, match=r"lack \d+ of the 309 genes"):
+            lsc.tl.ingest(new[:, :300].copy(), reference)
+
+    def test_a_changed_matrix_is_noticed(self, halves):
+        reference, new = halves
+        lsc.tl.laptsne(reference, **FAST)
+        reference.X = np.expm1(reference.X)
+        with pytest.raises(ValueError, match=r"adata_ref\.X is not what"):
+            lsc.tl.ingest(new, reference)
+
+    def test_labels_are_predicted(self, halves):
+        reference, new = halves
+        lsc.tl.laptsne(reference, **FAST)
+        truth = new.obs["louvain"].astype(str)
+        del new.obs["louvain"]
+        lsc.tl.ingest(new, reference, obs=["louvain"])
+        assert (new.obs["louvain"].astype(str) == truth).mean() > 0.75
+        assert new.obs["louvain"].cat.categories.equals(reference.obs["louvain"].cat.categories)
+        with pytest.raises(ValueError, match="obs='nothing' is not a column"):
+            lsc.tl.ingest(new, reference, obs="nothing")
+
+    def test_maps_of_a_graph(self, halves):
+        reference, new = halves
+        sc.pp.neighbors(reference, n_neighbors=15, n_pcs=20)
+        lsc.tl.laptsne(reference, neighbors_key="neighbors", key_added="graph", max_iter=300)
+        known = reference[:50].copy()
+        lsc.tl.ingest(known, reference, key="graph", use_rep="X_pca")
+        off = np.abs(known.obsm["graph"] - reference.obsm["graph"][:50]).max()
+        assert off < 0.01 * np.ptp(reference.obsm["graph"])  # distances in single precision are not quite zero
+        lsc.tl.ingest(new, reference, key="graph", obs="bulk_labels")
+        agree = new.obs["bulk_labels"].astype(str).to_numpy()
+        nearest = KNeighborsTransformer(n_neighbors=1).fit(reference.obsm["graph"]).kneighbors(new.obsm["graph"])[1]
+        assert (reference.obs["bulk_labels"].astype(str).to_numpy()[nearest[:, 0]] == agree).mean() > 0.7
+        reference.obsp["distances"].data *= 2
+        with pytest.raises(ValueError, match="does not have the euclidean distances"):
+            lsc.tl.ingest(new, reference, key="graph")
+
+    def test_models_survive_files(self, halves, tmp_path):
+        reference, new = halves
+        lsc.tl.laptsne(reference, **FAST)
+        reference.write_h5ad(tmp_path / "reference.h5ad")
+        found = [
+            lsc.tl.ingest(new, adata, copy=True).obsm["X_laptsne"]
+            for adata in (reference, sc.read_h5ad(tmp_path / "reference.h5ad"))
+        ]
+        np.testing.assert_array_equal(*found)
+        assert "X_laptsne" not in new.obsm
+
+    def test_missing_models_are_named(self, halves):
+        reference, new = halves
+        with pytest.raises(ValueError, match=r"key='laptsne' is not in adata\.uns"):
+            lsc.tl.ingest(new, reference)
+        lsc.tl.laptsne(reference, keep_model=False, **FAST)
+        with pytest.raises(ValueError, match="keep_model=True"):
+            lsc.tl.ingest(new, reference)
+        with pytest.warns(UserWarning, match="the model is not kept"):
+            lsc.tl.laptsne(reference, use_rep="X_umap", metric=lambda a, b: abs(a - b).sum(), **FAST)
+        reference.obsm["X_other"] = reference.obsm["X_umap"]
+        lsc.tl.laptsne(reference, use_rep="X_other", **FAST)
+        with pytest.raises(ValueError, match=r"obsm\['X_other'\], which the new cells lack"):
+            lsc.tl.ingest(new, reference)
+
+
+def test_no_column_is_written_unless_requested(adata):
+    before = list(adata.obs)
+    lsc.tl.laptsne(adata, **FAST)
+    assert list(adata.obs) == before
 
 
 def test_a_graph_may_have_another_name(adata):
     # As scanpy.pp.neighbors(adata, key_added="twenty") leaves it.
     adata.uns["twenty"] = {"connectivities_key": "twenty_connectivities", "distances_key": "twenty_distances"}
-    adata.obsp["twenty_connectivities"] = adata.obsp["connectivities"].power(2)
+    adata.obsp["twenty_distances"] = adata.obsp["distances"].power(2)
     lsc.tl.laptsne(adata, neighbors_key="twenty", key_added="wide", **FAST)
-    model = directly(adata.obsp["twenty_connectivities"], metric="affinities")
-    np.testing.assert_array_equal(adata.obsm["wide"], model.embedding_)
-    assert "wide" in adata.obs
+    paths = nearest_by_path(adata.obsp["twenty_distances"], 90, Workers(1))
+    np.testing.assert_array_equal(adata.obsm["wide"], directly(paths, metric="precomputed").embedding_)
+    assert "wide" not in adata.obs
     assert "wide" in adata.uns
     assert "laptsne" not in adata.uns
     assert "X_laptsne" not in adata.obsm
@@ -90,7 +275,7 @@ def test_a_copy_leaves_the_data_alone(adata):
 
 def test_a_round_trip_through_a_file(adata, tmp_path):
     settings = {"callbacks": lambda state: None, "init": adata.obsm["X_umap"], "penalty": 0.5, "n_jobs": 1}
-    lsc.tl.laptsne(adata, **settings, **FAST)
+    lsc.tl.laptsne(adata, clusters_key="laptsne", **settings, **FAST)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         adata.write_h5ad(tmp_path / "cells.h5ad")
@@ -103,7 +288,7 @@ def test_a_round_trip_through_a_file(adata, tmp_path):
 
 
 def test_clusters_are_sorted_by_number(adata):
-    lsc.tl.laptsne(adata, max_iter=60, n_clusters=12)
+    lsc.tl.laptsne(adata, clusters_key="laptsne", max_iter=60, n_clusters=12)
     numbers = [int(category) for category in adata.obs["laptsne"].cat.categories]
     assert numbers == sorted(numbers)
     assert max(numbers) >= 10
@@ -139,7 +324,6 @@ def test_all_variables_are_used_on_request(adata, chosen):
         ({"n_pcs": 51}, "n_pcs=51 exceeds the 50 columns"),
         ({"neighbors_key": "nowhere"}, r"neighbors_key='nowhere'.*scanpy\.pp\.neighbors"),
         ({"neighbors_key": "neighbors", "n_pcs": 10}, "n_pcs=10 cannot be combined with neighbors_key"),
-        ({"neighbors_key": "neighbors", "perplexity": 30}, "perplexity=30 cannot be combined with neighbors_key"),
         ({"neighbors_key": "neighbors", "metric": "cosine"}, "metric='cosine' cannot be combined with neighbors_key"),
     ],
 )
@@ -150,8 +334,8 @@ def test_invalid_arguments_are_named(adata, settings, message):
 
 
 def test_a_missing_graph_is_named(adata):
-    del adata.obsp["connectivities"]
-    with pytest.raises(ValueError, match=r"obsp\['connectivities'\], which is missing"):
+    del adata.obsp["distances"]
+    with pytest.raises(ValueError, match=r"obsp\['distances'\], which is missing"):
         lsc.tl.laptsne(adata, neighbors_key="neighbors")
 
 
@@ -168,7 +352,7 @@ def test_scanpy_draws_the_map(adata, tmp_path):
     matplotlib.use("agg")
     with pytest.raises(ValueError, match="basis='laptsne' is not in"):
         lsc.pl.laptsne(adata)
-    lsc.tl.laptsne(adata, **FAST)
+    lsc.tl.laptsne(adata, clusters_key="laptsne", **FAST)
     axes = lsc.pl.laptsne(adata, color=["bulk_labels", "laptsne"], show=False)
     assert [ax.get_title() for ax in axes] == ["bulk_labels", "laptsne"]
     drawn = np.asarray(axes[0].collections[0].get_offsets())

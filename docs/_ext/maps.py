@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 import numpy as np
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from sklearn.datasets import load_digits, make_swiss_roll
 from sphinx.application import Sphinx
@@ -63,7 +62,7 @@ def drawn(data: str, lines: list[str], n_new: int = 0) -> Figure:
     for ax, line in zip(panels, lines, strict=True):
         n_fit = len(X) - n_new
         model = LaptSNE(**({"random_state": 0} | settings(line))).fit(X[:n_fit])
-        _draw(ax, model.embedding_, y[:n_fit])
+        plotting.scatter(model, y[:n_fit], ax=ax, legend=None if y.dtype.kind == "f" else "auto")
         if n_new:
             ax.scatter(*model.transform(X[n_fit:]).T, s=10, c="black", linewidths=0)
         kept = neighbors_kept(X[:n_fit], model.embedding_)
@@ -92,12 +91,3 @@ def dataset(name: str) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     if name == "swiss-roll":
         return make_swiss_roll(1000, random_state=0)  # type: ignore[no-any-return]
     raise ValueError(f"maps: unknown data {name!r}; use digits, gaussian or swiss-roll.")
-
-
-def _draw(ax: Axes, Y: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> None:
-    if y.dtype.kind != "f":
-        plotting.scatter(Y, y, ax=ax)
-        return
-    ax.scatter(*Y.T, s=5, c=y, cmap="viridis", linewidths=0)
-    ax.set(xticks=[], yticks=[], aspect="equal")
-    ax.spines[:].set_visible(False)

@@ -12,13 +12,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _MAX_INTEGERS = 100  # more distinct integers than this are a scale
-_MAX_FRACTIONS = 20  # and more distinct numbers than this, if some are not integers
+_EXACT_IN_DOUBLE = 2**53  # larger integers are identifiers, which a scale could not tell apart
+_TAILS = 0.01  # share of the values at either end that may lie outside the range of the colours
 _MAX_NAME_LENGTH = 40
 
 
 @dataclass(frozen=True)
 class Categories:
-    """Names of categories, and the index of each point's category, -1 if it has none."""
+    """Names of categories, and the index of each point's category, -1 if it has none.
+
+    Categories that were declared, such as those of a pandas Categorical, are named even if no point has them, so that
+    a subset of the points keeps its colours.
+    """
 
     names: tuple[str, ...]
     codes: NDArray[np.intp]
@@ -28,14 +33,23 @@ class Categories:
         """Whether each point lacks a label."""
         return self.codes < 0
 
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Number of points in each category."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
+
 
 @dataclass(frozen=True)
 class Scale:
-    """One number per point, NaN if it has none, and the range that the colours span."""
+    """One number per point, NaN if it has none, and the range that the colours span.
+
+    Times are in milliseconds since 1970.
+    """
 
     values: NDArray[np.float64]
     low: float
     high: float
+    are_times: bool = False
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -47,7 +61,7 @@ LabelEncoding = Categories | Scale
 
 
 def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool | None = None) -> LabelEncoding:
-    """Encode labels as categories or as a continuous scale.
+    """Encode labels as categories or as a continuous scale, by the same rules as the columns of the explorer.
 
     Parameters
     ----------
@@ -56,8 +70,8 @@ def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool 
     n_samples : int
         Number of points.
     continuous : bool, optional
-        Whether labels are a continuous scale. By default, they are if there are more than 100 distinct integers, or
-        more than 20 distinct numbers of which some are not integers.
+        Whether labels are a continuous scale. By default, numbers and times are, except integers of which there are
+        at most 100 distinct ones that occur twice or more often on average.
 
     Examples
     --------
@@ -70,24 +84,28 @@ def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool 
     values = np.asarray(labels)
     if values.shape != (n_samples,):
         raise ValueError(f"labels must have shape ({n_samples},), one label per point of Y; got shape {values.shape}.")
-    if values.dtype.kind == "O":
-        inferred = infer_dtype(values)
-        values = inferred if inferred.dtype.kind in "iuf" else values
-    is_numeric = values.dtype.kind in "iuf"
-    if continuous and not is_numeric:
+    order = _declared_order(labels)
+    if order is None:
+        values = _with_dtype(labels, values)
+    can_be_scale = values.dtype.kind in "iufM" and (order is None or bool(continuous))
+    if continuous and not can_be_scale:
         raise ValueError(
             f"continuous=True requires numeric labels, got dtype {values.dtype}; omit it to draw categories."
         )
-    if is_numeric and (_is_scale(values) if continuous is None else continuous):
-        return _scale(values.astype(np.float64))
-    return categorize(values.tolist(), _declared_order(labels))
+    if can_be_scale and (_is_scale(values) if continuous is None else continuous):
+        return _scale(values)
+    if values.dtype.kind == "b":
+        return Categories(("False", "True"), values.astype(np.intp))
+    if values.dtype.kind == "M":
+        return categorize(None if np.isnat(time) else str(time) for time in values)
+    return categorize(values.tolist(), order)
 
 
 def categorize(values: Iterable[Any], order: list[str] | None = None) -> Categories:
     """Return values as categories, named by their text and in natural sort order unless an order is given."""
     texts = [None if is_missing(value) else _as_text(value) for value in values]
     names = {text for text in texts if text is not None}
-    ordered = sorted(names, key=natural_sort_key) if order is None else [name for name in order if name in names]
+    ordered = sorted(names, key=natural_sort_key) if order is None else order
     code = {name: i for i, name in enumerate(ordered)}
     return Categories(tuple(ordered), np.array([-1 if text is None else code[text] for text in texts], np.intp))
 
@@ -139,21 +157,44 @@ def shorten(name: str) -> str:
     return line if len(line) <= _MAX_NAME_LENGTH else line[: _MAX_NAME_LENGTH - 1] + "…"
 
 
+def _with_dtype(labels: Any, values: NDArray[Any]) -> NDArray[Any]:
+    """Return labels as booleans, numbers or times, if they are such."""
+    if getattr(getattr(labels, "dtype", None), "tz", None) is not None:  # pandas with a time zone: converted to UTC
+        return np.asarray(labels.to_numpy(dtype="datetime64[ms]"))
+    return infer_dtype(values) if values.dtype.kind == "O" else values
+
+
 def _is_scale(values: NDArray[Any]) -> bool:
-    distinct = np.unique(values[np.isfinite(values)])
-    integers = bool(np.all(distinct == np.round(distinct)))
-    return distinct.size > (_MAX_INTEGERS if integers else _MAX_FRACTIONS)
+    """Return whether numbers or times are quantities rather than labels."""
+    if values.dtype.kind == "M":
+        return True
+    present = values[~np.isnan(values)]
+    if not np.isfinite(present).all() or bool((present != np.round(present)).any()):
+        return True
+    if not present.size:
+        return False
+    distinct = np.unique(present)
+    if distinct.size <= _MAX_INTEGERS and 2 * distinct.size <= values.size:
+        return False
+    return values.dtype.kind == "f" or max(abs(int(distinct[0])), abs(int(distinct[-1]))) <= _EXACT_IN_DOUBLE
 
 
-def _scale(values: NDArray[np.float64]) -> Scale:
-    finite = values[np.isfinite(values)]
+def _scale(array: NDArray[Any]) -> Scale:
+    are_times = array.dtype.kind == "M"
+    if are_times:
+        times = array.astype("datetime64[ms]")
+        values = np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
+    else:
+        values = array.astype(np.float64)
+    finite = np.sort(values[np.isfinite(values)])
     if finite.size == 0:
-        return Scale(np.full(values.shape, np.nan), 0.0, 1.0)
+        return Scale(values, 0.0, 1.0, are_times)
     # A few extreme values would leave one colour for all the others.
-    low, high = np.quantile(finite, [0.005, 0.995])
+    last = finite.size - 1
+    low, high = finite[math.floor(last * _TAILS)], finite[math.ceil(last * (1 - _TAILS))]
     if low == high:
-        low, high = finite.min(), finite.max()
-    return Scale(np.where(np.isfinite(values), values, np.nan), float(low), float(high))
+        low, high = finite[0], finite[-1]
+    return Scale(values, float(low), float(high), are_times)
 
 
 def _as_text(value: Any) -> str:

@@ -1,5 +1,7 @@
 """Colours of categories."""
 
+from collections.abc import Sequence
+
 # The first twelve were searched for a white background so that any two are well apart in OKLab for normal, protan,
 # deutan and tritan vision: by 0.115 among the first eight and by 0.083 among all twelve. The others continue them by
 # greedy maximin search in OKLab (Glasbey et al. 2007, "Colour displays for categorical images") for normal vision
@@ -12,6 +14,8 @@ _CODES = """
 6e7d37 cd87af 8c69b4 cd73f5 780550 b9b900 be287d 4696be 4664e6 00e1cd eb55a0 5055a5
 afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469b55
 """
+MAX_COLOURED = 256  # with more categories than this, only the most frequent ones are coloured
+N_FREQUENT = 36  # of them
 PALETTE = tuple(f"#{code}" for code in _CODES.split())
 MISSING = "#c8c8c8"
 INK = "#222222"
@@ -20,3 +24,16 @@ INK = "#222222"
 def colours(n_categories: int) -> list[str]:
     """Return `n_categories` colours from the palette, repeating it beyond its end."""
     return [PALETTE[i % len(PALETTE)] for i in range(n_categories)]
+
+
+def category_colours(counts: Sequence[int]) -> list[str]:
+    """Return one colour per category, given the number of points in each.
+
+    With more than 256 categories, the 36 most frequent ones have a colour and the others are grey.
+    """
+    if len(counts) <= MAX_COLOURED:
+        return colours(len(counts))
+    found = [MISSING] * len(counts)
+    for rank, code in enumerate(sorted(range(len(counts)), key=lambda code: -counts[code])[:N_FREQUENT]):
+        found[code] = PALETTE[rank]
+    return found

@@ -24,6 +24,7 @@ def compare(
     *,
     align: bool = True,
     continuous: bool | None = None,
+    rasterized: bool | None = None,
 ) -> Figure:
     """Draw maps of the same points side by side, in the same colours.
 
@@ -38,11 +39,13 @@ def compare(
         This changes no distance within a map.
     continuous : bool, optional
         Whether labels are numbers on a continuous scale, as in :func:`scatter`.
+    rasterized : bool, optional
+        Whether points become pixels in SVG and PDF files, as in :func:`scatter`.
 
     Returns
     -------
     figure : matplotlib Figure
-        Notebooks display it.
+        A new figure of pyplot.
 
     Examples
     --------
@@ -55,20 +58,20 @@ def compare(
     >>> [ax.get_title() for ax in figure.axes]
     ['t-SNE', 'LaptSNE']
     """
-    from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas, colouring, legend, points  # noqa: PLC0415  matplotlib is slow to import
 
     if not isinstance(maps, Mapping) or not maps:
         raise ValueError("maps must be a mapping from titles to at least one map, such as {'t-SNE': Y}.")
     embeddings = check_same_points(maps)
     first = next(iter(embeddings.values()))
-    encoding = encode_labels(labels, len(first), continuous=continuous)
+    chosen = colouring.make_colouring(encode_labels(labels, len(first), continuous=continuous))
     size, n_columns = 4.0 if len(embeddings) < 3 else 3.2, min(len(embeddings), 4)
     figure = canvas.new_figure(size * n_columns, (size + 0.3) * math.ceil(len(embeddings) / n_columns))
     axes = canvas.square_axes(figure, len(embeddings), n_columns)
     for ax, (name, Y) in zip(axes, embeddings.items(), strict=True):
-        canvas.draw_points(ax, aligned(Y, first) if align else Y, encoding)
+        points.draw_points(ax, aligned(Y, first) if align else Y, chosen, rasterized=rasterized)
         ax.set_title(str(name), fontsize=11, color=INK)
-    canvas.add_key(figure, axes, encoding)
+    legend.add_key_below(figure, axes, chosen)
     return figure
 
 

@@ -17,7 +17,13 @@ _BELOW_GAP, _GAP = PALETTE[0], PALETTE[1]
 _ABOVE_GAP = "#8a8a8a"
 
 
-def eigenvalues(values: ArrayLike, n_clusters: int | None = None, *, ax: Axes | None = None) -> Axes:
+def eigenvalues(
+    values: ArrayLike,
+    n_clusters: int | None = None,
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Axes:
     """Draw the smallest eigenvalues of a graph Laplacian and mark the eigengap.
 
     Parameters
@@ -27,7 +33,9 @@ def eigenvalues(values: ArrayLike, n_clusters: int | None = None, *, ax: Axes | 
     n_clusters : int, optional
         Number of eigenvalues below the gap, such as ``n_clusters_``. By default, it is read off the eigenvalues.
     ax : matplotlib Axes, optional
-        Axes to draw on. By default, those of a new figure, which notebooks display.
+        Axes to draw on. By default the current ones of pyplot, or those of a new figure if there are none.
+    figsize : (float, float), optional
+        Width and height in inches of a new figure, which is made even if there are current axes.
 
     Returns
     -------
@@ -48,7 +56,7 @@ def eigenvalues(values: ArrayLike, n_clusters: int | None = None, *, ax: Axes | 
     count = eigengap_clusters(sigma) if n_clusters is None else int(n_clusters)
     if count < 1:
         raise ValueError(f"n_clusters={n_clusters} must be at least 1; omit it to use the largest eigengap.")
-    ax = ax or canvas.new_axes(6, 3.6)
+    ax = canvas.current_axes(2, (6, 3.6), figsize) if ax is None else ax
     k = np.arange(1, sigma.size + 1)
     ax.plot(k[count:], sigma[count:], "o", color=_ABOVE_GAP, markersize=4)
     ax.plot(k[:count], sigma[:count], "o", color=_BELOW_GAP, markersize=4)

@@ -75,6 +75,7 @@ def trajectory(
     *,
     titles: Sequence[str] | None = None,
     continuous: bool | None = None,
+    rasterized: bool | None = None,
 ) -> Figure:
     """Draw successive maps of the same points.
 
@@ -90,21 +91,23 @@ def trajectory(
         One title per map. By default, the iteration or the contraction if known.
     continuous : bool, optional
         Whether labels are numbers on a continuous scale, as in :func:`scatter`.
+    rasterized : bool, optional
+        Whether points become pixels in SVG and PDF files, as in :func:`scatter`.
 
     Returns
     -------
     figure : matplotlib Figure
-        Notebooks display it.
+        A new figure of pyplot.
 
     See Also
     --------
     Recorder : Callback that records maps during a fit, with an example.
     """
-    from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas, colouring, legend, points  # noqa: PLC0415  matplotlib is slow to import
 
     path = maps if isinstance(maps, ContractionPath) else None
     embeddings, headings = _titled(maps, titles)
-    encoding = encode_labels(labels, len(embeddings[0]), continuous=continuous)
+    chosen = colouring.make_colouring(encode_labels(labels, len(embeddings[0]), continuous=continuous))
     last = len(embeddings) - 1
     stride = 1 if path is not None else max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
     shown = [*range(0, last, stride), last]
@@ -120,10 +123,10 @@ def trajectory(
         _draw_curve(right, path, path.trustworthiness, "trustworthiness")
     axes = canvas.square_axes(host, len(shown), n_columns)
     for ax, i in zip(axes, shown, strict=True):
-        canvas.draw_points(ax, embeddings[i], encoding)
+        points.draw_points(ax, embeddings[i], chosen, rasterized=rasterized)
         weight = "bold" if path is not None and i == path.chosen else "normal"
         ax.set_title(headings[i], fontsize=9, weight=weight, color=INK)
-    canvas.add_key(host, axes, encoding)
+    legend.add_key_below(host, axes, chosen)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Names of categories, written at the centres of their points and moved apart where they would overlap."""
+"""Names of categories, written at the centres of their islands and moved apart where they would overlap."""
 
 from typing import Any
 
@@ -12,33 +12,70 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
 from numpy.typing import NDArray
 
-from laptsne.colours.label_encoding import Categories, shorten
+from laptsne.colours.label_encoding import shorten
 from laptsne.colours.palette import INK
+from laptsne.plotting.islands import Island
 
 _GAP = 1.5  # between names, in points
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
 _MAX_COVERAGE = 0.3  # share of the axes that names may take up
+_MAX_HIDDEN = 0.1  # share of the points that names of other labels may hide
+_LETTER, _LINE = 0.62, 1.3  # width and height of a bold letter, relative to the font size
 
 
-def add_names(ax: Axes, Y: NDArray[Any], categories: Categories) -> None:
-    """Write the name of each category at the centre of its points, starting with the largest category."""
-    counts = np.bincount(categories.codes[categories.codes >= 0], minlength=len(categories.names))
-    style: dict[str, Any] = {"fontsize": float(np.clip(11 - 0.1 * counts.size, 6, 9)), "color": INK, "zorder": 5}
-    style |= {"ha": "center", "va": "center", "weight": "bold", "parse_math": False, "textcoords": "offset points"}
-    style |= {"path_effects": [withStroke(linewidth=2.5, foreground="white", alpha=0.85)], "in_layout": False}
+def add_names(ax: Axes, islands: list[Island]) -> None:
+    """Write the name of each island at the centre of its points; those given first take precedence."""
+    style = _style(islands) | {"textcoords": "offset points"}
     notes, cores = [], []
-    for code in np.argsort(-counts, kind="stable"):
-        members = Y[categories.codes == code]
-        # The member nearest to the median: the median itself may lie outside, as in a ring.
-        centre = members[np.argmin(np.linalg.norm(members - np.median(members, axis=0), axis=1))]
-        notes.append(ax.annotate(shorten(categories.names[code]), centre, (0, 0), **style))
-        cores.append(_core(members, centre))
+    for island in islands:
+        centre: Any = _centre(island)
+        notes.append(ax.annotate(shorten(island.name), centre, (0, 0), **style))
+        cores.append(_core(island.points, centre))
     if notes:
         ax.add_collection(_LeaderLines(notes, np.array(cores)), autolim=False)
 
 
-def _core(members: NDArray[Any], centre: NDArray[Any]) -> NDArray[Any]:
+def are_crowded(ax: Axes, Y: NDArray[Any], islands: list[Island]) -> bool:
+    """Return whether names on the map would hide many points of other labels; sizes of text are estimated."""
+    if len(islands) < 2:
+        return False
+    box = ax.get_window_extent()
+    room = np.array([box.width, box.height]) * 72 / ax.figure.dpi
+    scale = min(room / np.maximum(np.ptp(Y, axis=0), 1e-300))
+    middle = scale * (Y.min(axis=0) + Y.max(axis=0)) / 2
+    centres = scale * np.array([_centre(island) for island in islands])
+    letters = np.array([len(shorten(island.name)) for island in islands])
+    sizes = _style(islands)["fontsize"] * np.column_stack([_LETTER * letters, np.full(len(islands), _LINE)])
+    placed = place_boxes(centres, sizes, np.array([middle - room / 2, middle + room / 2]))
+    points = scale * np.concatenate([island.points for island in islands])
+    names = np.repeat([island.name for island in islands], [len(island.points) for island in islands])
+    hidden = np.zeros(len(points), bool)
+    for island, centre, size in zip(islands, placed, sizes, strict=True):
+        hidden |= (np.abs(points - centre) < size / 2).all(axis=1) & (names != island.name)
+    return bool(hidden.mean() > _MAX_HIDDEN)
+
+
+def add_names_3d(ax: Any, islands: list[Island]) -> None:
+    """Write the name of each island at the centre of its points in three dimensions, where names may overlap."""
+    for island in islands:
+        ax.text(*_centre(island), shorten(island.name), **_style(islands))
+
+
+def _style(islands: list[Island]) -> dict[str, Any]:
+    n_names = len({island.name for island in islands})
+    style: dict[str, Any] = {"fontsize": float(np.clip(11 - 0.1 * n_names, 6, 9)), "color": INK, "zorder": 5}
+    style |= {"ha": "center", "va": "center", "weight": "bold", "parse_math": False, "in_layout": False}
+    return style | {"path_effects": [withStroke(linewidth=2.5, foreground="white", alpha=0.85)]}
+
+
+def _centre(island: Island) -> tuple[Any, ...]:
+    """Return the member nearest to the median: the median itself may lie outside, as in a ring."""
+    distances = np.linalg.norm(island.points - np.median(island.points, axis=0), axis=1)
+    return tuple(island.points[np.argmin(distances)])
+
+
+def _core(members: NDArray[Any], centre: tuple[Any, ...]) -> NDArray[Any]:
     """Return the corners of the box around the half of the members nearest to the centre, of shape (2, 2)."""
     distances = np.linalg.norm(members - centre, axis=1)
     near = members[distances <= np.median(distances)]

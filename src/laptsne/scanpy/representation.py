@@ -1,0 +1,101 @@
+"""What a map of cells is computed from: features in AnnData, or the neighbour graph of scanpy."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from laptsne._runtime.threads import Workers
+from laptsne.graph.paths import nearest_by_path
+from laptsne.parameters import auto_perplexity
+
+if TYPE_CHECKING:
+    from anndata import AnnData
+
+_FEATURE_PARAMETERS = ("metric", "metric_params")  # not used with a precomputed graph
+
+
+def import_scanpy() -> Any:
+    """Return the module scanpy, which is optional and slow to import."""
+    try:
+        return importlib.import_module("scanpy")
+    except ModuleNotFoundError as error:
+        if error.name != "scanpy":
+            raise
+        message = 'laptsne.scanpy requires scanpy; install it with pip install "laptsne[scanpy]".'
+        raise ModuleNotFoundError(message, name="scanpy") from error
+
+
+def chosen_representation(adata: AnnData, use_rep: str | None, n_pcs: int | None) -> str:
+    """Return the name of the features: as in scanpy, "X" if it has few columns, otherwise "X_pca"."""
+    if use_rep is not None:
+        return use_rep
+    return "X" if n_pcs == 0 or adata.n_vars <= import_scanpy().settings.N_PCS else "X_pca"
+
+
+def features(adata: AnnData, use_rep: str, n_pcs: int | None) -> Any:
+    """Return the features of the cells; principal components are computed with a warning if they are missing."""
+    if use_rep == "X_pca" and use_rep not in adata.obsm and adata.X is not None:
+        warnings.warn(
+            f"adata has {adata.n_vars} variables but no 'X_pca': computing it with scanpy.pp.pca. "
+            "Run scanpy.pp.pca first to silence this warning, or pass use_rep='X' to use all variables.",
+            UserWarning,
+            stacklevel=3,
+        )
+        import_scanpy().pp.pca(adata, n_comps=n_pcs)
+    if use_rep == "X" and "X" not in adata.obsm:
+        if adata.X is None:
+            raise ValueError("adata.X is None; pass a key of adata.obsm as use_rep.")
+        if adata.isbacked:
+            raise ValueError("adata.X is backed by a file; load it with adata.to_memory(), or run scanpy.pp.pca first.")
+        return adata.X
+    if use_rep not in adata.obsm:
+        raise ValueError(f"use_rep={use_rep!r} must be 'X' or a key of adata.obsm, which has {sorted(adata.obsm)}.")
+    X = adata.obsm[use_rep]
+    if n_pcs is not None and n_pcs > X.shape[1]:
+        raise ValueError(
+            f"n_pcs={n_pcs} exceeds the {X.shape[1]} columns of adata.obsm[{use_rep!r}]; lower it, or compute more "
+            "with scanpy.pp.pca(adata, n_comps=...)."
+        )
+    return X if n_pcs is None else X[:, :n_pcs]
+
+
+def path_distances(adata: AnnData, neighbors_key: str, n_jobs: int | None, parameters: dict[str, Any]) -> Any:
+    """Return the distances of as many neighbours as the perplexity takes, along the edges of scanpy's graph."""
+    for name in ("use_rep", "n_pcs", *_FEATURE_PARAMETERS):
+        if parameters.get(name) is not None:
+            raise ValueError(
+                f"{name}={parameters[name]!r} cannot be combined with neighbors_key={neighbors_key!r}, which supplies "
+                "the graph; omit one of them."
+            )
+    graph = edge_distances(adata, neighbors_key)
+    perplexity = parameters.get("perplexity", "auto")
+    wanted = parameters.get("n_neighbors", "auto")
+    if isinstance(wanted, str):
+        wanted = int(3 * (auto_perplexity(adata.n_obs) if isinstance(perplexity, str) else perplexity))
+    with Workers(n_jobs) as workers:
+        return nearest_by_path(graph, max(wanted, 1), workers)
+
+
+def edge_distances(adata: AnnData, neighbors_key: str) -> Any:
+    """Return the distances of the neighbours that scanpy found."""
+    if neighbors_key not in adata.uns:
+        raise ValueError(f"neighbors_key={neighbors_key!r} is not in adata.uns; run scanpy.pp.neighbors(adata) first.")
+    key = adata.uns[neighbors_key].get("distances_key", "distances")
+    if key not in adata.obsp:
+        raise ValueError(
+            f"neighbors_key={neighbors_key!r} refers to adata.obsp[{key!r}], which is missing; "
+            "run scanpy.pp.neighbors(adata) again."
+        )
+    return adata.obsp[key]
+
+
+def graph_settings(adata: AnnData, neighbors_key: str) -> tuple[str, int | None, str]:
+    """Return features, number of components and metric from which scanpy computed its graph."""
+    given = adata.uns[neighbors_key].get("params", {})
+    n_pcs = given.get("n_pcs")
+    use_rep = chosen_representation(adata, given.get("use_rep"), n_pcs)
+    return use_rep, None if n_pcs is None else int(np.asarray(n_pcs)), str(given.get("metric", "euclidean"))

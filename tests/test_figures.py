@@ -1,0 +1,426 @@
+"""Figures of :func:`laptsne.plotting.scatter` in pyplot, in subplots, in notebooks and in files."""
+
+import textwrap
+import types
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from sklearn.exceptions import NotFittedError
+
+from laptsne import LaptSNE, plotting
+from laptsne.colours.label_encoding import encode_labels
+from laptsne.colours.palette import MISSING, PALETTE
+from laptsne.plotting.density import DensityImage, shade
+from laptsne.plotting.islands import find_islands
+
+DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+@pytest.fixture(autouse=True)
+def _no_open_figures():
+    plt.close("all")
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def spots(rng):
+    """Ten spots of 40 points, and their names."""
+    centres = np.column_stack([np.arange(10) % 4, np.arange(10) // 4]) * 10.0
+    codes = np.repeat(np.arange(10), 40)
+    return centres[codes] + rng.normal(size=(400, 2)), np.array(DIGITS)[codes]
+
+
+def drawn(ax):
+    ax.figure.draw_without_rendering()
+    return ax
+
+
+def pixels(figure):
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())[..., :3].astype(int)
+
+
+class TestPyplot:
+    def test_without_figures_a_new_one_is_current(self, spots, tmp_path):
+        ax = plotting.scatter(*spots)
+        assert plt.get_fignums() == [1]
+        assert plt.gca() is ax
+        plt.savefig(tmp_path / "map.png")
+        assert (plt.imread(tmp_path / "map.png")[..., :3].min(axis=2) < 0.5).mean() > 0.01
+
+    def test_it_draws_on_the_current_axes(self, spots):
+        figure, axes = plt.subplots(1, 2)
+        plt.sca(axes[0])
+        assert plotting.scatter(*spots) is axes[0]
+        assert not axes[1].collections
+        assert plotting.eigenvalues([0, 0.5]) is axes[0]
+        assert plt.get_fignums() == [figure.number]
+
+    def test_a_size_makes_a_new_figure(self, spots):
+        plt.figure()
+        ax = plotting.scatter(*spots, figsize=(3, 2))
+        assert len(plt.get_fignums()) == 2
+        assert ax.figure.get_size_inches().tolist() == [3, 2]
+        with pytest.raises(ValueError, match=r"figsize=\(3, 2\)"):
+            plotting.scatter(*spots, figsize=(3, 2), ax=ax)
+
+    def test_given_axes_need_no_pyplot(self, spots):
+        ax = Figure().add_subplot()
+        assert plotting.scatter(*spots, ax=ax) is ax
+        assert not plt.get_fignums()
+        with pytest.raises(TypeError, match=r"ax must be matplotlib Axes, got ndarray.*axes\[0\]"):
+            plotting.scatter(*spots, ax=np.array([ax]))
+
+    def test_several_maps_are_a_new_figure(self, spots):
+        plt.figure()
+        assert plotting.compare({"a": spots[0]}, spots[1]) is plt.gcf()
+        assert plotting.trajectory([spots[0]]) is plt.gcf()
+        assert len(plt.get_fignums()) == 3
+
+    def test_dimensions_of_axes_are_checked(self, rng):
+        plt.subplots()
+        with pytest.raises(ValueError, match=r"Y has 3 columns.*subplot_kw"):
+            plotting.scatter(rng.normal(size=(9, 3)))
+        plt.close("all")
+        flat = plt.subplots(subplot_kw={"projection": "3d"})[1]
+        with pytest.raises(ValueError, match=r"\(n_samples, 2\), but the axes are three-dimensional"):
+            plotting.scatter(rng.normal(size=(9, 2)), ax=flat)
+
+
+class TestStyle:
+    def test_size_and_opacity(self, spots):
+        marks = plotting.scatter(*spots, s=7, alpha=0.3).collections[0]
+        assert (marks.get_sizes().tolist(), marks.get_alpha()) == ([7], 0.3)
+
+    def test_sizes_belong_to_their_points(self, spots):
+        marks = plotting.scatter(*spots, s=np.arange(1, 401)).collections[0]
+        for place, size in zip(marks.get_offsets(), marks.get_sizes(), strict=True):
+            assert (spots[0][int(size) - 1] == place).all()
+        for wrong in ([1, 2], 0, -1):
+            with pytest.raises(ValueError, match="s="):
+                plotting.scatter(*spots, s=wrong)
+
+    @pytest.mark.parametrize(
+        "palette",
+        [["#111111", "#222222"], {"x": "#111111", "y": "#222222"}, {"y": "#222222", "x": "#111111", "z": "r"}],
+    )
+    def test_a_palette_colours_categories(self, rng, palette):
+        marks = plotting.scatter(rng.normal(size=(40, 2)), ["x", "y"] * 20, palette=palette).collections[0]
+        assert {to_hex(colour) for colour in marks.get_facecolors()} == {"#111111", "#222222"}
+
+    def test_palettes_repeat_and_lack_labels(self, rng):
+        Y, labels = rng.normal(size=(6, 2)), ["x", "y", "z"] * 2
+        ax = plotting.scatter(Y, labels, palette=["#111111", "#222222"], legend="right")
+        shown = [handle.get_color() for handle in ax.get_legend().legend_handles]
+        assert [to_hex(colour) for colour in shown] == ["#111111", "#222222", "#111111"]
+        marks = plotting.scatter(Y, labels, palette={"x": "k"}, figsize=(3, 3)).collections[0]
+        assert sorted(to_hex(colour) for colour in marks.get_facecolors()) == ["#000000"] * 2 + [MISSING] * 4
+
+    @pytest.mark.parametrize("settings", [{"palette": "tab10"}, {"cmap": "tab10"}, {"cmap": plt.get_cmap("tab10")}])
+    def test_colour_maps_serve_as_palettes(self, rng, settings):
+        marks = plotting.scatter(rng.normal(size=(40, 2)), ["x", "y"] * 20, **settings).collections[0]
+        assert {to_hex(colour) for colour in marks.get_facecolors()} == {"#1f77b4", "#ff7f0e"}
+
+    @pytest.mark.parametrize("settings", [{"cmap": "gray"}, {"palette": "gray"}])
+    def test_numbers_have_a_colour_map(self, rng, settings):
+        Y = rng.normal(size=(101, 2))
+        marks = plotting.scatter(Y, np.linspace(0, 1, 101), **settings).collections[0]
+        grey = {tuple(place): colour for place, colour in zip(marks.get_offsets(), marks.get_facecolors(), strict=True)}
+        shades = np.array([grey[tuple(place)] for place in Y])
+        assert np.ptp(shades[:, :3], axis=1).max() == 0
+        assert (np.diff(shades[:, 0]) >= 0).all()
+        assert np.ptp(shades[:, 0]) == 1
+
+    def test_colours_that_do_not_exist_are_named(self, spots):
+        with pytest.raises(ValueError, match="'nothing' is not a colour map"):
+            plotting.scatter(*spots, palette="nothing")
+        with pytest.raises(ValueError, match=r"palette=.*bleu"):
+            plotting.scatter(*spots, palette=["bleu"])
+        with pytest.raises(ValueError, match="c='perturbed' must be a matplotlib colour"):
+            plotting.scatter(spots[0], "perturbed")
+        with pytest.raises(ValueError, match="pass cmap"):
+            plotting.scatter(spots[0], spots[0][:, 0], palette=["k"])
+
+    def test_one_colour_for_all(self, spots):
+        ax = plotting.scatter(spots[0], "tab:red")
+        assert {to_hex(colour) for colour in ax.collections[0].get_facecolors()} == {"#d62728"}
+        assert ax.get_legend() is None
+        assert not ax.texts
+
+    def test_the_former_name_of_c(self, spots):
+        assert plotting.scatter(spots[0], labels=spots[1]).texts
+        with pytest.raises(ValueError, match="former name"):
+            plotting.scatter(*spots, labels=spots[1])
+
+    def test_times_have_a_bar_of_dates(self, rng, tmp_path):
+        days = np.datetime64("2020-01-01") + np.arange(600)
+        ax = plotting.scatter(rng.normal(size=(600, 2)), days)
+        ax.figure.savefig(tmp_path / "times.png")
+        bar = ax.figure.axes[1]
+        assert {text.get_text() for text in bar.get_yticklabels()} >= {"2021", "Jul"}
+
+
+class TestModel:
+    @pytest.fixture
+    def model(self, blobs):
+        return LaptSNE(max_iter=50, n_clusters=3, random_state=0).fit(blobs[0])
+
+    def test_its_clusters_are_the_default(self, model):
+        model.labels_ = np.repeat([0, 1, -1], 40)
+        ax = plotting.scatter(model, legend="right")
+        for place, colour in zip(ax.collections[0].get_offsets(), ax.collections[0].get_facecolors(), strict=True):
+            row = int(np.flatnonzero((model.embedding_ == place).all(axis=1))[0])
+            assert to_hex(colour) == [PALETTE[0], PALETTE[1], MISSING][row // 40]
+        assert [text.get_text() for text in ax.get_legend().texts] == ["0", "1", "no cluster"]
+
+    def test_one_cluster_is_no_cluster(self, model):
+        model.labels_ = np.zeros(120, int)
+        ax = plotting.scatter(model)
+        assert not ax.texts
+        assert ax.get_legend() is None
+
+    def test_labels_may_be_given(self, model, blobs):
+        assert {text.get_text() for text in plotting.scatter(model, blobs[1] + 7, legend="on").texts} == {"7", "8", "9"}
+
+    @pytest.mark.parametrize("name", ["perturbation", "singularity"])
+    def test_reliability(self, model, name):
+        with pytest.raises(ValueError, match=rf"c='{name}'.*call model\.diagnose\(\) first"):
+            plotting.scatter(model, name)
+        scores = {"perturbation": np.arange(120.0), "singularity": -np.arange(120.0)}
+        model.reliability_ = types.SimpleNamespace(**scores)
+        ax = plotting.scatter(model, name)
+        assert ax.figure.axes[1].get_ylim() == pytest.approx((min(scores[name]) + 1, max(scores[name]) - 1), abs=1)
+
+    def test_an_unfitted_model(self):
+        with pytest.raises(NotFittedError):
+            plotting.scatter(LaptSNE())
+
+
+class TestIslands:
+    def test_one_name_per_island(self, rng):
+        Y = np.concatenate([rng.normal(size=(60, 2)) + centre for centre in ([0, 0], [30, 0], [0, 30], [30, 30])])
+        ax = plotting.scatter(Y, ["twice"] * 120 + ["once"] * 60 + ["other"] * 60)
+        found = [(text.get_text(), *np.round(np.array(text.xy) / 30)) for text in ax.texts]
+        assert sorted(found) == [("once", 0, 1), ("other", 1, 1), ("twice", 0, 0), ("twice", 1, 0)]
+
+    def test_names_are_at_points_of_their_label(self, spots):
+        Y, names = spots
+        for text in plotting.scatter(Y, names).texts:
+            assert (Y[names == text.get_text()] == text.xy).all(axis=1).any()
+
+    def test_dust_has_no_name(self, rng):
+        Y = np.concatenate([rng.normal(size=(190, 2)), rng.uniform(20, 90, (10, 2))])
+        islands = find_islands(Y, encode_labels(["a"] * 200, 200))
+        assert [(island.name, len(island.points)) for island in islands] == [("a", 190)]
+
+    @pytest.mark.parametrize("count", [1, 2, 10, 100, 30_000])
+    def test_a_blob_is_one_island(self, rng, count):
+        Y = np.concatenate([rng.normal(size=(count, 2)), [[300, 300]]])
+        islands = find_islands(Y, encode_labels(["a"] * count + [None], count + 1))
+        assert len(islands) == 1
+
+    def test_sparse_labels_are_one_island(self, rng):
+        islands = find_islands(rng.uniform(size=(12, 2)), encode_labels(["a"] * 12, 12))
+        assert len(islands) == 1
+
+
+class TestLegend:
+    def test_choices(self, spots):
+        on, right, none = (plotting.scatter(*spots, legend=where, figsize=(5, 5)) for where in ("on", "right", None))
+        assert (len(on.texts), on.get_legend()) == (10, None)
+        assert [text.get_text() for text in right.get_legend().texts] == sorted(DIGITS)
+        assert (right.texts[:], none.texts[:], none.get_legend()) == ([], [], None)
+        assert plotting.scatter(*spots, legend=True, figsize=(5, 5)).get_legend()
+        assert not plotting.scatter(*spots, legend=False, figsize=(5, 5)).texts
+        with pytest.raises(ValueError, match="legend='left' must be"):
+            plotting.scatter(*spots, legend="left")
+        assert len(plotting.scatter(spots[0], spots[0][:, 0], legend=None, figsize=(5, 5)).figure.axes) == 1
+
+    def test_names_that_would_hide_each_other_are_in_a_legend(self, rng):
+        names = [f"a long name of type {i % 8}" for i in range(400)]
+        column = np.column_stack([np.zeros(8), np.arange(8)])[np.arange(400) % 8]
+        apart = plotting.scatter(20 * column + rng.normal(size=(400, 2)), names, figsize=(5, 5))
+        crowded = plotting.scatter(0.8 * column + rng.normal(size=(400, 2)) * [0.5, 0.2], names, figsize=(5, 1))
+        assert (len(apart.texts), apart.get_legend() is None) == (8, True)
+        assert (len(crowded.texts), crowded.get_legend() is None) == (0, False)
+
+    def test_categories_without_points_are_not_listed(self, rng):
+        pd = pytest.importorskip("pandas", reason="needs pandas")
+        labels = pd.Categorical(["a", "c"] * 20, ["a", "b", "c"])
+        ax = plotting.scatter(rng.normal(size=(40, 2)), labels, legend="right")
+        assert [text.get_text() for text in ax.get_legend().texts] == ["a", "c"]
+        assert [to_hex(handle.get_color()) for handle in ax.get_legend().legend_handles] == [PALETTE[0], PALETTE[2]]
+
+    def test_a_new_figure_grows_by_its_legend(self, spots):
+        without = plotting.scatter(*spots, legend="on")
+        size = drawn(without).get_window_extent().size
+        plt.close("all")
+        beside = drawn(plotting.scatter(*spots, legend="right"))
+        assert beside.get_window_extent().size == pytest.approx(size, rel=0.05)
+
+    @pytest.mark.parametrize("layout", [None, "tight", "constrained", "tight_layout()"])
+    @pytest.mark.parametrize("where", ["on", "right"])
+    def test_subplots(self, spots, layout, where):
+        engine = layout if layout in ("tight", "constrained") else None
+        figure, axes = plt.subplots(2, 2, figsize=(9, 7), layout=engine)
+        for ax in axes.flat:
+            plotting.scatter(*spots, ax=ax, legend=where, title="map")
+        if layout == "tight_layout()":
+            figure.tight_layout()
+        figure.draw_without_rendering()
+        panels = [ax.get_window_extent() for ax in axes.flat]
+        assert np.ptp([panel.size for panel in panels], axis=0).max() < 1
+        assert min(panel.width for panel in panels) > 0.25 * figure.bbox.width
+        legends = [ax.get_legend().get_window_extent() for ax in axes.flat] if where == "right" else []
+        for legend in legends:
+            assert figure.bbox.padded(1).contains(*legend.min)
+            assert figure.bbox.padded(1).contains(*legend.max)
+            assert not any(legend.overlaps(panel.padded(-1)) for panel in panels)
+
+    def test_shared_axes(self, spots):
+        figure, axes = plt.subplots(1, 2, sharex=True, sharey=True)
+        for ax in axes:
+            plotting.scatter(*spots, ax=ax)
+        figure.draw_without_rendering()
+
+    def test_dollars_are_text(self, rng, tmp_path):
+        ax = plotting.scatter(rng.normal(size=(9, 2)), ["$a_", "$^", "$"] * 3, legend="right")
+        ax.figure.savefig(tmp_path / "map.png")
+
+
+class TestFiles:
+    def test_vector_files_have_one_path_per_point(self, spots, tmp_path):
+        for rasterized, vector in ((None, True), (False, True), (True, False)):
+            plotting.scatter(*spots, rasterized=rasterized, figsize=(4, 4)).figure.savefig(tmp_path / "map.svg")
+            text = (tmp_path / "map.svg").read_text()
+            assert ("<image" not in text) == vector
+            assert (text.count("<use") >= 400) == vector
+
+    @pytest.mark.parametrize("suffix", ["svg", "pdf"])
+    def test_rasterized_files_are_small(self, rng, tmp_path, suffix):
+        path = tmp_path / f"map.{suffix}"
+        plotting.scatter(rng.normal(size=(50_000, 2)), np.arange(50_000) % 10, rasterized=True).figure.savefig(path)
+        assert path.stat().st_size < 700_000
+
+
+class TestDensity:
+    def test_many_points_are_shaded(self, rng, monkeypatch):
+        monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", 1000)
+        Y = rng.normal(size=(1001, 2))
+        assert plotting.scatter(Y[:1000]).collections
+        ax = plotting.scatter(Y, figsize=(4, 4))
+        assert not ax.collections
+        assert isinstance(ax.images[0], DensityImage)
+        assert plotting.scatter(Y, s=3, figsize=(4, 4)).collections
+
+    def test_points_are_where_markers_would_be(self, rng, monkeypatch):
+        Y = np.concatenate([rng.normal(size=(400, 2)), rng.normal(size=(400, 2)) + np.array([9, 3])])
+        labels = ["a"] * 400 + ["b"] * 400
+        figures = []
+        for most in (10_000, 100):
+            monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", most)
+            ax = plt.figure(figsize=(6, 4)).add_axes((0.3, 0.05, 0.65, 0.9))
+            figures.append(255 - pixels(plotting.scatter(Y, labels, legend=None, ax=ax).figure))
+        sums = [image.sum(axis=2) for image in figures]
+        rows, columns = np.indices(sums[0].shape)
+        for grid in (rows, columns):
+            centres = [np.average(grid, weights=ink) for ink in sums]
+            assert centres[0] == pytest.approx(centres[1], abs=1.5)
+        half = round(0.625 * sums[0].shape[1])  # the middle of the axes
+        for part in (np.s_[:, :half], np.s_[:, half:]):
+            tones = [image[part].reshape(-1, 3).sum(axis=0) / image[part].sum() for image in figures]
+            np.testing.assert_allclose(tones[0], tones[1], atol=0.03)
+
+    def test_lone_points_are_seen_and_crowds_are_darker(self):
+        lone, crowd = np.array([[10.5, 10.5]]), np.repeat([[40.5, 20.5]], 500, axis=0)
+        image = shade(np.concatenate([lone, crowd]), np.full((501, 3), (200, 100, 0), np.uint8), (30, 60), 1.5)
+        assert image.shape == (30, 60, 4)
+        assert image[20, 40, 3] > 240 > image[10, 10, 3] > 80
+        assert image[10, 10, :3].tolist() == [200, 100, 0]
+        assert not image[0, 0].any()
+
+    def test_points_outside_are_left_out(self):
+        places = np.array([[-1.0, 3], [3, -1], [99, 3], [3, 99]])
+        assert not shade(places, np.zeros((4, 3), np.uint8), (10, 10), 1.0).any()
+
+    def test_the_image_has_the_resolution_of_the_file(self, rng, tmp_path, monkeypatch):
+        monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", 100)
+        ax = plotting.scatter(rng.normal(size=(500, 2)), figsize=(2, 2))
+        for suffix in ("png", "svg", "pdf"):
+            ax.figure.savefig(tmp_path / f"map.{suffix}", dpi=200)
+        assert plt.imread(tmp_path / "map.png").shape == (400, 400, 4)
+        assert "<image" in (tmp_path / "map.svg").read_text()
+
+    def test_unlabelled_points_are_below(self, monkeypatch):
+        monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", 10)
+        ax = plotting.scatter(np.random.default_rng(0).normal(size=(50, 2)), [None, "a"] * 25)
+        assert [to_hex(image.colours[0] / 255) for image in ax.images] == [MISSING, PALETTE[0]]
+
+
+class TestDimensions:
+    @pytest.mark.parametrize("shape", [(300,), (300, 1)])
+    def test_one_dimension_is_densities_above_a_strip(self, rng, shape):
+        y = np.concatenate([rng.normal(size=200), rng.normal(size=100) + 20])
+        ax = plotting.scatter(y.reshape(shape), ["left"] * 200 + ["right"] * 100)
+        peaks = [line.get_xdata()[np.nanargmax(line.get_ydata())] for line in ax.lines]
+        assert np.abs(np.array(peaks) - [0, 20]).max() < 1.5
+        heights = [np.nanmax(line.get_ydata()) for line in ax.lines]
+        assert heights[0] == pytest.approx(1)
+        assert 0.3 < heights[1] < 0.7
+        marks = ax.collections[-2]  # the last are leader lines of names
+        np.testing.assert_allclose(np.sort(marks.get_offsets()[:, 0]), np.sort(y))
+        assert marks.get_offsets()[:, 1].max() < 0
+        assert [text.get_text() for text in ax.texts] == ["left", "right"]
+
+    def test_one_dimension_with_numbers(self, rng):
+        ax = plotting.scatter(rng.normal(size=(300, 1)), np.arange(300))
+        assert len(ax.lines) == 1
+        assert len(ax.figure.axes) == 2
+
+    def test_one_dimension_of_many_points(self, rng, monkeypatch):
+        monkeypatch.setattr("laptsne.plotting.strip.MAX_MARKERS", 100)
+        assert isinstance(plotting.scatter(rng.normal(size=(300, 1))).images[0], DensityImage)
+
+    @pytest.mark.parametrize("y", [np.empty((0, 1)), np.zeros((1, 1)), np.zeros((5, 1))])
+    def test_degenerate_strips(self, y):
+        drawn(plotting.scatter(y, ["a"] * len(y)))
+
+    @pytest.mark.parametrize(("where", "named"), [("auto", "legend"), ("right", "legend"), ("on", "texts"), (None, "")])
+    def test_three_dimensions(self, rng, where, named, tmp_path):
+        Y, labels = rng.normal(size=(90, 3)), ["a", "b", "c"] * 30
+        ax = plotting.scatter(Y, labels, legend=where)
+        assert ax.name == "3d"
+        ax.figure.savefig(tmp_path / "map.png")
+        assert bool(ax.texts) == (named == "texts")
+        assert bool(ax.get_legend()) == (named == "legend")
+        places = np.column_stack(ax.collections[0]._offsets3d)
+        np.testing.assert_array_equal(np.sort(places, axis=0), np.sort(Y, axis=0))
+
+
+NOTEBOOK = [
+    "%matplotlib inline\nimport numpy as np, matplotlib.pyplot as plt\nfrom laptsne import plotting\n"
+    "Y = np.random.default_rng(0).normal(size=(40, 2))",
+    "plotting.scatter(Y)",
+    "plotting.scatter(Y);",
+    "ax = plotting.scatter(Y)",
+    "plotting.compare({'a': Y})",
+    "figure = plotting.compare({'a': Y})",
+    "figure",
+    "plotting.scatter(Y)\nplt.title('map')\nplt.show()",
+    "plotting.compare({'a': Y}).savefig('map.png')",
+]
+
+
+def test_notebooks_show_each_figure_once(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    nbformat = pytest.importorskip("nbformat", reason="needs nbformat")
+    nbclient = pytest.importorskip("nbclient", reason="needs nbclient")
+    cells = [nbformat.v4.new_code_cell(textwrap.dedent(code)) for code in NOTEBOOK]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    images = [sum("image/png" in output.get("data", {}) for output in cell.outputs) for cell in notebook.cells]
+    assert images == [0, 1, 1, 1, 1, 1, 1, 1, 1]

@@ -1,0 +1,87 @@
+"""What users see before they install: metadata, the README on PyPI, recipes, and the workflow that publishes."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import laptsne
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+HOME = PROJECT["project"]["urls"]["Homepage"]
+
+
+def load(path):
+    yaml = pytest.importorskip("yaml", reason="needs PyYAML")
+    return yaml.safe_load((ROOT / path).read_text(encoding="utf-8"))
+
+
+def pypi_readme():
+    """The README with the substitutions of the build, which hatch-fancy-pypi-readme makes."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for change in PROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(change["pattern"], change["replacement"].replace("$HFPR_VERSION", laptsne.__version__), text)
+    return text
+
+
+def test_the_readme_on_pypi_has_absolute_links_to_files_that_exist():
+    links = re.findall(r"(!?)\[[^\]]*\]\(([^)]+)\)", pypi_readme())
+    assert len(links) > 20
+    raw = HOME.replace("github.com", "raw.githubusercontent.com")
+    for image, link in links:
+        assert link.startswith("https://")
+        base = f"{raw}/v{laptsne.__version__}/" if image else f"{HOME}/blob/v{laptsne.__version__}/"
+        if link.startswith((raw, HOME)):
+            assert link.startswith(base)
+            assert (ROOT / link.removeprefix(base).partition("#")[0]).exists(), link
+    assert sum(bool(image) for image, _ in links) >= 3
+
+
+def test_the_readme_installs_from_pypi_first():
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert blocks[0].startswith("pip install laptsne ")
+
+
+def test_links_of_the_project_agree():
+    assert all(url.startswith(HOME) for url in PROJECT["project"]["urls"].values())
+    for name in ("Documentation", "Changelog"):
+        assert (ROOT / PROJECT["project"]["urls"][name].removeprefix(f"{HOME}/blob/main/")).exists()
+    citation = load("CITATION.cff")
+    assert citation["repository-code"] == HOME
+    assert (citation["version"], citation["license"]) == (laptsne.__version__, PROJECT["project"]["license"])
+
+
+def test_the_conda_recipe_has_the_requirements_of_the_package():
+    recipe = load("packaging/conda-forge/recipe.yaml")
+    assert recipe["context"]["version"] == laptsne.__version__
+    assert f">={recipe['context']['python_min']}" == PROJECT["project"]["requires-python"]
+    required = {entry.replace(" ", "") for entry in recipe["requirements"]["run"] if not entry.startswith("python ")}
+    assert required == set(PROJECT["project"]["dependencies"])
+    host = {entry.replace(" ", "") for entry in recipe["requirements"]["host"]}
+    assert set(PROJECT["build-system"]["requires"]) <= host
+    (name, target), *others = PROJECT["project"]["scripts"].items()
+    assert not others
+    assert recipe["build"]["python"]["entry_points"] == [f"{name} = {target}"]
+    assert recipe["about"]["homepage"] == HOME
+    assert recipe["about"]["license"] == PROJECT["project"]["license"]
+
+
+def test_the_entry_for_scverse():
+    entry = load("packaging/scverse/meta.yaml")
+    assert {"name", "description", "project_home", "documentation_home", "install", "tags", "license"} <= set(entry)
+    assert entry["install"] == {"pypi": PROJECT["project"]["name"]}
+    assert entry["project_home"] == HOME
+    for field in ("documentation_home", "tutorials_home"):
+        assert (ROOT / entry[field].removeprefix(f"{HOME}/blob/main/")).exists()
+
+
+def test_a_release_is_published_only_after_the_tests():
+    jobs = load(".github/workflows/release.yml")["jobs"]
+    assert jobs["checks"]["uses"] == "./.github/workflows/ci.yml"
+    assert jobs["publish"]["needs"] == "checks"
+    steps = [str(step) for step in jobs["publish"]["steps"]]
+    assert not any("build" in step for step in steps)  # what is published is what was tested
+    triggers = load(".github/workflows/ci.yml")[True]  # YAML reads the key "on" as true
+    assert "workflow_call" in triggers

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,14 +27,6 @@ if TYPE_CHECKING:
 _RELIABILITY = ("perturbation", "singularity")
 
 
-@overload
-def explorer(Y: Any, out: str | os.PathLike[str], **options: Any) -> Path: ...
-
-
-@overload
-def explorer(Y: Any, out: None = None, **options: Any) -> "ExplorerFrame | ExplorerWidget": ...
-
-
 def explorer(
     Y: Any,
     out: str | os.PathLike[str] | None = None,
@@ -48,7 +40,7 @@ def explorer(
     text: str | None = None,
     features: Any = None,
     feature_names: Any = None,
-) -> "Path | ExplorerFrame | ExplorerWidget":
+) -> Any:
     """Show an interactive map in a notebook, or write it to a single HTML file.
 
     The file opens in a browser without a server or a network. The map is coloured by any column, with the names of

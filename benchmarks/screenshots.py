@@ -23,6 +23,7 @@ from laptsne.contraction_path import contraction_path
 from laptsne.plotting import explorer
 
 SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+MAX_COMPARED = 100_000  # points in the plot of datamapplot, which takes many minutes for a million
 VIEWS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1280, "height": 800}},
     "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
@@ -111,6 +112,8 @@ def compare(Y: Any, labels: Any, out: Path) -> None:
     """Save the plot of datamapplot."""
     import datamapplot
 
+    rows = slice(None, None, -(-len(Y) // MAX_COMPARED))
+    Y, labels = Y[rows], labels[rows]
     figure, _ = datamapplot.create_plot(Y, labels, figsize=(9, 8), use_medoids=len(Y) < 20_000)
     figure.savefig(out, dpi=90)
 

@@ -41,6 +41,10 @@ export class Column {
     return this.kind === "category" && 2 * this.names.length > this.values.length;
   }
 
+  get boolean() {
+    return this.names.join() === "False,True";
+  }
+
   isMissing(row) {
     return this.kind === "category" ? this.values[row] === this.names.length : Number.isNaN(this.values[row]);
   }

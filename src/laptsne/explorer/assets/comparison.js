@@ -39,13 +39,12 @@ function compareShares(column, mask) {
   for (let row = 0; row < mask.length; row++) counts[mask[row]][column.values[row]]++;
   const totals = counts.map((some) => some.reduce((sum, one) => sum + one, 0) - some[column.names.length]);
   if (!totals[0] || !totals[1]) return [];
-  const boolean = column.names.join() === "False,True";
   return column.names.map((name, code) => {
     const [outside, inside] = counts.map((some, side) => some[code] / totals[side]);
     const effect = 2 * Math.asin(Math.sqrt(inside)) - 2 * Math.asin(Math.sqrt(outside));
-    const title = boolean ? column.name : `${column.name}: ${column.captions?.[code] || name}`;
+    const title = column.boolean ? column.name : `${column.name}: ${column.captions?.[code] || name}`;
     return { name: title, inside: percent(inside), outside: percent(outside), effect };
-  }).slice(boolean ? 1 : 0).sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).slice(0, MAX_PER_COLUMN);
+  }).slice(column.boolean ? 1 : 0).sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).slice(0, MAX_PER_COLUMN);
 }
 
 function compared(columns, mask) {

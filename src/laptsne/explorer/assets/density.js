@@ -20,7 +20,7 @@ export class Density {
     this.sums = [this.counts, this.counts, this.counts];
   }
 
-  draw({ camera, paper, ink, ratio, dimmed }) {
+  draw({ camera, paper, shade, ratio, dimmed }) {
     const width = Math.ceil(this.canvas.width / ratio);
     const height = Math.ceil(this.canvas.height / ratio);
     if (this.small.width !== width || this.small.height !== height || !this.counts.length) {
@@ -34,15 +34,15 @@ export class Density {
     this.target.fill(under);
     const { scale } = camera;
     const frame = { width, height, unit: scale / UNIT, x: width / 2 - camera.x * scale, y: height / 2 + camera.y * scale };
-    if (dimmed) this.layer(frame, 0, 0.25 * ink);
-    this.layer(frame, 255, ink);
+    if (dimmed) this.layer(frame, 0, 0.25 * shade);
+    this.layer(frame, 255, shade);
     /** @type {CanvasRenderingContext2D} */ (this.small.getContext("2d")).putImageData(this.image, 0, 0);
     this.context.imageSmoothingEnabled = true;
     this.context.drawImage(this.small, 0, 0, this.canvas.width, this.canvas.height);
   }
 
   /** Shade the rows whose highlight is `light`. */
-  layer(frame, light, ink) {
+  layer(frame, light, shade) {
     const { counts, sums: [reds, greens, blues], target } = this;
     for (const sums of [counts, reds, greens, blues]) sums.fill(0);
     this.count(frame, light);
@@ -57,7 +57,7 @@ export class Density {
     for (let i = 0; i < counts.length; i++) {
       const n = counts[i];
       if (!n) continue;
-      const opacity = ink * Math.min(1, FAINTEST + (1 - FAINTEST) * Math.log1p(n) * unit);
+      const opacity = shade * Math.min(1, FAINTEST + (1 - FAINTEST) * Math.log1p(n) * unit);
       const colour = (reds[i] / n) | ((greens[i] / n) << 8) | ((blues[i] / n) << 16);
       target[i] = blended(target[i], colour, (256 * opacity) | 0);
     }

@@ -79,7 +79,7 @@ export class Naming {
   }
 
   static canName(column) {
-    return Boolean(column) && !column.scaled && column.names.length <= MAX_NAMED && !column.distinct;
+    return !column.scaled && !column.distinct && !column.boolean && column.names.length <= MAX_NAMED;
   }
 
   anchors(column) {
@@ -127,7 +127,7 @@ export class Naming {
     const most = column.counts[order[0]] || 1;
     const placed = [];
     for (const code of order) {
-      const size = fontSize(column.counts[code] / most, camera);
+      const size = fontSize(column.counts[code] / most, order.length, camera);
       const text = lines(column.caption(code));
       this.pen.font = fontOf(size);
       const width = Math.max(...text.map((line) => this.pen.measureText(line).width));
@@ -141,9 +141,10 @@ export class Naming {
   }
 }
 
-/** Font size in pixels: smaller for smaller categories, in a small view, and when zoomed out. */
-function fontSize(share, camera) {
-  const base = 12 + 2 * Math.log2(Math.max(0.5, camera.zoom)) + clamp((Math.min(camera.width, camera.height) - 500) / 100, -2, 3);
+/** Font size in pixels: smaller for smaller categories and for many, in a small view, and when zoomed out. */
+function fontSize(share, count, camera) {
+  const room = clamp((Math.min(camera.width, camera.height) - 500) / 150, -2, 2) - clamp(Math.log2(count / 10), 0, 2);
+  const base = 12.5 + 2 * Math.log2(Math.max(0.5, camera.zoom)) + room;
   return Math.round(2 * clamp(base * (0.78 + 0.22 * Math.sqrt(share)), 9, 19)) / 2;
 }
 

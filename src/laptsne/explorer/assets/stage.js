@@ -38,6 +38,7 @@ export class Stage {
     this.settling = 0;
     /** @type {number | null} */
     this.firstFrame = null;
+    this.resting = false; // whether the last frame was one of full quality
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
     canvas.addEventListener("webglcontextrestored", () => { this.points?.prepare(); this.redraw(); });
   }
@@ -55,7 +56,7 @@ export class Stage {
 
   get frame() {
     const { camera, paper, size, ink, ratio, dimmed } = this;
-    return { camera, paper, size, ink, ratio, dimmed };
+    return { camera, paper, size, ink, ratio, dimmed, shade: this.opacity ?? 1 };
   }
 
   resize() {
@@ -107,7 +108,8 @@ export class Stage {
     renderer.draw(this.frame);
     this.painting.hidden = !inSoftware;
     clearTimeout(this.settling);
-    if (inSoftware && this.points && !crowded) this.settling = setTimeout(() => this.redraw(), SETTLED);
+    this.resting = !(inSoftware && this.points && !crowded);
+    if (!this.resting) this.settling = setTimeout(() => this.redraw(), SETTLED);
     this.drawn++;
     this.firstFrame ??= performance.now();
     this.onDraw();

@@ -49,6 +49,7 @@ export function readout(explorer) {
     get colouring() { return explorer.column?.name ?? null; },
     set colouring(name) { explorer.chooseColourNamed(name); },
     get crowded() { return stage.crowded; },
+    get settled() { return stage.resting && !stage.request; },
     get frames() { return stage.drawn; },
     get firstFrame() { return stage.firstFrame; },
     screen: (row) => stage.onScreen(row),

@@ -76,7 +76,8 @@ def firefox(profile):
     command = [found, "--headless", "--no-remote", "--profile", str(profile), "--remote-debugging-port=0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     try:
-        address = next((m[1] for line in process.stderr if (m := re.search(r"BiDi listening on (ws://\S+)", line))), None)
+        found = (re.search(r"BiDi listening on (ws://\S+)", line) for line in process.stderr)
+        address = next((match[1] for match in found if match), None)
         if address is None:
             pytest.skip("Firefox does not start here")
         connection = websocket.create_connection(f"{address}/session", timeout=60, suppress_origin=True)

@@ -17,6 +17,7 @@ LAYERS = [
     "transform",
     "metrics",
     "colours",
+    "summary",
     "sampling",
     "distributed",
     "parameters",

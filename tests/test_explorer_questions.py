@@ -174,7 +174,10 @@ class TestQuestions:
     def test_selection_against_the_rest(self, page, features):
         page.page.locator("#evidence button").nth(1).click()
         lines = [row.split("\t") for row in page.page.locator("#comparison tbody").inner_text().splitlines()]
-        found = {name: (inside, outside, float(effect.replace("−", "-"))) for name, inside, outside, effect in lines}
+        found = {
+            name: (inside, outside, float(effect.replace("\N{MINUS SIGN}", "-")))
+            for name, inside, outside, effect in lines
+        }
         inside, rest = np.arange(50, 100) / 10, np.r_[np.arange(50), np.arange(100, N)] / 10
         pooled = np.sqrt((49 * inside.var(ddof=1) + 149 * rest.var(ddof=1)) / 198)
         assert found["height"][:2] == (f"{inside.mean():g}", f"{rest.mean():.4g}")

@@ -27,13 +27,14 @@ from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
 from laptsne.persistence import load_model, save_model
+from laptsne.summary import SummaryMixin
 from laptsne.transform import Network, Placement
 
 # One memory layout: sums along rows and columns differ in their last bits between layouts.
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
-class LaptSNE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LaptSNE(SummaryMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     r"""Cluster-contractive t-SNE.
 
     LaptSNE minimises

@@ -44,7 +44,7 @@ class EncodedColumn:
 def encode_columns(columns: Any, n_samples: int) -> list[EncodedColumn]:
     """Encode the columns of a mapping or a data frame; raise ValueError unless each has one value per point."""
     found: dict[str, EncodedColumn] = {}
-    for name, values in _items(columns):
+    for name, values in column_items(columns):
         if name in found:
             raise ValueError(f"columns: the name {name!r} occurs twice; rename one of the two.")
         shape = np.shape(values)
@@ -56,7 +56,8 @@ def encode_columns(columns: Any, n_samples: int) -> list[EncodedColumn]:
     return list(found.values())
 
 
-def _items(columns: Any) -> Iterable[tuple[str, Any]]:
+def column_items(columns: Any) -> Iterable[tuple[str, Any]]:
+    """Return the names and values of a mapping or a data frame, the index of pandas included if it has names."""
     if columns is None:
         return []
     if isinstance(columns, Mapping):

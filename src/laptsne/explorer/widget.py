@@ -36,8 +36,9 @@ class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
 
     def set(self, obj: Any, value: Any) -> None:
         """Set the rows. Observers are not called if they are those of before."""
-        if self.name not in obj._trait_values or not np.array_equal(obj._trait_values[self.name], value):
-            super().set(obj, value)
+        rows = self.validate(obj, value)
+        if self.name not in obj._trait_values or not np.array_equal(obj._trait_values[self.name], rows):
+            super().set(obj, rows)
 
 
 def _to_bytes(rows: Array, widget: Any) -> bytes:
@@ -56,8 +57,8 @@ class ExplorerWidget(anywidget.AnyWidget):
     Attributes
     ----------
     selection : array of shape (n_selected,)
-        Numbers of the selected rows. It can be set, to row numbers or to a mask, and linked to that of another widget:
-        ``traitlets.link((one, "selection"), (other, "selection"))``.
+        Numbers of the selected rows. It can be set, to row numbers or to a mask, observed, and shared with another
+        widget by :meth:`link`.
     color : str
         Name of the column by which points are coloured; "" is none.
     height : int
@@ -78,6 +79,17 @@ class ExplorerWidget(anywidget.AnyWidget):
         super().__init__(
             _data=payload.data, _images=payload.images, _features=payload.features, color=payload.color or ""
         )
+
+    def link(self, other: "ExplorerWidget") -> None:
+        """Select the same rows in both widgets from now on, starting with those of this one.
+
+        ``traitlets.link`` does not work with arrays, whose comparison is not a single truth value.
+        """
+        if other.n_samples != self.n_samples:
+            raise ValueError(f"other has {other.n_samples} points, but this widget has {self.n_samples}.")
+        other.selection = self.selection
+        self.observe(lambda change: other.set_trait("selection", change.new), "selection")
+        other.observe(lambda change: self.set_trait("selection", change.new), "selection")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the explorer to an HTML file, replacing an existing one, and return its path."""

@@ -23,7 +23,7 @@ from laptsne.contraction_path import contraction_path
 from laptsne.plotting import explorer
 
 SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-MAX_COMPARED = 100_000  # points in the plot of datamapplot, which takes many minutes for a million
+MAX_COMPARED = 20_000  # points in the plot of datamapplot, which takes many minutes for a million
 VIEWS: dict[str, dict[str, Any]] = {
     "light": {"viewport": {"width": 1280, "height": 800}},
     "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},

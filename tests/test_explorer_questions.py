@@ -264,9 +264,21 @@ def test_a_link_restores_view_colour_and_selection(browser, file):
         assert before[0] == after[0] == list(range(100, 150))
         assert before[2:] == after[2:] == [[], "flag"]
         assert after[1] == pytest.approx(before[1], rel=1e-4)
-        page.page.goto(f"{address}9999-zz")  # rows that there are not
+        page.read("location.hash = '#colour=cluster&select=0-zz.5'")  # rows that there are not
+        page.wait("explorer.colouring == 'cluster'")
+        assert page.read("explorer.selected") == []
+        assert page.read("explorer.view.zoom") == 1
+
+
+def test_a_link_restores_the_slider(browser, tmp_path, model):
+    out = explorer({"one": model.embedding_, "other": -model.embedding_}, tmp_path / "map.html")
+    with opened(browser, out) as page:
+        page.page.get_by_role("button", name="other", exact=True).first.click()
+        page.wait("location.hash == '#map=1.00'")
+        page.page.reload()
+        page.wait("Boolean(window.explorer && explorer.firstFrame)")
         page.requests.clear()
-        assert page.read("explorer.points") == N
+        assert page.read("explorer.slider") == 1
 
 
 def test_maps_are_compared(browser, tmp_path, model):

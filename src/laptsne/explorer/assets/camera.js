@@ -8,6 +8,7 @@ const MARGIN = 0.92; // share of the view that the map fills
 export class Camera {
   constructor() {
     this.width = this.height = 1;
+    this.inset = 0; // pixels at the bottom that something else covers
     this.centre = [0.5, 0.5];
     this.sides = [1, 1];
     this.away = [0, 0]; // from the centre of the map
@@ -33,12 +34,12 @@ export class Camera {
   }
 
   get y() {
-    return this.centre[1] + this.away[1];
+    return this.centre[1] + this.away[1] - this.inset / 2 / this.scale;
   }
 
   /** Pixels per unit of map coordinates. */
   get scale() {
-    return MARGIN * Math.min(this.width / this.sides[0], this.height / this.sides[1]) * this.zoom;
+    return MARGIN * Math.min(this.width / this.sides[0], (this.height - this.inset) / this.sides[1]) * this.zoom;
   }
 
   toScreen(x, y) {
@@ -49,10 +50,12 @@ export class Camera {
     return [this.x + (left - this.width / 2) / this.scale, this.y - (top - this.height / 2) / this.scale];
   }
 
+  /** Move a place to the middle of the view. */
   look(x, y) {
+    const place = [x, y + this.inset / 2 / this.scale];
     this.away = [0, 1].map((axis) => {
       const half = this.sides[axis] / 2;
-      return clamp([x, y][axis] - this.centre[axis], -half, half);
+      return clamp(place[axis] - this.centre[axis], -half, half);
     });
   }
 

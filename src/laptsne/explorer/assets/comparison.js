@@ -88,7 +88,7 @@ export class Comparison {
   }
 
   list(lines) {
-    const sorted = lines.filter(({ effect }) => effect).sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
+    const sorted = lines.filter(({ effect }) => Math.abs(effect) >= 0.005).sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect));
     this.note.textContent = sorted.length > MAX_EFFECTS ? `the ${MAX_EFFECTS} largest effects of ${sorted.length}` : "";
     this.body.replaceChildren(...sorted.slice(0, MAX_EFFECTS).map(({ name, inside, outside, effect }) => {
       const line = element("tr");

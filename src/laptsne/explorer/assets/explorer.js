@@ -22,6 +22,7 @@ import { Theme } from "./theme.js";
 import { Tooltip } from "./tooltip.js";
 
 const NARROW = 760; // pixels, below which the panels are under the map
+const TOOLS = 56; // height of the tools in pixels, which are below the map there
 
 export class Explorer {
   /**
@@ -232,7 +233,9 @@ export class Explorer {
   }
 
   arrange() {
-    this.host.classList.toggle("narrow", this.host.clientWidth <= NARROW);
+    const narrow = this.host.clientWidth <= NARROW;
+    this.host.classList.toggle("narrow", narrow);
+    this.stage.camera.inset = narrow ? TOOLS : 0;
   }
 
   resize() {

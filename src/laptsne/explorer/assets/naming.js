@@ -9,9 +9,9 @@ const FINE = 96; // per side of the grid that tells where points are
 const MAX_NAMED = 150; // categories; of more, none is named
 const LINE = 16; // characters, about
 const MAX_LINES = 3;
-const RINGS = 6; // of places around the densest one
+const RINGS = 9; // of places around the densest one
 const DIRECTIONS = 12;
-const COVERED = 0.03; // pixels that a name moves to uncover one square pixel of points
+const COVERED = 0.06; // pixels that a name moves to uncover one square pixel of points
 const FONT = "600 {}px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 export const fontOf = (size) => FONT.replace("{}", String(size));
@@ -153,7 +153,8 @@ function room({ x, y, width, height }, placed, camera, occupied) {
   const free = (left, top) => placed.every((other) => left + width + 4 < other.left || other.left + other.width + 4 < left
     || top + height + 2 < other.top || other.top + other.height + 2 < top);
   // With the whole map in view, names stay in it.
-  const [right, bottom] = camera.zoom <= 1 ? [camera.width / 2 - 4, camera.height / 2 - 4] : [Infinity, Infinity];
+  const inside = [camera.width / 2 - 4, (camera.height - camera.inset) / 2 - 4];
+  const [right, bottom] = camera.zoom <= 1 ? inside : [Infinity, Infinity];
   /** @type {{left: number, top: number} | null} */
   let best = null;
   let least = Infinity;

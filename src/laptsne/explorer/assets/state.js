@@ -5,30 +5,30 @@ import { decodeRows, encodeRows } from "./link.js";
 /** The state of an explorer as texts, for a link. */
 export function linkState(explorer) {
   const { stage, selection, legend } = explorer;
+  const first = explorer.data.color === null ? null : explorer.columns[explorer.data.color];
   const rounded = (value) => String(Number(value.toPrecision(5)));
   return {
     get() {
       const { away, zoom } = stage.camera;
       const moved = zoom !== 1 || away.some(Boolean);
       const { column, data } = explorer;
-      const first = data.color === null ? null : explorer.columns[data.color];
       return {
         view: moved ? [...away, zoom].map(rounded).join(",") : "",
-        map: explorer.stops && explorer.stops.at !== (data.path?.chosen ?? 0) ? rounded(explorer.stops.at) : "",
+        map: explorer.stops && explorer.stops.at !== (data.path?.chosen ?? 0) ? explorer.stops.at.toFixed(2) : "",
         colour: column === first ? "" : (column?.name ?? "nothing"),
         category: [...legend.lit].join("."),
         select: encodeRows(selection.rows),
       };
     },
-    set(values) {
-      if (values.map) explorer.stops?.set(Number(values.map) || 0);
-      if (values.colour) explorer.chooseColourNamed(values.colour);
-      if (values.category) {
-        legend.lit = new Set(values.category.split(".").map(Number));
-        explorer.repaint();
-      }
-      if (values.view) explorer.setView(values.view.split(",").map(Number));
-      if (values.select) selection.set(decodeRows(values.select, explorer.n));
+    /** What is not in the values is as it was at first. */
+    set({ view = "0,0,1", map = "", colour = null, category = "", select = "" }) {
+      explorer.stops?.go(map === "" ? (explorer.data.path?.chosen ?? 0) : Number(map) || 0);
+      if (colour !== null) explorer.chooseColourNamed(colour);
+      else explorer.chooseColour(first);
+      legend.lit = new Set(category ? category.split(".").map(Number) : []);
+      explorer.repaint();
+      explorer.setView(view.split(",").map(Number));
+      selection.set(decodeRows(select, explorer.n));
     },
   };
 }

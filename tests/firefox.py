@@ -74,13 +74,16 @@ def firefox(profile):
     if found is None:
         pytest.skip("there is no Firefox on the path")
     command = [found, "--headless", "--no-remote", "--profile", str(profile), "--remote-debugging-port=0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    log = profile / "stderr"
+    with log.open("wb") as file:  # not a pipe, which blocks Firefox when it is full
+        process = subprocess.Popen(command, stderr=file, stdout=subprocess.DEVNULL)
     try:
-        found = (re.search(r"BiDi listening on (ws://\S+)", line) for line in process.stderr)
-        address = next((match[1] for match in found if match), None)
-        if address is None:
-            pytest.skip("Firefox does not start here")
-        connection = websocket.create_connection(f"{address}/session", timeout=60, suppress_origin=True)
+        end = time.monotonic() + 60
+        while not (address := re.search(r"BiDi listening on (ws://\S+)", log.read_text(errors="replace"))):
+            if process.poll() is not None or time.monotonic() > end:
+                pytest.skip("Firefox does not start here")
+            time.sleep(0.1)
+        connection = websocket.create_connection(f"{address[1]}/session", timeout=60, suppress_origin=True)
         yield Firefox(connection)
         connection.close()
     finally:

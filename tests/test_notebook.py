@@ -171,7 +171,7 @@ def test_jupyterlab(tmp_path):
         page.on("pageerror", lambda error: errors.append(str(error)))
         page.goto(address)
         page.locator(".jp-Notebook").wait_for(timeout=60_000)
-        page.wait_for_timeout(1000)
+        page.get_by_text("| Idle").wait_for(timeout=60_000)  # the kernel; cells run before are lost
         page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
         page.locator(".explorer.widget #map").nth(1).wait_for(timeout=90_000)
         first = page.locator(".explorer.widget").nth(0)

@@ -7,7 +7,7 @@ from base64 import b64decode
 
 import numpy as np
 import pytest
-from browser import Opened, chromium, opened
+from browser import Opened, opened
 
 from laptsne.contraction_path import ContractionPath
 from laptsne.explorer.columns import encode_columns
@@ -59,18 +59,6 @@ def images():
 def file(path, columns, images, tmp_path_factory):
     out = tmp_path_factory.mktemp("explorer") / "map.html"
     return explorer(path, out, columns=columns, images=images, title=NASTY)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as it:
-        yield it
-
-
-@pytest.fixture
-def page(browser, file):
-    with opened(browser, file) as it:
-        yield it
 
 
 def around(page, row, reach=45):

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from browser import chromium, opened
+from browser import opened
 from firefox import firefox
 from matplotlib.image import imread
 
@@ -56,18 +56,6 @@ def file(model, features, tmp_path_factory):
     names = [f"GENE{i}" for i in range(30)]
     out = tmp_path_factory.mktemp("explorer") / "map.html"
     return explorer(model, out, columns=columns, text="text", features=features, feature_names=names)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as it:
-        yield it
-
-
-@pytest.fixture
-def page(browser, file):
-    with opened(browser, file) as it:
-        yield it
 
 
 def lasso(page, row, reach=60, key=None):

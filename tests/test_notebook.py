@@ -17,7 +17,7 @@ from browser import chromium
 from sklearn import config_context
 from sklearn.base import clone
 
-from laptsne import LaptSNE
+from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.contraction_path import ContractionPath
 from laptsne.explorer.frame import ExplorerFrame
 from laptsne.plotting import explorer
@@ -227,6 +227,15 @@ class TestSummary:
         pixels = (imread(io.BytesIO(base64.b64decode(encoded)))[..., :3] * 255).round().astype(int).reshape(-1, 3)
         for colour in ([0x1F, 0x77, 0xB4], [0xF0, 0xA0, 0x00]):
             assert (np.abs(pixels - colour).sum(1) < 12).sum() > 20
+
+    def test_models_of_landmarks_and_of_other_dimensions(self, model):
+        X = np.random.default_rng(0).normal(size=(80, 3))
+        for kind, n_components in ((LaptSNE, 1), (LaptSNE, 3), (LandmarkLaptSNE, 2)):
+            options = {"n_landmarks": 40} if kind is LandmarkLaptSNE else {}
+            fitted = kind(n_components, max_iter=20, perplexity=5, random_state=0, **options).fit(X)
+            shown = fitted._repr_mimebundle_()["text/html"]
+            assert "80 points" in shown
+            assert f"<b>{kind.__name__}</b>" in shown
 
     def test_before_fit_it_is_that_of_scikit_learn(self, model):
         fresh = clone(model)

@@ -24,7 +24,8 @@ class SummaryMixin:
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
-        if "text/html" in bundle and hasattr(self, "embedding_") and hasattr(self.embedding_, "dtype"):
+        # A Dask array would have to be computed.
+        if "text/html" in bundle and isinstance(getattr(self, "embedding_", None), np.ndarray):
             bundle["text/html"] = summary_html(self) + bundle["text/html"]
         return bundle
 

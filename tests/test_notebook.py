@@ -232,7 +232,7 @@ class TestSummary:
         X = np.random.default_rng(0).normal(size=(80, 3))
         for kind, n_components in ((LaptSNE, 1), (LaptSNE, 3), (LandmarkLaptSNE, 2)):
             options = {"n_landmarks": 40} if kind is LandmarkLaptSNE else {}
-            fitted = kind(n_components, max_iter=20, perplexity=5, random_state=0, **options).fit(X)
+            fitted = kind(n_components=n_components, max_iter=20, perplexity=5, random_state=0, **options).fit(X)
             shown = fitted._repr_mimebundle_()["text/html"]
             assert "80 points" in shown
             assert f"<b>{kind.__name__}</b>" in shown

@@ -228,7 +228,7 @@ class TestSummary:
         for colour in ([0x1F, 0x77, 0xB4], [0xF0, 0xA0, 0x00]):
             assert (np.abs(pixels - colour).sum(1) < 12).sum() > 20
 
-    def test_models_of_landmarks_and_of_other_dimensions(self, model):
+    def test_models_of_landmarks_and_of_other_dimensions(self, tmp_path):
         X = np.random.default_rng(0).normal(size=(80, 3))
         for kind, n_components in ((LaptSNE, 1), (LaptSNE, 3), (LandmarkLaptSNE, 2)):
             options = {"n_landmarks": 40} if kind is LandmarkLaptSNE else {}
@@ -236,6 +236,8 @@ class TestSummary:
             shown = fitted._repr_mimebundle_()["text/html"]
             assert "80 points" in shown
             assert f"<b>{kind.__name__}</b>" in shown
+            if n_components == 2:
+                assert explorer(fitted, tmp_path / "map.html").exists()
 
     def test_before_fit_it_is_that_of_scikit_learn(self, model):
         fresh = clone(model)

@@ -34,6 +34,8 @@ def summary_html(model: Any) -> str:
     """Return the thumbnail and the key figures of a fitted model."""
     Y = np.asarray(model.embedding_)
     labels = getattr(model, "labels_", None)
+    if labels is not None and len(labels) != len(Y):  # those of landmarks
+        labels = None
     source = base64.b64encode(thumbnail(Y, labels)).decode()
     lines = [f"{len(Y):,} points", *_figures(model)]
     text = "".join(f"<div>{html.escape(line)}</div>" for line in lines)

@@ -10,7 +10,7 @@ import scipy.sparse
 from laptsne._runtime.atomic_file import atomic_write
 from laptsne._runtime.typing import Array
 from laptsne.explorer.annotated import is_annotated
-from laptsne.explorer.columns import CLUSTERS, column_items
+from laptsne.explorer.columns import CLUSTERS, column_items, model_labels
 from laptsne.explorer.maps import check_maps
 
 _RESERVED = ("projection_x", "projection_y", "neighbors")
@@ -61,8 +61,9 @@ def to_atlas(Y: Any, out: str | os.PathLike[str] | None = None, *, columns: Any 
         found[name] = values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values)
         if len(found[name]) != n_samples:
             raise ValueError(f"columns: {name!r} has {len(found[name])} values, but the map has {n_samples} points.")
-    if hasattr(Y, "labels_"):
-        found.setdefault(CLUSTERS, pa.array(np.asarray(Y.labels_)))
+    labels = model_labels(Y, n_samples)
+    if labels is not None:
+        found.setdefault(CLUSTERS, pa.array(labels))
     P = getattr(Y, "affinities_", None)
     if P is not None and P.shape[0] == n_samples:  # those of landmarks are of other points
         ids, distances = _neighbors(P, min(n_neighbors, n_samples))

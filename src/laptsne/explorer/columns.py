@@ -97,6 +97,12 @@ def _encode(name: str, values: Any) -> EncodedColumn:
     return _encode_categories(name, categorize(array))
 
 
+def model_labels(model: Any, n_samples: int) -> Array | None:
+    """Return the clusters of the points of a fitted model; None if it has none, or those of landmarks."""
+    labels = getattr(model, "labels_", None)
+    return None if labels is None or len(labels) != n_samples else np.asarray(labels)
+
+
 def encode_clusters(labels: Array, name: str = CLUSTERS) -> EncodedColumn:
     """Encode cluster labels; negative ones are points without a cluster."""
     distinct = np.unique(labels[labels >= 0])

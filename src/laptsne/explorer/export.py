@@ -12,7 +12,7 @@ from laptsne._runtime.typing import Array
 from laptsne.colours.palette import PALETTE
 from laptsne.explorer.annotated import is_annotated, own_colours
 from laptsne.explorer.cluster_table import table_rows
-from laptsne.explorer.columns import CLUSTERS, EncodedColumn, encode_clusters, encode_columns
+from laptsne.explorer.columns import CLUSTERS, EncodedColumn, encode_clusters, encode_columns, model_labels
 from laptsne.explorer.feature_block import pack_features
 from laptsne.explorer.frame import ExplorerFrame
 from laptsne.explorer.maps import check_maps, path_header
@@ -116,7 +116,7 @@ def explorer(
         "images": None if pixels is None else list(pixels.shape[1:]),
         "path": None if maps.path is None else path_header(maps.path),
         "maps": maps.names or None,
-        "evidence": table.evidence(getattr(Y, "clusters_", None) if clusters is None else clusters),
+        "evidence": table.evidence(_model_clusters(Y, maps.n_samples) if clusters is None else clusters),
         "features": block.header,
     }
     payload = pack(header, [positions, *(column.values for column in table.columns)], pixels, block.content)
@@ -141,7 +141,7 @@ class _Table:
         for name, colours in (own_colours(columns) if annotated else {}).items():
             self._replace(replace(self._named(name), colours=tuple(colours)))
         if labels is None:
-            labels = getattr(Y, "labels_", None)
+            labels = model_labels(Y, n_samples)
         if labels is not None and not any(column.name == CLUSTERS for column in self.columns):
             self.columns.append(encode_clusters(_check_labels(labels, n_samples)))
         reliability = getattr(Y, "reliability_", None)
@@ -191,6 +191,11 @@ class _Table:
             if column.kind == "category" and 2 * len(column.names) <= len(column.values):
                 return i
         return 0 if self.columns else None
+
+
+def _model_clusters(Y: Any, n_samples: int) -> Any:
+    """Return the evidence of a fitted model, unless its clusters are those of landmarks."""
+    return None if model_labels(Y, n_samples) is None else getattr(Y, "clusters_", None)
 
 
 def _check_labels(labels: ArrayLike, n_samples: int) -> Array:

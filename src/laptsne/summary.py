@@ -52,7 +52,7 @@ def summary_html(model: Any) -> str:
 def _figures(model: Any) -> list[str]:
     found = []
     if hasattr(model, "n_clusters_"):
-        clusters = "no evidence of clusters" if model.n_clusters_ == 1 else f"{model.n_clusters_} clusters"
+        clusters = "no evidence of clusters" if model.n_clusters_ <= 1 else f"{model.n_clusters_} clusters"
         found.append(f"{clusters}, contraction {model.contraction_:.3g}")
     if hasattr(model, "kl_divergence_"):
         found.append(f"KL divergence {model.kl_divergence_:.3f}")

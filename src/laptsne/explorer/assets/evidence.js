@@ -36,7 +36,7 @@ export class Evidence {
     const known = (value) => value !== null && value !== undefined;
     return [
       known(contrast) && `contrast ${brief(contrast)}${known(error) ? ` ± ${brief(error)}` : ""}`,
-      known(nearest) && `nearest ${nearest}`,
+      known(nearest) && nearest !== -1 && `nearest ${nearest}`,
       known(reciprocity) && `reciprocity ${brief(reciprocity)}`,
       known(stability) && `stability ${brief(stability)}`,
     ].filter(Boolean).join(" · ");

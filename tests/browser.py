@@ -62,7 +62,7 @@ class Opened:
         """Wait until what was asked for is drawn, and nothing moves any more."""
         frames = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
         self.read(frames)
-        self.wait("document.getElementById('painting').hidden")
+        self.wait("explorer.settled")
         self.read(frames)
 
     def drag(self, places):

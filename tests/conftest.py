@@ -1,6 +1,7 @@
 import elsewhere
 import numpy as np
 import pytest
+from browser import chromium, opened
 
 
 @pytest.fixture
@@ -20,3 +21,16 @@ def blobs(rng):
 def kernel_threads(monkeypatch):
     """Split small kernels among threads as well, and record in which threads they run."""
     return elsewhere.record_kernel_threads(monkeypatch.setattr)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as it:
+        yield it
+
+
+@pytest.fixture
+def page(browser, file):
+    """The explorer's file of a module, opened."""
+    with opened(browser, file) as it:
+        yield it

@@ -18,6 +18,7 @@ LAYERS = [
     "reliability",
     "metrics",
     "colours",
+    "summary",
     "sampling",
     "distributed",
     "parameters",

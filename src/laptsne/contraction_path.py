@@ -62,6 +62,11 @@ class ContractionPath:
     eigenvalues: Array
     chosen: int
 
+    def __repr__(self) -> str:
+        n_maps, n_samples = self.embeddings.shape[:2]
+        span = f"{self.contractions[0]:.3g} to {self.contractions[-1]:.3g}"
+        return f"ContractionPath({n_maps} maps of {n_samples:,} points, contraction {span}, chosen={self.chosen})"
+
 
 def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionPath:
     """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.

@@ -28,6 +28,7 @@ from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
 from laptsne.persistence import load_model, save_model
+from laptsne.summary import SummaryMixin
 from laptsne.transform import Network, Placement
 from laptsne.transform.support import support_of_distances
 
@@ -35,7 +36,9 @@ from laptsne.transform.support import support_of_distances
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
-class LaptSNE(DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class LaptSNE(  # type: ignore[misc]
+    SummaryMixin, DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     r"""Cluster-contractive t-SNE.
 
     LaptSNE minimises

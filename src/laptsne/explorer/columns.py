@@ -1,7 +1,7 @@
 """Columns in the compact form that the explorer stores: codes of categories, numbers and timestamps."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from laptsne.colours.label_encoding import Categories, categorize, infer_dtype
 _MAX_INTEGER_CATEGORIES = 100  # up to this many distinct integers are labels rather than quantities
 _EXACT_IN_SINGLE = 2**24
 _EXACT_IN_DOUBLE = 2**53
+_DAY = 86_400_000  # milliseconds
+CLUSTERS = "cluster"  # the column in which -1 means no cluster
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,26 @@ class EncodedColumn:
     values: Array  # indices into names (len(names) if missing), numbers, or milliseconds since 1970 (NaN if missing)
     names: tuple[str, ...] = ()  # of the categories, in the order of the legend
     numeric: bool = False  # whether the names are numbers, so that they can be coloured on a scale as well
+    missing: str = "missing"  # name of missing values
+    colours: tuple[str, ...] = ()  # of the categories, if they have their own
+    captions: tuple[str, ...] = ()  # of the categories, such as the words of clusters
+
+    def header(self) -> dict[str, Any]:
+        """Return what the page needs to know beside the values."""
+        header: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        if self.kind == "category":
+            header |= {"names": self.names, "numeric": self.numeric, "missing": self.missing}
+            header |= {"colours": self.colours} if self.colours else {}
+            header |= {"captions": self.captions} if self.captions else {}
+        if self.kind == "time":
+            header["daily"] = bool((self.values[~np.isnan(self.values)] % _DAY == 0).all())
+        return header
 
 
 def encode_columns(columns: Any, n_samples: int) -> list[EncodedColumn]:
     """Encode the columns of a mapping or a data frame; raise ValueError unless each has one value per point."""
     found: dict[str, EncodedColumn] = {}
-    for name, values in _items(columns):
+    for name, values in column_items(columns):
         if name in found:
             raise ValueError(f"columns: the name {name!r} occurs twice; rename one of the two.")
         shape = np.shape(values)
@@ -40,7 +56,8 @@ def encode_columns(columns: Any, n_samples: int) -> list[EncodedColumn]:
     return list(found.values())
 
 
-def _items(columns: Any) -> Iterable[tuple[str, Any]]:
+def column_items(columns: Any) -> Iterable[tuple[str, Any]]:
+    """Return the names and values of a mapping or a data frame, the index of pandas included if it has names."""
     if columns is None:
         return []
     if isinstance(columns, Mapping):
@@ -68,6 +85,8 @@ def _encode(name: str, values: Any) -> EncodedColumn:
     if array.dtype.kind == "O":
         array = infer_dtype(array)
     kind = array.dtype.kind
+    if name == CLUSTERS and kind == "i" and array.size and array.min() == -1:
+        return encode_clusters(array)
     if kind == "b":
         return _encode_categories(name, Categories(("False", "True"), array.astype(np.intp)))
     if kind in "iuf":
@@ -76,6 +95,20 @@ def _encode(name: str, values: Any) -> EncodedColumn:
         times = array.astype("datetime64[ms]")
         return EncodedColumn(name, "time", np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64)))
     return _encode_categories(name, categorize(array))
+
+
+def model_labels(model: Any, n_samples: int) -> Array | None:
+    """Return the clusters of the points of a fitted model; None if it has none, or those of landmarks."""
+    labels = getattr(model, "labels_", None)
+    return None if labels is None or len(labels) != n_samples else np.asarray(labels)
+
+
+def encode_clusters(labels: Array, name: str = CLUSTERS) -> EncodedColumn:
+    """Encode cluster labels; negative ones are points without a cluster."""
+    distinct = np.unique(labels[labels >= 0])
+    codes = np.where(labels >= 0, np.searchsorted(distinct, labels), -1)
+    column = _encode_categories(name, Categories(tuple(str(int(label)) for label in distinct), codes), numeric=True)
+    return replace(column, missing="no cluster")
 
 
 def _encode_numbers(name: str, array: Array) -> EncodedColumn:

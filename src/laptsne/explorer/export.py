@@ -1,60 +1,90 @@
-"""Export of an embedding, or of a contraction path, to the explorer's HTML file."""
+"""Export of maps to the explorer: an HTML file, or a view in a notebook."""
 
 import os
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.typing import Array
 from laptsne.colours.palette import PALETTE
-from laptsne.contraction_path import ContractionPath
-from laptsne.explorer.columns import EncodedColumn, encode_columns
-from laptsne.explorer.html_file import html_document
+from laptsne.explorer.annotated import is_annotated, own_colours
+from laptsne.explorer.cluster_table import table_rows
+from laptsne.explorer.columns import CLUSTERS, EncodedColumn, encode_clusters, encode_columns, model_labels
+from laptsne.explorer.feature_block import pack_features
+from laptsne.explorer.frame import ExplorerFrame
+from laptsne.explorer.maps import check_maps, path_header
+from laptsne.explorer.payload import Payload, pack
 from laptsne.explorer.thumbnails import make_thumbnails
+from laptsne.explorer.words import cluster_words
 
-_STEPS = 65535  # positions are stored as multiples of the longer side divided by this
-_DAY = 86_400_000  # milliseconds
+if TYPE_CHECKING:
+    from laptsne.explorer.widget import ExplorerWidget
+
+_RELIABILITY = ("perturbation", "singularity")
 
 
 def explorer(
-    Y: ArrayLike | ContractionPath,
-    out: str | os.PathLike[str],
+    Y: Any,
+    out: str | os.PathLike[str] | None = None,
     *,
     columns: Any = None,
     images: ArrayLike | None = None,
     color: str | None = None,
     title: str | None = None,
-) -> Path:
-    """Write an interactive map to a single HTML file, which opens in a browser without a server or a network.
+    labels: ArrayLike | None = None,
+    clusters: Any = None,
+    text: str | None = None,
+    features: Any = None,
+    feature_names: Any = None,
+) -> Any:
+    """Show an interactive map in a notebook, or write it to a single HTML file.
 
-    The file colours the map by any column, shows the values and the image of the point under the pointer, searches
-    text, and lists the points inside a lasso, which can be saved as CSV. Given a contraction path, it has a slider
-    that moves the points from plain t-SNE to strong contraction, with charts of the KL divergence, the neighbours
-    kept, the neighbours seen and the eigenvalues. Each of its maps fills the view.
+    The file opens in a browser without a server or a network. The map is coloured by any column, with the names of
+    categories or clusters on it; it shows the values and the image of the point under the pointer, searches text, and
+    compares the points inside a lasso with the rest. Given a contraction path, it has a slider that moves the points
+    from plain t-SNE to strong contraction; given several maps, it moves the points from map to map.
 
     Parameters
     ----------
-    Y : array-like of shape (n_samples, 2) or ContractionPath
-        The map, or maps at increasing contraction from :func:`laptsne.contraction_path.contraction_path`. Coordinates
-        are rounded to 1/65,535 of the map's longer side.
-    out : path-like
-        File to write. An existing file is replaced.
-    columns : mapping from str to array-like of shape (n_samples,), pandas or polars DataFrame, optional
+    Y : array-like of shape (n_samples, 2), fitted model, ContractionPath or mapping
+        The map; a fitted model, which adds its clusters, the evidence for them and the reliability of the points; maps
+        at increasing contraction from :func:`laptsne.contraction_path.contraction_path`; or maps to compare, such as
+        ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one. Coordinates are rounded to 1/65,535 of the
+        map's longer side.
+    out : path-like, optional
+        File to write. An existing file is replaced. Without it, an object to display in a notebook is returned.
+    columns : mapping from str to array-like of shape (n_samples,), pandas or polars DataFrame, or AnnData, optional
         Data on the points: strings, booleans, categories, integers, floats (to seven digits) and datetimes. None and
-        NaN are missing values. A pandas index other than a RangeIndex becomes a column.
+        NaN are missing values. A pandas index other than a RangeIndex becomes a column. Strings may contain links, and
+        images as data URIs. Of AnnData, the table ``obs`` is shown in its own colours, and ``X`` are the features.
     images : array-like of shape (n_samples, height, width) or (n_samples, height, width, 3), optional
         Images of the points, of dtype uint8. They are reduced to at most 64 pixels per side.
     color : str, optional
         The column by which points are coloured at first. By default, the first categorical one.
     title : str, optional
         Title of the document. By default, the number of points.
+    labels : array-like of int of shape (n_samples,), optional
+        Cluster of each point, shown as the column "cluster"; -1 is no cluster, drawn grey. By default, ``labels_`` of a
+        fitted model.
+    clusters : iterable of rows or DataFrame, optional
+        The evidence for the clusters, one row per cluster with at least ``cluster`` and ``size``. By default,
+        ``clusters_`` of a fitted model.
+    text : str, optional
+        The column with the texts of the points. Clusters are named by their most distinguishing words.
+    features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
+        What the map was made of, to colour by any of them. Values are rounded to 1/254 of their range. If all take more
+        than 32 MB, the most variable ones are kept.
+    feature_names : sequence of str of shape (n_features,), optional
+        Names of the features.
 
     Returns
     -------
-    path : Path
-        The file.
+    path or view : Path, ExplorerWidget or ExplorerFrame
+        The file, or an object that is displayed by notebooks and has a method ``save(path)``. With the extra
+        ``notebook`` it is a widget whose ``selection`` is an array of row numbers that can be read and set.
 
     Examples
     --------
@@ -65,89 +95,113 @@ def explorer(
     >>> explorer(Y, Path(tempfile.mkdtemp(), "map.html"), columns={"kind": ["a", "a", "b"]}).name
     'map.html'
     """
-    maps = _check_maps(Y)
-    n_samples = maps.shape[1]
-    encoded = encode_columns(columns, n_samples)
-    pixels = None if images is None else make_thumbnails(images, n_samples)
-    boxes, positions = _fitted(maps)
+    maps = check_maps(Y)
+    table = _Table(Y, columns, labels, maps.n_samples)
+    if text is not None:
+        table.name_clusters(text)
+    if is_annotated(columns) and features is None:
+        features, feature_names = columns.X, columns.var_names
+    block = pack_features(features, feature_names, maps.n_samples)
+    pixels = None if images is None else make_thumbnails(images, maps.n_samples)
+    boxes, frames, positions = maps.quantized()
     header = {
-        "title": title or f"Map of {n_samples:,} points",
-        "points": n_samples,
-        "states": len(maps),
+        "title": title or f"Map of {maps.n_samples:,} points",
+        "points": maps.n_samples,
+        "states": len(maps.embeddings),
         "boxes": boxes,
-        "columns": [_column_header(column) for column in encoded],
-        "color": _initial_color(color, encoded),
+        "frames": frames,
+        "columns": [column.header() for column in table.columns],
+        "color": table.initial_color(color),
         "palette": PALETTE,
         "images": None if pixels is None else list(pixels.shape[1:]),
-        "path": _path_header(Y) if isinstance(Y, ContractionPath) and len(maps) > 1 else None,
+        "path": None if maps.path is None else path_header(maps.path),
+        "maps": maps.names or None,
+        "evidence": table.evidence(_model_clusters(Y, maps.n_samples) if clusters is None else clusters),
+        "features": block.header,
     }
-    path = Path(out)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"out={str(path)!r}: the folder {str(path.parent)!r} does not exist; create it first.")
-    text = html_document(header["title"], header, [positions, *(column.values for column in encoded)], pixels)
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-    return path
+    payload = pack(header, [positions, *(column.values for column in table.columns)], pixels, block.content)
+    return _view(payload) if out is None else ExplorerFrame(payload).save(out)
 
 
-def _check_maps(Y: ArrayLike | ContractionPath) -> NDArray[np.float64]:
-    """Return maps of shape (n_maps, n_samples, 2)."""
-    maps = np.asarray(Y.embeddings if isinstance(Y, ContractionPath) else np.asarray(Y)[None], dtype=np.float64)
-    if maps.ndim != 3 or maps.shape[2] != 2 or not maps.size:
-        raise ValueError(
-            f"Y must have shape (n_samples, 2) to be explored, got {maps.shape[1:]}; fit with n_components=2."
-        )
-    if not np.isfinite(maps).all():
-        raise ValueError("Y has coordinates that are NaN or infinite; remove these points.")
-    return maps
+def _view(payload: Payload) -> "ExplorerFrame | ExplorerWidget":
+    """Return a widget if anywidget is installed, otherwise the document in a frame."""
+    if find_spec("anywidget") is None:
+        return ExplorerFrame(payload)
+    from laptsne.explorer.widget import ExplorerWidget  # noqa: PLC0415  anywidget is optional
+
+    return ExplorerWidget(payload)
 
 
-def _fitted(maps: NDArray[np.float64]) -> tuple[list[dict[str, float]], NDArray[np.uint16]]:
-    """Scale the maps to the same length of the longer side and centre them; return their squares and positions."""
-    low, high = maps.min(axis=1), maps.max(axis=1)
-    sides = (high - low).max(axis=1)
-    sides[sides == 0] = 1.0
-    corners = (high + low - sides[:, None]) / 2
-    corners += ((low - corners) / sides[:, None]).min(axis=0) * sides[:, None]  # without the margin common to all
-    positions = np.rint((maps - corners[:, None]) * (_STEPS / sides[:, None, None]))
-    boxes = [{"x": x, "y": y, "side": side} for (x, y), side in zip(corners.tolist(), sides.tolist(), strict=True)]
-    return boxes, positions.astype(np.uint16)
+class _Table:
+    """The columns of the explorer, those of a fitted model included."""
+
+    def __init__(self, Y: Any, columns: Any, labels: ArrayLike | None, n_samples: int) -> None:
+        annotated = is_annotated(columns)
+        self.columns = encode_columns(columns.obs if annotated else columns, n_samples)
+        for name, colours in (own_colours(columns) if annotated else {}).items():
+            self._replace(replace(self._named(name), colours=tuple(colours)))
+        if labels is None:
+            labels = model_labels(Y, n_samples)
+        if labels is not None and not any(column.name == CLUSTERS for column in self.columns):
+            self.columns.append(encode_clusters(_check_labels(labels, n_samples)))
+        reliability = getattr(Y, "reliability_", None)
+        known = {name: getattr(reliability, name, None) for name in _RELIABILITY}
+        taken = {column.name for column in self.columns}
+        found = {name: values for name, values in known.items() if values is not None and name not in taken}
+        self.columns += encode_columns(found, n_samples)
+
+    def _named(self, name: str, parameter: str = "color") -> EncodedColumn:
+        for column in self.columns:
+            if column.name == name:
+                return column
+        names = ", ".join(repr(column.name) for column in self.columns)
+        raise ValueError(f"{parameter}={name!r} must be one of the columns: {names or 'there are none'}.")
+
+    def _replace(self, column: EncodedColumn) -> None:
+        self.columns = [column if other.name == column.name else other for other in self.columns]
+
+    def name_clusters(self, text: str) -> None:
+        """Add the words of each cluster to the column of clusters."""
+        texts = self._named(text, "text")
+        if texts.kind != "category":
+            raise ValueError(f"text={text!r} is not a column of strings.")
+        if not any(column.name == CLUSTERS for column in self.columns):
+            raise ValueError(f"text={text!r} needs clusters to name; pass labels, or a fitted model as Y.")
+        column = self._named(CLUSTERS)
+        names = (*texts.names, "")
+        words = cluster_words([names[code] for code in texts.values], column.values, len(column.names))
+        self._replace(replace(column, captions=tuple(words)))
+
+    def evidence(self, clusters: Any) -> dict[str, Any] | None:
+        """Return the table of the evidence and the index of the column of clusters."""
+        if clusters is None:
+            return None
+        names = [column.name for column in self.columns]
+        if CLUSTERS not in names or self._named(CLUSTERS).kind != "category":
+            raise ValueError("clusters needs the cluster of each point; pass labels, or a fitted model as Y.")
+        rows = table_rows(clusters)
+        return {"rows": rows, "column": names.index(CLUSTERS)} if rows else None
+
+    def initial_color(self, color: str | None) -> int | None:
+        """Return the index of the column by which points are coloured at first."""
+        if color is not None:
+            return self.columns.index(self._named(color))
+        for i, column in enumerate(self.columns):
+            # Colours say nothing about a column in which nearly all values differ, such as a name.
+            if column.kind == "category" and 2 * len(column.names) <= len(column.values):
+                return i
+        return 0 if self.columns else None
 
 
-def _column_header(column: EncodedColumn) -> dict[str, Any]:
-    header: dict[str, Any] = {"name": column.name, "kind": column.kind}
-    if column.kind == "category":
-        header |= {"names": column.names, "numeric": column.numeric}
-    if column.kind == "time":
-        header["daily"] = bool((column.values[~np.isnan(column.values)] % _DAY == 0).all())
-    return header
+def _model_clusters(Y: Any, n_samples: int) -> Any:
+    """Return the evidence of a fitted model, unless its clusters are those of landmarks."""
+    return None if model_labels(Y, n_samples) is None else getattr(Y, "clusters_", None)
 
 
-def _initial_color(color: str | None, columns: list[EncodedColumn]) -> int | None:
-    """Return the index of the column by which points are coloured at first."""
-    names = [column.name for column in columns]
-    if color is not None:
-        if color not in names:
-            raise ValueError(
-                f"color={color!r} must be one of the columns: {', '.join(map(repr, names)) or 'there are none'}."
-            )
-        return names.index(color)
-    for i, column in enumerate(columns):
-        # Colours say nothing about a column in which nearly all values differ, such as a name.
-        if column.kind == "category" and 2 * len(column.names) <= len(column.values):
-            return i
-    return 0 if columns else None
-
-
-def _path_header(path: ContractionPath) -> dict[str, Any]:
-    """Return the curves drawn beside the slider, with None for values that are not finite."""
-    curves = {
-        "contractions": path.contractions,
-        "kl": path.kl_divergences,
-        "trustworthiness": path.trustworthiness,
-        "kept": path.neighbors_kept,
-        "seen": path.neighbors_seen,
-        "eigenvalues": np.atleast_2d(path.eigenvalues),
-    }
-    known = {name: np.where(np.isfinite(values), values, None).tolist() for name, values in curves.items()}  # type: ignore[call-overload]
-    return {**known, "chosen": int(path.chosen)}
+def _check_labels(labels: ArrayLike, n_samples: int) -> Array:
+    array = np.asarray(labels)
+    if array.shape != (n_samples,):
+        raise ValueError(f"labels must have shape ({n_samples},), one cluster per point; got {array.shape}.")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"labels must be integers, got dtype {array.dtype}; pass other labels as columns.")
+    return array.astype(np.int64)

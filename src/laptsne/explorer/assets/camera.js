@@ -1,24 +1,45 @@
 // The visible part of the map. Map coordinates run from 0 to 1 along the longer side, with y upwards.
 
-const MAX_ZOOM = 400;
+import { clamp } from "./number.js";
 
-class Camera {
-  constructor(extent) {
-    this.extent = extent;
+const MAX_ZOOM = 400;
+const MARGIN = 0.92; // share of the view that the map fills
+
+export class Camera {
+  constructor() {
     this.width = this.height = 1;
-    this.home();
+    this.inset = 0; // pixels at the bottom that something else covers
+    this.centre = [0.5, 0.5];
+    this.sides = [1, 1];
+    this.away = [0, 0]; // from the centre of the map
+    this.zoom = 1;
+  }
+
+  /**
+   * Frame a map: left, bottom, right and top of its points. The view moves along with the frame.
+   * @param {any} frame
+   */
+  fit([left, bottom, right, top]) {
+    this.centre = [(left + right) / 2, (bottom + top) / 2];
+    this.sides = [Math.max(right - left, 0.05), Math.max(top - bottom, 0.05)];
   }
 
   home() {
-    this.x = this.extent[0] / 2;
-    this.y = this.extent[1] / 2;
+    this.away = [0, 0];
     this.zoom = 1;
+  }
+
+  get x() {
+    return this.centre[0] + this.away[0];
+  }
+
+  get y() {
+    return this.centre[1] + this.away[1] - this.inset / 2 / this.scale;
   }
 
   /** Pixels per unit of map coordinates. */
   get scale() {
-    const [across, up] = this.extent.map((side) => Math.max(side, 0.05));
-    return 0.92 * Math.min(this.width / across, this.height / up) * this.zoom;
+    return MARGIN * Math.min(this.width / this.sides[0], (this.height - this.inset) / this.sides[1]) * this.zoom;
   }
 
   toScreen(x, y) {
@@ -29,24 +50,24 @@ class Camera {
     return [this.x + (left - this.width / 2) / this.scale, this.y - (top - this.height / 2) / this.scale];
   }
 
+  /** Move a place to the middle of the view. */
+  look(x, y) {
+    const place = [x, y + this.inset / 2 / this.scale];
+    this.away = [0, 1].map((axis) => {
+      const half = this.sides[axis] / 2;
+      return clamp(place[axis] - this.centre[axis], -half, half);
+    });
+  }
+
   pan(right, down) {
-    this.x -= right / this.scale;
-    this.y += down / this.scale;
-    this.keepInSight();
+    this.look(this.x - right / this.scale, this.y + down / this.scale);
   }
 
   /** Zoom about a pixel, the centre by default. */
   zoomAt(factor, left = this.width / 2, top = this.height / 2) {
     const [x, y] = this.toMap(left, top);
-    this.zoom = Math.min(MAX_ZOOM, Math.max(0.5, this.zoom * factor));
+    this.zoom = clamp(this.zoom * factor, 0.5, MAX_ZOOM);
     const [newX, newY] = this.toMap(left, top);
-    this.x += x - newX;
-    this.y += y - newY;
-    this.keepInSight();
-  }
-
-  keepInSight() {
-    this.x = Math.min(this.extent[0], Math.max(0, this.x));
-    this.y = Math.min(this.extent[1], Math.max(0, this.y));
+    this.look(this.x + x - newX, this.y + y - newY);
   }
 }

@@ -1,20 +1,21 @@
 // Small charts over contraction, with a cursor that follows the slider.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { element, shape } from "./dom.js";
+import { between, brief } from "./number.js";
+
 const CHART = { width: 280, height: 46, side: 8, top: 6, bottom: 6 };
 
-function shape(tag, attributes) {
-  const made = document.createElementNS(SVG, tag);
-  for (const name in attributes) made.setAttribute(name, attributes[name]);
-  return made;
-}
-
-class Chart {
+export class Chart {
   /** Curves are lists of values, one per map, null if unknown. `tell` formats the values at the cursor. */
   constructor(title, curves, { tell = ([value]) => brief(value), help = "", log = false } = {}) {
-    Object.assign(this, { curves, tell, log, last: curves[0].length - 1 });
+    this.curves = curves;
+    this.tell = tell;
+    this.log = log;
+    this.last = curves[0].length - 1;
     this.box = element("figure", "chart");
-    this.span();
+    const known = curves.flat().filter((value) => value !== null).map((value) => this.raised(value));
+    this.low = Math.min(...known);
+    this.high = Math.max(...known);
     const caption = element("figcaption", "", title);
     this.value = element("output");
     // The axis does not start at zero, so the range is stated.
@@ -29,12 +30,6 @@ class Chart {
     this.dot = element("div", "dot");
     plot.append(svg, this.cursor, ...(curves.length === 1 ? [this.dot] : []));
     this.box.append(caption, plot);
-  }
-
-  span() {
-    const known = this.curves.flat().filter((value) => value !== null).map((value) => this.raised(value));
-    this.low = Math.min(...known);
-    this.high = Math.max(...known);
   }
 
   raised(value) {

@@ -5,24 +5,27 @@ const SCALE = [
   "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58", "#b5de2b", "#fde725",
 ].map(parseColour);
 
-function parseColour(text) {
+export function parseColour(text) {
   if (text[0] === "#") return [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
-  return text.match(/[\d.]+/g).slice(0, 3).map(Number);
+  return (text.match(/[\d.]+/g) ?? []).slice(0, 3).map(Number);
 }
 
-const mixed = (a, b, t) => a.map((c, i) => Math.round(c + (b[i] - c) * t));
+export const mixed = (a, b, t) => a.map((c, i) => Math.round(c + (b[i] - c) * t));
 
-const cssColour = (colour) => `rgb(${colour.join(", ")})`;
+export const cssColour = (colour) => `rgb(${colour.join(", ")})`;
+
+/** A colour as the lower three bytes of a pixel. */
+export const packed = ([red, green, blue]) => red | (green << 8) | (blue << 16);
 
 /** Colour of a value from 0 to 1, without the end of the scale that is close to the background. */
-function scaleColour(share, dark) {
+export function scaleColour(share, dark) {
   const at = (dark ? 0.14 + 0.86 * share : 0.94 * share) * (SCALE.length - 1);
   const left = Math.min(Math.floor(at), SCALE.length - 2);
   return mixed(SCALE[left], SCALE[left + 1], at - left);
 }
 
 /** Colour of a category, lightened in the dark theme. */
-function categoryColour(palette, code, dark) {
+export function categoryColour(palette, code, dark) {
   const colour = parseColour(palette[code % palette.length]);
   return dark ? lifted(colour) : colour;
 }

@@ -1,22 +1,48 @@
 // Columns: text, search and colours of their values.
 
+import { categoryColour, packed, parseColour, scaleColour } from "./colour.js";
+import { brief, shortest } from "./number.js";
+
 const MANY = 256; // with more categories than this, only the most frequent ones are coloured
 const FREQUENT = 36;
+const STEPS = 255; // of a continuous scale
+const SAMPLE = 200000; // values of which percentiles are computed
 
-class Column {
+export class Column {
+  /** @param {import("./data.js").ColumnData} described */
   constructor(described, palette) {
-    Object.assign(this, described);
+    this.name = described.name;
+    this.kind = described.kind;
+    this.names = described.names ?? [];
+    this.numeric = described.numeric ?? false;
+    this.daily = described.daily ?? false;
+    this.colours = described.colours ?? null; // given with the data
+    this.captions = described.captions ?? null; // of the categories, such as their words
+    this.absent = described.missing ?? "missing";
+    this.values = described.values;
     this.palette = palette;
     this.scaled = this.kind !== "category"; // whether a continuous colour scale is used
+    this.order = []; // of the legend
+    this.counts = new Uint32Array(this.names.length + 1);
+    this.extent = null;
     if (this.kind === "category") this.countCategories();
   }
 
   countCategories() {
-    this.counts = new Uint32Array(this.names.length + 1);
-    for (const code of this.values) this.counts[code]++;
+    const { counts, values } = this;
+    for (let row = 0; row < values.length; row++) counts[values[row]]++;
     const order = this.names.map((_, code) => code);
     if (this.names.length > MANY) order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
-    this.order = order; // of the legend
+    this.order = order;
+  }
+
+  /** Whether most rows have a value of their own, as names and texts have. */
+  get distinct() {
+    return this.kind === "category" && 2 * this.names.length > this.values.length;
+  }
+
+  get boolean() {
+    return this.names.join() === "False,True";
   }
 
   isMissing(row) {
@@ -34,8 +60,13 @@ class Column {
 
   /** The value as displayed, rounded if it is a number. */
   shown(row) {
-    if (this.isMissing(row)) return "–";
+    if (this.isMissing(row)) return this.absent === "missing" ? "–" : this.absent;
     return this.kind === "number" ? brief(this.values[row]) : this.text(row);
+  }
+
+  /** Name of a category on the map. */
+  caption(code) {
+    return this.captions?.[code] || this.names[code];
   }
 
   time(value) {
@@ -47,7 +78,8 @@ class Column {
   match(text, found) {
     const wanted = text.toLowerCase();
     if (this.kind === "category") {
-      const hits = this.names.map((name) => (this.numeric ? name === wanted : name.toLowerCase().includes(wanted)));
+      const hits = this.names.map((name, code) => (this.numeric ? name === wanted : name.toLowerCase().includes(wanted))
+        || Boolean(this.captions?.[code].includes(wanted)));
       hits.push(false);
       this.values.forEach((code, row) => { if (hits[code]) found[row] = 1; });
     } else if (this.kind === "time") {
@@ -60,25 +92,38 @@ class Column {
     }
   }
 
-  amount(row) {
-    if (this.kind !== "category") return this.values[row];
-    return this.isMissing(row) ? NaN : Number(this.names[this.values[row]]);
+  /** The values as numbers, NaN if missing. */
+  amounts() {
+    if (this.kind !== "category") return this.values;
+    const table = [...this.names.map(Number), NaN];
+    return Float64Array.from(this.values, (code) => table[code]);
   }
 
   /** Range of the colour scale: the 1st to the 99th percentile, so that outliers do not flatten the rest. */
   range() {
     if (this.extent) return this.extent;
-    const amounts = new Float64Array(this.values.length).map((_, row) => this.amount(row));
-    const sorted = amounts.filter(Number.isFinite).sort();
+    const amounts = this.amounts();
+    const stride = Math.ceil(amounts.length / SAMPLE);
+    const sample = new Float64Array(Math.ceil(amounts.length / stride));
+    let [least, most] = [Infinity, -Infinity];
+    for (let row = 0; row < amounts.length; row++) {
+      if (row % stride === 0) sample[row / stride] = amounts[row];
+      if (Number.isFinite(amounts[row])) {
+        if (amounts[row] < least) least = amounts[row];
+        if (amounts[row] > most) most = amounts[row];
+      }
+    }
+    const sorted = sample.filter(Number.isFinite).sort();
     const last = sorted.length - 1;
-    if (last < 0) return (this.extent = { low: 0, high: 0, below: false, above: false });
-    let [low, high] = [sorted[Math.floor(last * 0.01)], sorted[Math.ceil(last * 0.99)]];
-    if (low === high) [low, high] = [sorted[0], sorted[last]];
-    return (this.extent = { low, high, below: sorted[0] < low, above: sorted[last] > high });
+    if (least > most) return (this.extent = { low: 0, high: 0, below: false, above: false });
+    let [low, high] = last < 0 ? [least, most] : [sorted[Math.floor(last * 0.01)], sorted[Math.ceil(last * 0.99)]];
+    if (low === high) [low, high] = [least, most];
+    return (this.extent = { low, high, below: least < low, above: most > high });
   }
 
   /** One colour per category, followed by grey for missing values. */
   categoryColours(dark, grey) {
+    if (this.colours) return [...this.colours.map(parseColour), grey];
     const colours = this.names.map((_, code) => categoryColour(this.palette, code, dark));
     if (this.names.length > MANY) {
       colours.fill(grey);
@@ -89,23 +134,23 @@ class Column {
     return [...colours, grey];
   }
 
-  /** Write the colour of each row to the red, green and blue channels of `target`. */
+  /** Write the colour of each row to the lower three bytes of `target`. */
   paint(target, dark, grey) {
-    const steps = 255;
-    const table = this.scaled ? Array.from({ length: steps + 1 }, (_, i) => scaleColour(i / steps, dark))
+    const colours = this.scaled ? Array.from({ length: STEPS + 1 }, (_, i) => scaleColour(i / STEPS, dark))
       : this.categoryColours(dark, grey);
-    const { low, high } = this.scaled ? this.range() : {};
-    for (let row = 0; row < this.values.length; row++) {
-      let colour = grey;
-      if (!this.scaled) colour = table[this.values[row]];
-      else {
-        const value = this.amount(row);
-        const share = high > low ? (value - low) / (high - low) : 0.5;
-        if (!Number.isNaN(value)) colour = table[Math.round(Math.min(1, Math.max(0, share)) * steps)];
-      }
-      target[4 * row] = colour[0];
-      target[4 * row + 1] = colour[1];
-      target[4 * row + 2] = colour[2];
+    const table = Uint32Array.from(colours, packed);
+    const { values } = this;
+    if (!this.scaled) {
+      for (let row = 0; row < values.length; row++) target[row] = (target[row] & 0xff000000) | table[values[row]];
+      return;
+    }
+    const amounts = this.amounts();
+    const { low, high } = this.range();
+    const [unit, plain] = [high > low ? STEPS / (high - low) : 0, packed(grey)];
+    for (let row = 0; row < amounts.length; row++) {
+      const value = amounts[row];
+      const step = unit ? Math.round(Math.min(STEPS, Math.max(0, (value - low) * unit))) : STEPS >> 1;
+      target[row] = (target[row] & 0xff000000) | (value === value ? table[step] : plain);
     }
   }
 }

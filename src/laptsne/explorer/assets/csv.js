@@ -1,8 +1,10 @@
 // Rows as CSV (RFC 4180). Text is always quoted and never altered.
 
+import { shortest } from "./number.js";
+
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 
-function rowsAsCSV(rows, columns, place) {
+export function rowsAsCSV(rows, columns, place) {
   const lines = [["row", "x", "y", ...columns.map((column) => quoted(column.name))].join(",")];
   for (const row of rows) {
     const values = columns.map((column) => {

@@ -2,10 +2,21 @@
 
 const MOVED = 4; // pixels that a click or tap may move
 
-class Gestures {
-  /** `on` has the actions pan, zoom, hover, leave, lasso (the outline so far), close (the lasso), home and middle. */
+export class Gestures {
+  /**
+   * `on` has the actions pan, zoom, hover, leave, pin (the point that is clicked), lasso (the outline so far), close
+   * (the lasso, and how it changes the selection: "set", "add" or "remove"), home and middle.
+   */
   constructor(surface, on) {
-    Object.assign(this, { surface, on, fingers: new Map(), outline: null, lassoing: false });
+    this.surface = surface;
+    this.on = on;
+    this.fingers = new Map();
+    /** @type {number[][] | null} */
+    this.outline = null;
+    this.lassoing = false;
+    this.strayed = false;
+    this.start = [0, 0];
+    this.mode = "set";
     surface.addEventListener("pointerdown", (event) => this.down(event));
     surface.addEventListener("pointermove", (event) => this.move(event));
     for (const kind of ["pointerup", "pointercancel"]) surface.addEventListener(kind, (event) => this.up(event));
@@ -31,7 +42,8 @@ class Gestures {
     this.start = place;
     this.strayed = false;
     if (this.fingers.size > 1) this.drop();
-    else if (event.shiftKey || this.lassoing) {
+    else if (event.shiftKey || event.altKey || this.lassoing) {
+      this.mode = event.altKey ? "remove" : event.shiftKey ? "add" : "set";
       this.outline = [place];
       this.on.leave();
     }
@@ -43,7 +55,7 @@ class Gestures {
     if (!before) return this.on.hover(...place, 8);
     this.strayed ||= Math.hypot(place[0] - this.start[0], place[1] - this.start[1]) > MOVED;
     if (this.outline) {
-      const [x, y] = this.outline.at(-1);
+      const [x, y] = this.outline[this.outline.length - 1];
       if (Math.hypot(place[0] - x, place[1] - y) < 3) return;
       this.outline.push(place);
       this.on.lasso(this.outline);
@@ -55,7 +67,7 @@ class Gestures {
   }
 
   pinch(id, before, after) {
-    const [, other] = [...this.fingers].find(([key]) => key !== id);
+    const other = [...this.fingers].filter(([key]) => key !== id)[0][1];
     const spread = ([x, y]) => Math.hypot(x - other[0], y - other[1]) || 1;
     const middle = ([x, y]) => [(x + other[0]) / 2, (y + other[1]) / 2];
     const [from, to] = [middle(before), middle(after)];
@@ -68,8 +80,8 @@ class Gestures {
     if (this.outline) {
       const outline = this.outline;
       this.drop();
-      if (event.type === "pointerup" && outline.length > 2) this.on.close(outline);
-    } else if (event.type === "pointerup" && !this.strayed) this.on.hover(...this.place(event), 18);
+      if (event.type === "pointerup" && outline.length > 2) this.on.close(outline, this.mode);
+    } else if (event.type === "pointerup" && !this.strayed) this.on.pin(...this.place(event), 18);
   }
 
   drop() {

@@ -1,19 +1,35 @@
-// The legend of the colouring column. Each category is a button that highlights its points.
+// The legend of the colouring column. Each category is a button that highlights its points; a scale has a histogram.
+
+import { cssColour } from "./colour.js";
+import { button, element } from "./dom.js";
+import { Histogram } from "./histogram.js";
+import { counted } from "./number.js";
 
 const MAX_ENTRIES = 200;
 
-class Legend {
+export class Legend {
   constructor(box, onChange) {
-    Object.assign(this, { box, onChange, lit: new Set() });
+    this.box = box;
+    this.onChange = onChange;
+    /** @type {import("./column.js").Column | null} */
+    this.column = null;
+    /** @type {Set<number>} */
+    this.lit = new Set(); // codes of categories
+    /** @type {Histogram | null} */
+    this.histogram = null;
   }
 
   show(column, dark, grey) {
+    const bounds = column === this.column && column?.scaled ? this.histogram?.bounds : null;
     if (column !== this.column) this.lit.clear();
     this.column = column;
+    this.histogram = null;
     this.box.replaceChildren();
     if (!column) return;
-    if (column.scaled) this.scale(column, dark);
-    else this.categories(column, column.categoryColours(dark, grey));
+    if (!column.scaled) return this.categories(column, column.categoryColours(dark, grey));
+    this.histogram = new Histogram(column, dark, this.onChange);
+    if (bounds) this.histogram.bounds = bounds;
+    this.box.append(this.histogram.box);
   }
 
   categories(column, colours) {
@@ -31,44 +47,36 @@ class Legend {
   }
 
   entry(column, code, colour) {
-    const button = element("button", "entry");
-    button.type = "button";
-    const swatch = element("span", "swatch");
-    swatch.style.background = cssColour(colour);
     const missing = code === column.names.length;
-    button.append(swatch, element("span", missing ? "name missing" : "name", missing ? "missing" : column.names[code]));
-    button.append(element("span", "count", counted(column.counts[code])));
-    button.setAttribute("aria-pressed", this.lit.has(code));
-    button.addEventListener("click", () => {
+    const made = button("entry", "", () => {
       if (!this.lit.delete(code)) this.lit.add(code);
-      button.setAttribute("aria-pressed", this.lit.has(code));
+      made.setAttribute("aria-pressed", this.lit.has(code));
       this.onChange();
     });
-    return button;
-  }
-
-  scale(column, dark) {
-    const bar = element("div", "scale");
-    const stops = Array.from({ length: 12 }, (_, i) => cssColour(scaleColour(i / 11, dark)));
-    bar.style.background = `linear-gradient(to right, ${stops.join(", ")})`;
-    const { low, high, below, above } = column.range();
-    const say = (value) => (column.kind === "time" ? column.time(value) : brief(value));
-    const ends = element("div", "ends");
-    ends.append(element("span", "", (below ? "≤ " : "") + say(low)));
-    ends.append(element("span", "", (above ? "≥ " : "") + say(high)));
-    this.box.append(bar, ends);
+    const swatch = element("span", "swatch");
+    swatch.style.background = cssColour(colour);
+    const name = element("span", missing ? "name missing" : "name", missing ? column.absent : column.names[code]);
+    if (!missing && column.captions) name.append(element("small", "", column.captions[code]));
+    made.append(swatch, name, element("span", "count", counted(column.counts[code])));
+    made.setAttribute("aria-pressed", this.lit.has(code));
+    return made;
   }
 
   clear() {
     this.lit.clear();
-    for (const button of this.box.querySelectorAll("[aria-pressed=true]")) button.setAttribute("aria-pressed", "false");
+    if (this.histogram) this.histogram.bounds = [0, 1];
+    for (const pressed of this.box.querySelectorAll("[aria-pressed=true]")) pressed.setAttribute("aria-pressed", "false");
   }
 
-  /** Mask of the rows whose categories are highlighted, or null if none is. */
+  /** Mask of the rows that are highlighted, or null if all are. */
   mask() {
-    if (!this.lit.size) return null;
-    const on = new Uint8Array(this.column.names.length + 1);
+    if (this.histogram) return this.histogram.mask();
+    if (!this.column || !this.lit.size) return null;
+    const { values, names } = this.column;
+    const on = new Uint8Array(names.length + 1);
     for (const code of this.lit) on[code] = 1;
-    return Uint8Array.from(this.column.values, (code) => on[code]);
+    const mask = new Uint8Array(values.length);
+    for (let row = 0; row < mask.length; row++) mask[row] = on[values[row]];
+    return mask;
   }
 }

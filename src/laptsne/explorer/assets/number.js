@@ -1,18 +1,20 @@
 // Formatting and interpolation of numbers.
 
-const counted = (n) => n.toLocaleString("en-GB");
+export const counted = (n) => n.toLocaleString("en-GB");
 
-const plural = (n, one, many = one + "s") => `${counted(n)} ${n === 1 ? one : many}`;
+export const plural = (n, one, many = one + "s") => `${counted(n)} ${n === 1 ? one : many}`;
+
+export const percent = (share) => `${(100 * share).toFixed(1)} %`;
 
 /** Four significant digits, for display. */
-function brief(value) {
+export function brief(value) {
   if (!Number.isFinite(value)) return String(value);
   if (Number.isInteger(value) && Math.abs(value) < 1e9) return String(value);
   return String(Number(value.toPrecision(4)));
 }
 
 /** The shortest text that is parsed to the same float32: 0.1 rather than 0.10000000149. */
-function shortest(value) {
+export function shortest(value) {
   if (!Number.isFinite(value)) return String(value);
   for (let digits = 6; digits < 9; digits++) {
     const text = Number(value.toPrecision(digits));
@@ -21,9 +23,12 @@ function shortest(value) {
   return String(Number(value.toPrecision(9)));
 }
 
-const between = (values, at) => {
+export const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
+
+/** The value at a position between two elements, by linear interpolation; null if one of them is. */
+export function between(values, at) {
   const left = Math.min(Math.floor(at), values.length - 1);
   const right = Math.min(left + 1, values.length - 1);
   if (values[left] === null || values[right] === null) return null;
   return values[left] + (values[right] - values[left]) * (at - left);
-};
+}

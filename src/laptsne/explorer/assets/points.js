@@ -33,19 +33,29 @@ void main() {
   result = vec4(tint.rgb * alpha, alpha);
 }`;
 
-class Points {
-  /** A renderer for a canvas, or null if the browser has no WebGL 2. */
-  static on(canvas, positions, n, colours) {
-    const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, powerPreference: "high-performance" });
-    return gl && new Points(gl, positions, n, colours);
-  }
+const MAX_EMULATED = 50000; // points; more are drawn faster without WebGL where it is emulated on the CPU
 
-  constructor(gl, positions, n, colours) {
-    Object.assign(this, { gl, positions, n, colours });
-    this.prepare();
+export class Points {
+  /** A renderer for a canvas, or null if the browser has no WebGL 2 that is worth using. */
+  static on(canvas, places, pixels) {
+    const gl = canvas.getContext("webgl2", { alpha: false, antialias: false, powerPreference: "high-performance" });
+    if (!gl) return null;
     const names = gl.getExtension("WEBGL_debug_renderer_info");
     const renderer = gl.getParameter(names ? names.UNMASKED_RENDERER_WEBGL : gl.RENDERER);
-    this.emulated = /swiftshader|llvmpipe|softpipe|software|basic render/i.test(renderer);
+    const emulated = /swiftshader|llvmpipe|softpipe|software|basic render/i.test(renderer);
+    return emulated && places.n > MAX_EMULATED ? null : new Points(gl, places, pixels, emulated);
+  }
+
+  constructor(gl, places, pixels, emulated) {
+    this.gl = gl;
+    this.places = places;
+    this.colours = new Uint8Array(pixels.buffer);
+    this.emulated = emulated;
+    /** @type {Record<string, any>} */
+    this.uniform = {};
+    /** @type {Record<string, any>} */
+    this.attribute = {};
+    this.prepare();
   }
 
   /** Create everything that is lost with a WebGL context. */
@@ -69,7 +79,7 @@ class Points {
       .map((name) => [name, gl.getAttribLocation(program, name)]));
     this.place = gl.createBuffer();
     gl.bindBuffer(gl.ARRAY_BUFFER, this.place);
-    gl.bufferData(gl.ARRAY_BUFFER, this.positions, gl.STATIC_DRAW);
+    gl.bufferData(gl.ARRAY_BUFFER, this.places.positions, gl.STATIC_DRAW);
     this.paint = gl.createBuffer();
     gl.bindBuffer(gl.ARRAY_BUFFER, this.paint);
     gl.bufferData(gl.ARRAY_BUFFER, this.colours, gl.DYNAMIC_DRAW);
@@ -89,28 +99,27 @@ class Points {
   }
 
   /** Bind the maps to the left and right of the slider position. */
-  bind(left, right) {
+  bind({ n, left, right }) {
     if (this.bound === left) return;
     const { gl } = this;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.place);
-    gl.vertexAttribPointer(this.attribute.here, 2, gl.UNSIGNED_SHORT, true, 0, 4 * this.n * left);
-    gl.vertexAttribPointer(this.attribute.there, 2, gl.UNSIGNED_SHORT, true, 0, 4 * this.n * right);
+    gl.vertexAttribPointer(this.attribute.here, 2, gl.UNSIGNED_SHORT, true, 0, 4 * n * left);
+    gl.vertexAttribPointer(this.attribute.there, 2, gl.UNSIGNED_SHORT, true, 0, 4 * n * right);
     this.bound = left;
   }
 
-  draw({ camera, at, states, paper, size, ink, density }) {
-    const { gl } = this;
-    const left = Math.min(Math.floor(at), Math.max(0, states - 2));
-    this.bind(left, Math.min(left + 1, states - 1));
+  draw({ camera, paper, size, ink, ratio }) {
+    const { gl, places } = this;
+    this.bind(places);
     gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
     gl.clearColor(paper[0] / 255, paper[1] / 255, paper[2] / 255, 1);
     gl.clear(gl.COLOR_BUFFER_BIT | gl.DEPTH_BUFFER_BIT);
-    gl.uniform1f(this.uniform.share, at - left);
+    gl.uniform1f(this.uniform.share, places.share);
     gl.uniform2f(this.uniform.centre, camera.x, camera.y);
     gl.uniform2f(this.uniform.scale, (2 * camera.scale) / camera.width, (2 * camera.scale) / camera.height);
-    gl.uniform1f(this.uniform.size, size * density);
+    gl.uniform1f(this.uniform.size, size * ratio);
     gl.uniform1f(this.uniform.ink, ink);
     gl.uniform3f(this.uniform.paper, paper[0] / 255, paper[1] / 255, paper[2] / 255);
-    gl.drawArrays(gl.POINTS, 0, this.n);
+    gl.drawArrays(gl.POINTS, 0, places.n);
   }
 }

@@ -1,9 +1,20 @@
 // Search over all columns.
 
-class Search {
+import { counted, plural } from "./number.js";
+
+export class Search {
   constructor(field, output, columns, n, on) {
-    Object.assign(this, { field, output, columns, n, on, found: null, rows: [], at: -1 });
-    let waiting;
+    this.field = field;
+    this.output = output;
+    this.columns = columns;
+    this.n = n;
+    this.on = on;
+    this.text = "";
+    /** @type {Uint8Array | null} */
+    this.found = null;
+    this.rows = [];
+    this.at = -1;
+    let waiting = 0;
     field.addEventListener("input", () => {
       clearTimeout(waiting);
       waiting = setTimeout(() => this.run(), 120);
@@ -21,10 +32,13 @@ class Search {
     if (text === this.text) return;
     this.text = text;
     this.at = -1;
-    this.found = text ? new Uint8Array(this.n) : null;
-    if (text) for (const column of this.columns) column.match(text, this.found);
+    const found = new Uint8Array(this.n);
     this.rows = [];
-    if (text) this.found.forEach((hit, row) => { if (hit) this.rows.push(row); });
+    if (text) {
+      for (const column of this.columns) column.match(text, found);
+      found.forEach((hit, row) => { if (hit) this.rows.push(row); });
+    }
+    this.found = text ? found : null;
     this.tell();
     this.on.change();
   }

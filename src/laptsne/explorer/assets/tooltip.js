@@ -1,18 +1,17 @@
 // Tooltip with the values and the image of the point under the pointer.
 
-const MAX_FACTS = 14;
+import { element } from "./dom.js";
+import { isImage, thumbnail } from "./thumbnail.js";
 
-/** Create an element with a class and text. Text from the data enters the document only here, as textContent. */
-function element(tag, name = "", text = "") {
-  const made = document.createElement(tag);
-  if (name) made.className = name;
-  if (text !== "") made.textContent = text;
-  return made;
-}
+export const MAX_FACTS = 14;
 
-class Tooltip {
-  constructor(box, ring, columns, shape) {
-    Object.assign(this, { box, ring, columns, shape, pixels: null, row: -1 });
+export class Tooltip {
+  constructor(box, ring, columns, pictures) {
+    this.box = box;
+    this.ring = ring;
+    this.columns = columns;
+    this.pictures = pictures;
+    this.row = -1;
     this.chosen = new Set(columns.slice(0, MAX_FACTS));
   }
 
@@ -31,25 +30,10 @@ class Tooltip {
     const facts = element("dl");
     for (const column of this.columns.filter((one) => this.chosen.has(one))) {
       facts.append(element("dt", "", column.name));
-      facts.append(element("dd", column.isMissing(row) ? "missing" : "", column.shown(row)));
+      const image = isImage(column.text(row));
+      facts.append(element("dd", column.isMissing(row) || image ? "missing" : "", image ? "image" : column.shown(row)));
     }
-    this.box.replaceChildren(...(this.pixels ? [this.thumbnail(row)] : []), facts, element("p", "row", `row ${row}`));
-  }
-
-  thumbnail(row) {
-    const [height, width, channels] = this.shape;
-    const canvas = element("canvas");
-    Object.assign(canvas, { width, height });
-    const image = new ImageData(width, height);
-    const start = row * height * width * channels;
-    for (let i = 0; i < width * height; i++) {
-      for (let c = 0; c < 3; c++) image.data[4 * i + c] = this.pixels[start + i * channels + (channels === 3 ? c : 0)];
-      image.data[4 * i + 3] = 255;
-    }
-    canvas.getContext("2d").putImageData(image, 0, 0);
-    const factor = Math.max(1, Math.floor(112 / Math.max(width, height)));
-    canvas.style.width = `${width * factor}px`;
-    return canvas;
+    this.box.replaceChildren(...thumbnail(this.pictures, row), facts, element("p", "row", `row ${row}`));
   }
 
   /** Move the tooltip beside the point, on the side with more space. */

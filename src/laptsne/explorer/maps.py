@@ -1,0 +1,104 @@
+"""The maps that the explorer shows, as states of one page."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import orthogonal_procrustes
+
+from laptsne._runtime.typing import Array
+from laptsne.contraction_path import ContractionPath
+
+STEPS = 65535  # positions are stored as multiples of the longer side divided by this
+
+
+@dataclass(frozen=True)
+class Maps:
+    """Maps of the same points: several of a contraction path, several to compare, or one."""
+
+    embeddings: NDArray[np.float64]  # of shape (n_maps, n_samples, 2)
+    names: tuple[str, ...] = ()  # of maps to compare
+    path: ContractionPath | None = None
+    turns: Array | None = None  # of shape (n_maps, 2, 2): rotations that were applied to maps to compare
+
+    @property
+    def n_samples(self) -> int:
+        """Number of points."""
+        return int(self.embeddings.shape[1])
+
+    def quantized(self) -> tuple[list[dict[str, Any]], list[list[float]], NDArray[np.uint16]]:
+        """Scale the maps to the same length of the longer side.
+
+        Returns
+        -------
+        boxes : list of dict
+            For each map, the corner and the side of its square, and the rotation back to the given coordinates.
+        frames : list of list of float
+            Left, bottom, right and top of the points of each map, in units of the side.
+        positions : array of shape (n_maps, n_samples, 2)
+        """
+        low, high = self.embeddings.min(axis=1), self.embeddings.max(axis=1)
+        sides = (high - low).max(axis=1)
+        sides[sides == 0] = 1.0
+        corners = (high + low - sides[:, None]) / 2
+        corners += ((low - corners) / sides[:, None]).min(axis=0) * sides[:, None]  # without the margin common to all
+        positions = np.rint((self.embeddings - corners[:, None]) * (STEPS / sides[:, None, None]))
+        turns = np.broadcast_to(np.eye(2), (len(sides), 2, 2)) if self.turns is None else self.turns
+        parts = zip(corners.tolist(), sides.tolist(), turns.tolist(), strict=True)
+        boxes = [{"x": x, "y": y, "side": side, "turn": turn} for (x, y), side, turn in parts]
+        frames = np.hstack([(low - corners) / sides[:, None], (high - corners) / sides[:, None]])
+        return boxes, frames.tolist(), positions.astype(np.uint16)
+
+
+def check_maps(Y: Any) -> Maps:
+    """Return the maps of an array, a contraction path, a fitted model, or a mapping from names to maps."""
+    if isinstance(Y, ContractionPath):
+        return Maps(_checked(Y.embeddings), path=Y if len(Y.embeddings) > 1 else None)
+    if isinstance(Y, Mapping):
+        return _compared(Y)
+    return Maps(_checked(np.asarray(getattr(Y, "embedding_", Y))[None]))
+
+
+def _compared(maps: Mapping[Any, Any]) -> Maps:
+    """Rotate and reflect maps onto the first one, so that points can be followed from map to map."""
+    if not maps:
+        raise ValueError('Y is an empty mapping; pass maps by name, such as {"t-SNE": Y1, "UMAP": Y2}.')
+    arrays = {str(name): np.asarray(getattr(Y, "embedding_", Y), dtype=np.float64) for name, Y in maps.items()}
+    shapes = {name: array.shape for name, array in arrays.items()}
+    if len(set(shapes.values())) > 1:
+        raise ValueError(f"Y: maps to compare must have the same shape, got {shapes}.")
+    embeddings = _checked(np.stack(list(arrays.values())))
+    first = embeddings[0] - embeddings[0].mean(axis=0)
+    turns = [orthogonal_procrustes(Y - Y.mean(axis=0), first)[0] for Y in embeddings]
+    turns[0] = np.eye(2)
+    turned = np.stack([Y @ turn for Y, turn in zip(embeddings, turns, strict=True)])
+    names = tuple(arrays) if len(arrays) > 1 else ()
+    # The inverse of a rotation is its transpose, and rows are multiplied from the left.
+    return Maps(turned, names=names, turns=np.stack(turns))
+
+
+def _checked(given: Any) -> NDArray[np.float64]:
+    maps: NDArray[np.float64] = np.asarray(given, dtype=np.float64)
+    if maps.ndim != 3 or maps.shape[2] != 2 or not maps.size:
+        raise ValueError(
+            f"Y must have shape (n_samples, 2) to be explored, got {maps.shape[1:]}; fit with n_components=2."
+        )
+    if not np.isfinite(maps).all():
+        raise ValueError("Y has coordinates that are NaN or infinite; remove these points.")
+    return maps
+
+
+def path_header(path: ContractionPath) -> dict[str, Any]:
+    """Return the curves drawn beside the slider, with None for values that are not finite."""
+    curves = {
+        "contractions": path.contractions,
+        "kl": path.kl_divergences,
+        "trustworthiness": path.trustworthiness,
+        "kept": path.neighbors_kept,
+        "seen": path.neighbors_seen,
+        "eigenvalues": np.atleast_2d(path.eigenvalues),
+    }
+    known = {name: np.where(np.isfinite(values), values, None).tolist() for name, values in curves.items()}  # type: ignore[call-overload]
+    return {**known, "chosen": int(path.chosen)}

@@ -1,0 +1,96 @@
+"""The explorer as a widget of notebooks, with the JavaScript of the HTML file."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import numpy as np
+import traitlets
+
+from laptsne._runtime.typing import Array
+from laptsne.explorer.frame import save_document
+from laptsne.explorer.html_file import notebook_module
+from laptsne.explorer.payload import Payload
+
+
+class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
+    """A sorted array of distinct row numbers, synchronised as bytes."""
+
+    info_text = "an array of row numbers"
+    default_value = np.zeros(0, np.uint32)
+
+    def validate(self, obj: Any, value: Any) -> Array:
+        """Return the rows as a sorted array without repetitions."""
+        rows = np.asarray(value)
+        if rows.dtype == bool:
+            if rows.shape != (obj.n_samples,):
+                raise traitlets.TraitError(f"selection: a mask must have shape ({obj.n_samples},), got {rows.shape}.")
+            rows = np.flatnonzero(rows)
+        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+            raise traitlets.TraitError(f"selection must be a 1-D array of row numbers or a mask, got {value!r}.")
+        rows = np.unique(rows)
+        if rows.size and (rows[0] < 0 or rows[-1] >= obj.n_samples):
+            raise traitlets.TraitError(f"selection: rows must be from 0 to {obj.n_samples - 1}, got {value!r}.")
+        return rows.astype(np.uint32)
+
+    def set(self, obj: Any, value: Any) -> None:
+        """Set the rows. Observers are not called if they are those of before."""
+        rows = self.validate(obj, value)
+        if self.name not in obj._trait_values or not np.array_equal(obj._trait_values[self.name], rows):
+            super().set(obj, rows)
+
+
+def _to_bytes(rows: Array, widget: Any) -> bytes:
+    return rows.astype("<u4").tobytes()
+
+
+def _from_bytes(content: Any, widget: Any) -> Array:
+    return np.frombuffer(bytes(content), "<u4").astype(np.uint32)
+
+
+class ExplorerWidget(anywidget.AnyWidget):
+    """The explorer in Jupyter, VS Code, Colab and marimo.
+
+    It is what :func:`laptsne.plotting.explorer` returns without ``out`` if anywidget is installed.
+
+    Attributes
+    ----------
+    selection : array of shape (n_selected,)
+        Numbers of the selected rows. It can be set, to row numbers or to a mask, observed, and shared with another
+        widget by :meth:`link`.
+    color : str
+        Name of the column by which points are coloured; "" is none.
+    height : int
+        Height in pixels, set before the widget is displayed.
+    """
+
+    _esm = notebook_module()
+    _data = traitlets.Bytes().tag(sync=True)
+    _images = traitlets.Bytes().tag(sync=True)
+    _features = traitlets.Bytes().tag(sync=True)
+    height = traitlets.Int(620).tag(sync=True)
+    color = traitlets.Unicode("").tag(sync=True)
+    selection = RowNumbers().tag(sync=True, to_json=_to_bytes, from_json=_from_bytes)
+
+    def __init__(self, payload: Payload) -> None:
+        self.n_samples = payload.n_samples
+        self._payload = payload
+        super().__init__(
+            _data=payload.data, _images=payload.images, _features=payload.features, color=payload.color or ""
+        )
+
+    def link(self, other: "ExplorerWidget") -> None:
+        """Select the same rows in both widgets from now on, starting with those of this one.
+
+        ``traitlets.link`` does not work with arrays, whose comparison is not a single truth value.
+        """
+        if other.n_samples != self.n_samples:
+            raise ValueError(f"other has {other.n_samples} points, but this widget has {self.n_samples}.")
+        other.selection = self.selection
+        self.observe(lambda change: other.set_trait("selection", change.new), "selection")
+        other.observe(lambda change: self.set_trait("selection", change.new), "selection")
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the explorer to an HTML file, replacing an existing one, and return its path."""
+        return save_document(self._payload, path)

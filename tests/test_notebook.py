@@ -1,0 +1,261 @@
+"""The explorer and the model in notebooks."""
+
+import contextlib
+import html
+import json
+import os
+import re
+import secrets
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from browser import chromium
+from sklearn import config_context
+from sklearn.base import clone
+
+from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne.contraction_path import ContractionPath
+from laptsne.explorer.frame import ExplorerFrame
+from laptsne.plotting import explorer
+
+Y = np.arange(20.0).reshape(10, 2)
+
+
+@pytest.fixture
+def widget():
+    pytest.importorskip("anywidget", reason="needs the extra laptsne[notebook]")
+    return explorer(Y, columns={"kind": list("aabbbbbbcc"), "weight": np.arange(10) / 4}, title="Ten points")
+
+
+class TestWidget:
+    def test_selection_is_an_array_of_rows(self, widget):
+        assert widget.selection.tolist() == []
+        widget.selection = [7, 2, 2]
+        assert widget.selection.tolist() == [2, 7]
+        assert widget.selection.dtype == np.uint32
+        widget.selection = np.arange(10) > 6
+        assert widget.selection.tolist() == [7, 8, 9]
+        assert widget.color == "kind"
+
+    @pytest.mark.parametrize("rows", [[10], [-1], [0.5], [[1]], "a", np.ones(3, bool)])
+    def test_rows_that_there_are_not_are_refused(self, widget, rows):
+        traitlets = pytest.importorskip("traitlets")
+        widget.selection = [1]
+        with pytest.raises(traitlets.TraitError, match="selection"):
+            widget.selection = rows
+        assert widget.selection.tolist() == [1]
+
+    def test_observers_are_called_only_for_changes(self, widget):
+        seen = []
+        widget.observe(lambda change: seen.append(change.new.tolist()), "selection")
+        for rows in ([1, 2], [2, 1], [], []):
+            widget.selection = rows
+        assert seen == [[1, 2], []]
+
+    def test_what_the_front_end_sends_is_read(self, widget):
+        widget.set_state({"selection": memoryview(np.array([3, 5], "<u4").tobytes())})
+        assert widget.selection.tolist() == [3, 5]
+        assert bytes(widget.get_state(["selection"])["selection"]) == np.array([3, 5], "<u4").tobytes()
+
+    def test_widgets_are_linked(self, widget):
+        other = explorer(Y[:, ::-1])
+        widget.link(other)
+        widget.selection = [4, 6]
+        assert other.selection.tolist() == [4, 6]
+        other.selection = [1]
+        assert widget.selection.tolist() == [1]
+        with pytest.raises(ValueError, match="other has 3 points"):
+            widget.link(explorer(Y[:3]))
+
+    def test_it_is_saved_as_the_same_file(self, widget, tmp_path):
+        columns = {"kind": list("aabbbbbbcc"), "weight": np.arange(10) / 4}
+        saved = widget.save(tmp_path / "one.html")
+        written = explorer(Y, tmp_path / "other.html", columns=columns, title="Ten points")
+        assert saved.read_bytes() == written.read_bytes()
+
+
+def test_without_anywidget_a_frame_is_displayed(monkeypatch, tmp_path):
+    monkeypatch.setattr("laptsne.explorer.export.find_spec", lambda name: None)
+    view = explorer(Y, columns={"<b>": ["</iframe><script>window.pwned = 1</script>"] * 10}, title='"><script>')
+    assert isinstance(view, ExplorerFrame)
+    assert repr(view) == "ExplorerFrame('\"><script>', 10 points)"
+    with pytest.raises(AttributeError, match=r"laptsne\[notebook\]"):
+        _ = view.selection
+    page = tmp_path / "notebook.html"
+    page.write_text(f"<!doctype html><meta charset='utf-8'><body>{view._repr_html_()}", encoding="utf-8")
+    assert view.save(tmp_path / "map.html").stat().st_size > 10_000
+    with chromium() as browser:
+        context = browser.new_context()
+        tab = context.new_page()
+        tab.goto(page.as_uri())
+        frame = tab.frame_locator("iframe")
+        frame.locator("#size").get_by_text("10 points").wait_for()
+        assert frame.locator("#notice").is_hidden()
+        assert tab.evaluate("window.pwned") is None
+
+
+NOTEBOOK = """
+import json, pathlib
+import numpy as np
+from laptsne.plotting import explorer
+Y = np.array([[i // 5, i % 5] for i in range(25)], float)
+columns = {"kind": [f"kind {i // 5}" for i in range(25)], "weight": np.arange(25) / 4}
+one, other = explorer(Y, columns=columns), explorer(Y[:, ::-1], columns=columns)
+one.link(other)
+def write(change):
+    known = {"one": one.selection.tolist(), "other": other.selection.tolist(), "color": one.color}
+    pathlib.Path("seen.json").write_text(json.dumps(known))
+one.observe(write, ["selection", "color"])
+one.observe(lambda change: setattr(other, "selection", [1, 2, 3]), "color")
+display(one, other)
+"""
+
+
+@contextlib.contextmanager
+def jupyterlab(folder):
+    """The address of a JupyterLab with a notebook."""
+    pytest.importorskip("jupyterlab", reason="JupyterLab is not installed")
+    pytest.importorskip("anywidget", reason="needs the extra laptsne[notebook]")
+    cell = {"cell_type": "code", "id": "a", "source": NOTEBOOK, "metadata": {}, "outputs": [], "execution_count": None}
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}
+    (folder / "map.ipynb").write_text(json.dumps(notebook), encoding="utf-8")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    token = secrets.token_hex(16)
+    homes = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
+    environment = {**os.environ, **{name: str(folder / "home") for name in homes}}
+    (folder / "home").mkdir()
+    options = ["--no-browser", "--allow-root", "--expose-app-in-browser", "--ip=127.0.0.1", f"--port={port}"]
+    options += [f"--IdentityProvider.token={token}", "--ServerApp.port_retries=0"]
+    command = [sys.executable, "-m", "jupyterlab", *options]
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
+    try:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            assert process.poll() is None, (folder / "log").read_text()
+            time.sleep(0.2)
+        yield f"http://127.0.0.1:{port}/lab/tree/map.ipynb?token={token}"
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, "it does not come true"
+        time.sleep(0.1)
+    return found
+
+
+@pytest.mark.slow
+def test_jupyterlab(tmp_path):
+    seen = tmp_path / "seen.json"
+
+    def known():
+        with contextlib.suppress(OSError, ValueError):
+            return json.loads(seen.read_text())
+        return {}
+
+    with jupyterlab(tmp_path) as address, chromium() as browser:
+        page = browser.new_context(viewport={"width": 1500, "height": 1000}).new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(address)
+        page.locator(".jp-Notebook").wait_for(timeout=60_000)
+        page.get_by_text("| Idle").wait_for(timeout=60_000)  # the kernel; cells run before are lost
+        page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+        page.locator(".explorer.widget #map").nth(1).wait_for(timeout=90_000)
+        first = page.locator(".explorer.widget").nth(0)
+        first.scroll_into_view_if_needed()
+        view = "[...document.querySelectorAll('*')].filter((it) => it.explorer).map((it) => it.explorer)"
+        wait_for(lambda: page.evaluate(f"{view}.length == 2 && {view}.every((it) => it.firstFrame)"))
+        x, y = page.evaluate(f"{view}[0].screen(0)")
+        box = first.locator("#map").bounding_box()
+        corner = box["x"] + x, box["y"] + y
+        page.keyboard.down("Shift")  # a lasso around row 0
+        page.mouse.move(corner[0] - 15, corner[1] - 15)
+        page.mouse.down()
+        for right, down in ((15, -15), (15, 15), (-15, 15)):
+            page.mouse.move(corner[0] + right, corner[1] + down, steps=4)
+        page.mouse.up()
+        page.keyboard.up("Shift")
+        wait_for(lambda: known().get("one") == [0])
+        assert known()["other"] == [0]  # linked
+        wait_for(lambda: page.evaluate(f"{view}[1].selected") == [0])
+        first.get_by_label("Colour by", exact=True).select_option(label="weight")
+        wait_for(lambda: known().get("color") == "weight")
+        wait_for(lambda: page.evaluate(f"{view}[0].selected") == [1, 2, 3])  # set from Python
+        search = first.get_by_role("searchbox")
+        search.fill("kind 4")
+        wait_for(lambda: page.evaluate(f"{view}[0].lit.length") == 0)  # none of the selected rows
+        assert errors == []
+
+
+@pytest.fixture(scope="module")
+def model():
+    X = np.random.default_rng(0).normal(size=(60, 3)) + 9 * (np.arange(60) % 2)[:, None]
+    return LaptSNE(max_iter=30, perplexity=5, n_clusters=2, random_state=0).fit(X)
+
+
+class TestSummary:
+    def test_a_fitted_model_shows_its_map(self, model):
+        shown = model._repr_mimebundle_()
+        assert shown["text/plain"] == repr(model)
+        assert "60 points" in shown["text/html"]
+        assert "2 clusters" in shown["text/html"]
+        image = re.search(r'src="(data:image/png;base64,[^"]+)"', shown["text/html"])
+        assert image is not None
+        assert "sk-" in shown["text/html"]  # the parameters, as scikit-learn shows them
+        assert "60 points" in model._repr_html_()
+
+    def test_the_thumbnail_has_the_colours_of_the_clusters(self, model, tmp_path):
+        import base64
+        import io
+
+        from matplotlib.image import imread
+
+        encoded = re.search(r'base64,([^"]+)"', model._repr_mimebundle_()["text/html"])[1]
+        pixels = (imread(io.BytesIO(base64.b64decode(encoded)))[..., :3] * 255).round().astype(int).reshape(-1, 3)
+        for colour in ([0x1F, 0x77, 0xB4], [0xF0, 0xA0, 0x00]):
+            assert (np.abs(pixels - colour).sum(1) < 12).sum() > 20
+
+    def test_models_of_landmarks_and_of_other_dimensions(self, tmp_path):
+        X = np.random.default_rng(0).normal(size=(80, 3))
+        for kind, n_components in ((LaptSNE, 1), (LaptSNE, 3), (LandmarkLaptSNE, 2)):
+            options = {"n_landmarks": 40} if kind is LandmarkLaptSNE else {}
+            fitted = kind(n_components=n_components, max_iter=20, perplexity=5, random_state=0, **options).fit(X)
+            shown = fitted._repr_mimebundle_()["text/html"]
+            assert "80 points" in shown
+            assert f"<b>{kind.__name__}</b>" in shown
+            if n_components == 2:
+                assert explorer(fitted, tmp_path / "map.html").exists()
+
+    def test_before_fit_it_is_that_of_scikit_learn(self, model):
+        fresh = clone(model)
+        assert "data:image/png" not in fresh._repr_mimebundle_()["text/html"]
+        assert "sk-" in fresh._repr_html_()
+        with config_context(display="text"):
+            assert set(model._repr_mimebundle_()) == {"text/plain"}
+
+    def test_a_path_has_a_short_repr(self):
+        values = np.linspace(0, 0.12, 7)
+        path = ContractionPath(values, np.zeros((7, 1000, 2)), values, values, values, values, np.zeros((7, 3)), 3)
+        assert repr(path) == "ContractionPath(7 maps of 1,000 points, contraction 0 to 0.12, chosen=3)"
+
+
+def test_names_in_the_summary_are_escaped(model):
+    text = model._repr_mimebundle_()["text/html"]
+    assert html.unescape(text)
+    with chromium() as browser:
+        tab = browser.new_context().new_page()
+        tab.set_content(text)
+        assert tab.locator("img").first.evaluate("(it) => it.decode().then(() => it.naturalWidth)") > 50

@@ -36,8 +36,12 @@ from laptsne.transform.support import support_of_distances
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
 
 
-class LaptSNE(  # type: ignore[misc]
-    SummaryMixin, DiagnosticsMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+class LaptSNE(
+    SummaryMixin,
+    DiagnosticsMixin,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
 ):
     r"""Cluster-contractive t-SNE.
 

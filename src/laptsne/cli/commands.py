@@ -51,6 +51,9 @@ def embed(
     html: options.Html = None,
     color: options.Color = [],  # noqa: B006  typer makes a new one
     save: Annotated[Path | None, typer.Option(help="Fitted model, for `laptsne transform`.")] = None,
+    distinguish: Annotated[
+        Path | None, typer.Option(help="Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
+    ] = None,
     force: options.Force = False,
     debug: options.Debug = False,
 ) -> None:
@@ -74,7 +77,7 @@ def embed(
         from laptsne.cli.outputs import OutputFiles
 
         started()
-        files = OutputFiles(out, plot, html, save, tuple(color)).or_default(data.source, settings.dims)
+        files = OutputFiles(out, plot, html, save, tuple(color), distinguish).or_default(data.source, settings.dims)
         embed_source(data, features, settings, files, force=force)
 
 
@@ -130,7 +133,7 @@ def gap(
     """Print the smallest eigenvalues of the Laplacian of the data's similarity graph, without an embedding.
 
     Well-separated clusters give eigenvalues near 0; the largest gap above them (the eigengap) estimates their number.
-    `laptsne embed` requires more evidence: a density valley around every cluster in the map.
+    `laptsne embed` requires more evidence: groups of points that share little affinity with each other.
 
     **Examples**
 

@@ -7,7 +7,8 @@ from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
 from laptsne.cli.outputs import OutputFiles
 from laptsne.cli.terminal import say
 from laptsne.contraction_path import ContractionPath
-from laptsne.graph.spectrum import eigengap_clusters
+
+_MAX_SHOWN = 20  # clusters of which the evidence is printed
 
 
 def embed_source(
@@ -29,6 +30,7 @@ def embed_source(
             f"contraction  {_contraction(fitted, path)}",
             f"time         {seconds}, {fitted.model.n_iter_} iterations",
             f"files        {', '.join(map(str, files.paths()))}",
+            *_evidence(fitted),
         ]
     )
 
@@ -39,8 +41,18 @@ def _clusters(fitted: FittedDataset) -> str:
         return f"{model.n_clusters_}, as given"
     if model.n_clusters_ == 1:
         return "none: there is no evidence of any, so this is plain t-SNE"
-    gap = eigengap_clusters(model.data_eigenvalues_)
-    return f"{model.n_clusters_}, with evidence in the map and the data (the data's eigengap alone gives {gap})"
+    verdicts = model.clusters_.verdict.tolist()
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in ("clear", "likely", "doubtful")]
+    return f"{model.n_clusters_}: {', '.join(counts)}"
+
+
+def _evidence(fitted: FittedDataset) -> list[str]:
+    """The table of the evidence for each cluster, if there are any."""
+    if fitted.model.n_clusters_ == 1:
+        return []
+    lines = str(fitted.model.clusters_).splitlines()
+    hidden = len(lines) - 1 - _MAX_SHOWN
+    return ["", *lines[: _MAX_SHOWN + 1], *([f"{hidden:>7} more"] if hidden > 0 else [])]
 
 
 def _contraction(fitted: FittedDataset, path: ContractionPath | None) -> str:

@@ -34,6 +34,15 @@ class PreparedDataset:
     steps: Preprocessing
     rep: str | None = None  # array of an h5ad file that was embedded
 
+    @property
+    def named_features(self) -> tuple[Any, tuple[str, ...] | None]:
+        """The features as they came and their names; as they are embedded if values are missing."""
+        X, names = self.dataset.X, self.dataset.features
+        values = X.data if scipy.sparse.issparse(X) else X
+        if np.isfinite(values).all():
+            return X, names
+        return self.X, names if names is not None and self.X.shape[1] == len(names) else None
+
 
 @dataclass(frozen=True)
 class FittedDataset:

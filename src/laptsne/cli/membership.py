@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
+from laptsne.transform.support import MIN_SUPPORT
 
-_MIN_SUPPORT = 0.01  # below which a new row belongs to no cluster
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
 
 
@@ -48,11 +48,11 @@ def found_on_new(model: LaptSNE, X: Any) -> dict[str, NDArray[Any]]:
     return found
 
 
-def support_warning(model: LaptSNE, found: dict[str, NDArray[Any]]) -> str | None:
+def support_warning(found: dict[str, NDArray[Any]]) -> str | None:
     """Return a warning if many new rows are unlike the data that the model was fitted to."""
     if "support" not in found:
         return None
-    without = found["support"] < getattr(model, "support_threshold_", _MIN_SUPPORT)
+    without = found["support"] < MIN_SUPPORT
     share = float(np.mean(without))
     if share <= _MAX_UNSUPPORTED:
         return None

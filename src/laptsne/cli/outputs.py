@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from matplotlib.figure import Figure
+
 from laptsne import plotting
 from laptsne._runtime.atomic_file import atomic_write
 from laptsne.cli.errors import InputError
@@ -14,25 +17,30 @@ from laptsne.cli.explorer_page import explorer_columns, explorer_images, explore
 from laptsne.cli.fitting import FittedDataset, input_errors
 from laptsne.cli.membership import cluster_names, clusters_of
 from laptsne.cli.tables.dataset import Dataset
-from laptsne.cli.tables.writing import WRITABLE, write_embedding
+from laptsne.cli.tables.writing import WRITABLE, write_arrow, write_embedding
 from laptsne.contraction_path import ContractionPath
 
 STDOUT = Path("-")
 _PLOTS = (".png", ".svg", ".pdf")
 _HTML = (".html", ".htm")
-_PLOTTED = (2,)  # dimensions of maps that plots show
+_PLOTTED = (1, 2, 3)  # dimensions of maps that plots show
 _EXPLORED = (2,)  # and the explorer
+_SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
 
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """Paths of the embedding, its plot, its explorer and the model, None if not written; columns to colour by."""
+    """Paths of the embedding, its plot, its explorer, the model and the features of clusters, None if not written.
+
+    ``color`` are the columns to colour by.
+    """
 
     out: Path | None = None
     plot: Path | None = None
     html: Path | None = None
     save: Path | None = None
     color: tuple[str, ...] = ()
+    distinguish: Path | None = None
 
     def or_default(self, source: str, n_components: int) -> OutputFiles:
         """Return these files, or the default ones if none of them shows the embedding."""
@@ -46,14 +54,16 @@ class OutputFiles:
 
     def paths(self) -> list[Path]:
         """Return the paths that are given."""
-        return [path for path in (self.out, self.plot, self.html, self.save) if path is not None]
+        return [path for path in (self.out, self.plot, self.html, self.save, self.distinguish) if path is not None]
 
     def check(self, source: str, *, n_components: int = 2, force: bool) -> None:
         """Raise InputError, before the work, if a file could not be written after it."""
-        for path, endings in ((self.out, WRITABLE), (self.plot, _PLOTS), (self.html, _HTML)):
+        tables = tuple(ending for ending in WRITABLE if ending != ".npy")
+        expected = ((self.out, WRITABLE), (self.plot, _PLOTS), (self.html, _HTML), (self.distinguish, tables))
+        for path, endings in expected:
             if path is not None and path != STDOUT and path.suffix.lower() not in endings:
                 raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
-        if STDOUT in (self.plot, self.html, self.save):
+        if STDOUT in (self.plot, self.html, self.save, self.distinguish):
             raise InputError("only --out can be -, for standard output; give a file.")
         for path, dims in ((self.plot, _PLOTTED), (self.html, _EXPLORED)):
             if path is not None and n_components not in dims:
@@ -81,13 +91,19 @@ class OutputFiles:
         color = self.first_color(dataset)
         if self.plot is not None:
             values = cluster_names(clusters) if color is None else dataset.values(color)
-            save_figure(plotting.scatter(model.embedding_, values), self.plot)
+            save_plot(model.embedding_, values, self.plot)
+        if self.distinguish is not None:
+            with input_errors():
+                table = model.distinguish(*fitted.prepared.named_features)
+            write_arrow(self.distinguish, pa.table({name: list(values) for name, values in vars(table).items()}))
         if self.html is None:
             return None
         path = explorer_path(fitted, quiet=quiet)
         columns = explorer_columns(dataset, {"cluster": cluster_names(clusters)})
-        options = {"images": explorer_images(dataset), "title": Path(dataset.name).name}
+        options: dict[str, Any] = {"images": explorer_images(dataset), "title": Path(dataset.name).name}
         maps = model.embedding_ if path is None else path
+        if model.n_clusters_ > 1 and not hasattr(model, "landmark_embedding_"):
+            options["clusters"] = model.clusters_
         write_explorer(maps, self.html, columns=columns, color=color or next(iter(columns)), **options)
         return path
 
@@ -108,6 +124,13 @@ def save_figure(ax: Any, path: Path) -> None:
     """Write the figure of some axes."""
     with atomic_write(path) as temporary:
         ax.figure.savefig(temporary, dpi=150)
+
+
+def save_plot(Y: Any, values: Any, path: Path) -> None:
+    """Write a plot of an embedding; its figure is a new one, whatever was drawn before."""
+    figure = Figure(figsize=_SIZES.get(Y.shape[1], _SQUARE), layout="constrained")
+    ax = figure.add_subplot(projection="3d" if Y.shape[1] == 3 else None)
+    save_figure(plotting.scatter(Y, values, ax=ax), path)
 
 
 def stem(source: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne import LandmarkLaptSNE, LaptSNE, plotting
+from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.cli.errors import InputError
 from laptsne.cli.explorer_page import explorer_columns
 from laptsne.cli.fitting import input_errors, load_dataset, print_notes
 from laptsne.cli.membership import found_on_new, map_of, support_warning
 from laptsne.cli.options import InputOptions
-from laptsne.cli.outputs import STDOUT, OutputFiles, save_figure, stem, write_explorer, write_table
+from laptsne.cli.outputs import STDOUT, OutputFiles, save_plot, stem, write_explorer, write_table
 from laptsne.cli.preprocessing import Preprocessing
 from laptsne.cli.tables.choice import Choice
 from laptsne.cli.tables.dataset import Dataset
@@ -55,7 +55,7 @@ def transform_source(
         X = saved.steps.apply(dataset)
         Y = model.transform(X)
         found = found_on_new(model, X)
-    warning = support_warning(model, found)
+    warning = support_warning(found)
     if warning is not None:
         say([f"laptsne: {warning}"], "yellow")
     write_table(files.out, Y, dataset.columns, found)
@@ -73,7 +73,7 @@ def _draw(
     both = np.vstack([old, Y])
     if files.plot is not None:
         values = _new_labels(found, len(Y)) if color is None else dataset.values(color)
-        save_figure(plotting.scatter(both, _padded(values, len(old))), files.plot)
+        save_plot(both, _padded(values, len(old)), files.plot)
     if files.html is not None:
         clusters = {"cluster": _new_labels(found, len(Y))} if "cluster" in found else {}
         shown = explorer_columns(dataset, found | clusters)

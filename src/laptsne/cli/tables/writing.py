@@ -27,17 +27,23 @@ def write_embedding(
     ``out`` is a file that ends in one of ``WRITABLE``, of which .npy holds the embedding alone; None is CSV to standard
     output.
     """
-    table = _assemble(Y, columns, found or {})
+    if out is not None and out.suffix.lower() == ".npy":
+        # np.save would add another ending to .NPY
+        with atomic_write(out) as path, path.open("wb") as array:
+            np.save(array, Y, allow_pickle=False)
+        return
+    write_arrow(out, _assemble(Y, columns, found or {}))
+
+
+def write_arrow(out: Path | None, table: pa.Table) -> None:
+    """Write a table to a file that ends in one of ``WRITABLE`` but .npy; None is CSV to standard output."""
     if out is None:
         _write_text(sys.stdout, table, ",")
         sys.stdout.flush()
         return
     with atomic_write(out) as path:
         ending = out.suffix.lower()
-        if ending == ".npy":
-            with path.open("wb") as array:  # np.save would add another ending to .NPY
-                np.save(array, Y, allow_pickle=False)
-        elif ending == ".parquet":
+        if ending == ".parquet":
             pa.parquet.write_table(table, path)
         elif ending in (".feather", ".arrow"):
             pa.feather.write_feather(table, path)

@@ -66,6 +66,37 @@ def tree(n: int, rng: Rng) -> np.ndarray:
     return start + rng.random((n, 1)) * (end - start) + rng.normal(scale=0.05, size=(n, 10))
 
 
+def student(n: int, rng: Rng) -> np.ndarray:
+    """Student's t with 3 degrees of freedom in ten dimensions."""
+    return rng.standard_t(3, size=(n, 10))
+
+
+def duplicates(n: int, rng: Rng) -> np.ndarray:
+    """A Gaussian in ten dimensions; half of the rows are copies of other rows."""
+    X = rng.normal(size=(n, 10))
+    X[n // 2 :] = X[rng.integers(0, n // 2, n - n // 2)]
+    return X
+
+
+def ring(n: int, rng: Rng) -> np.ndarray:
+    angle = rng.uniform(0, 2 * np.pi, n)
+    circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros((n, 3))])
+    return circle + rng.normal(scale=0.05, size=(n, 5))
+
+
+def torus(n: int, rng: Rng) -> np.ndarray:
+    a, b = rng.uniform(0, 2 * np.pi, (2, n))
+    radius = 1 + 0.35 * np.cos(b)
+    return np.column_stack([radius * np.cos(a), radius * np.sin(a), 0.35 * np.sin(b)])
+
+
+def blocks(n: int, rng: Rng) -> np.ndarray:
+    """Two uniform cubes that share a face."""
+    X = rng.random((n, 3))
+    X[: n // 2, 0] += 1
+    return X
+
+
 NULL: dict[str, Callable[[int, Rng], np.ndarray]] = {
     "Gaussian, 5 dimensions": gaussian(5),
     "Gaussian, 20 dimensions": gaussian(20),
@@ -74,6 +105,11 @@ NULL: dict[str, Callable[[int, Rng], np.ndarray]] = {
     "swiss roll": swiss_roll,
     "line with noise": line,
     "tree of branches": tree,
+    "Student's t": student,
+    "Gaussian with duplicates": duplicates,
+    "ring": ring,
+    "torus": torus,
+    "two touching blocks": blocks,
 }
 
 

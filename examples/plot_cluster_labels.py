@@ -1,9 +1,9 @@
 """
-Clusters of the map
-===================
+Clusters and the evidence for them
+==================================
 
-The eigenvectors of the map's graph Laplacian assign points to clusters, as in spectral clustering: ``labels_`` needs no
-further clustering method. This example compares these clusters with the true digits.
+``labels_`` are the clusters of the data by which the map is contracted, and ``clusters_`` the evidence for each of them.
+This example compares these clusters with the true digits.
 """
 
 # %%

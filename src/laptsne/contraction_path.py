@@ -14,10 +14,10 @@ from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import KLDivergence, Similarity
 from laptsne.embedding.optimizer import iterate
-from laptsne.embedding.problem import MAX_CONTRACTED, Problem, auto_contraction
+from laptsne.embedding.problem import Problem, auto_contraction
 from laptsne.embedding.run import LATE_EXAGGERATION, Run
 from laptsne.estimator import LaptSNE
-from laptsne.fitting import backend_of
+from laptsne.fitting import backend_of, contracted_clusters
 from laptsne.graph.ordering import ordered_for_locality
 from laptsne.metrics import affinity_recall, rasterized
 from laptsne.parameters import has_one_kernel
@@ -163,8 +163,9 @@ class _Walk:
         width = None if backend.similarity is None else Similarity(model.contraction_width_)
         self.backend = replace(backend, similarity=width)
         self.kl = KLDivergence(*ordered_for_locality(model.affinities_, workers))
-        self.n_clusters: int = min(model.n_clusters_, MAX_CONTRACTED)
-        self.start = (model.labels_[:, None] == np.arange(1, self.n_clusters)).astype(np.float32)
+        labels = np.asarray(model.labels_)
+        self.labels = contracted_clusters(self.kl, labels) if model.n_clusters == "auto" else labels
+        self.n_clusters = int(self.labels.max()) + 1
         self.own_strength: float = model.contraction_ or auto_contraction(
             self.n_clusters, gaussian=not has_one_kernel(model)
         )
@@ -175,7 +176,7 @@ class _Walk:
     def stop_at(self, Y: Array) -> _Stop:
         """Evaluate an embedding."""
         fields = self.backend.fields(Y)
-        contraction = self.backend.contraction(self.n_clusters, self.start)
+        contraction = self.backend.contraction(self.labels, self.n_clusters, np.empty((len(self.labels), 0)))
         return _Stop(Y, self.kl.value(fields), self.backend.finished(contraction, fields).eigenvalues)
 
     def stops(self, stop: _Stop, strengths: Sequence[float] | Array) -> list[_Stop]:
@@ -189,7 +190,7 @@ class _Walk:
     def _descended(self, Y: Array, strength: float) -> Array:
         share = min(1.0, strength / self.own_strength)
         descent = replace(self.descent, exaggeration=self.exaggeration**share)
-        contraction = self.backend.contraction(self.n_clusters, self.start)
+        contraction = self.backend.contraction(self.labels, self.n_clusters, np.empty((len(self.labels), 0)))
         max_iter = int(np.clip(_MAX_MOVES / len(Y), _MIN_ITER, _MAX_ITER))
         schedule: dict[str, Any] = {"early_exaggeration": 1.0, "learning_rate": self.learning_rate}
         run = Run(Problem(self.kl, self.backend, contraction, strength), Y, descent, max_iter=max_iter, **schedule)

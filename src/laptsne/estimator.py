@@ -66,17 +66,18 @@ class LaptSNE(
         contracted. Without evidence it is 1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the
         largest gap between the eigenvalues of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is ``0.4 / n_clusters_`` if there are clusters, and at most
-        0.04 with ``contraction_kernel="student"``. With contraction, attractive forces are
-        also multiplied by 1.05; see ``exaggeration`` of :class:`laptsne.Descent`.
+        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is 0.3 divided by the number of clusters that are contracted.
+        With ``contraction_kernel="student"`` it is 0.4 divided by that number, but at most 0.04. With contraction,
+        attractive forces are also multiplied by 1.05; see ``exaggeration`` of :class:`laptsne.Descent`.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
-        Similarities of which the Laplacian is computed. "gaussian" has a short range: once the gap between two clusters
+        Similarities of which the Laplacian is computed. "gaussian" separates the clusters of the data, ``labels_``, and
+        divides none of them. It has a short range: once the gap between two clusters
         is a few widths, contraction ends, so that clusters are separated and keep their shape. "student" is the paper's
         choice, one kernel for both terms: it has no range, and clusters shrink to dots if the contraction is strong.
         With ``kernel="gaussian"``, both terms have that kernel.
     contraction_width : float or "auto", default="auto"
-        Width of the Gaussian, in units of the embedding. "auto" is 0.6 times the RMS radius of the embedding divided by
-        ``sqrt(n_clusters_)``. A width below a quarter of the spacing of the points or above the radius of the embedding
+        Width of the Gaussian, in units of the embedding. "auto" is 0.75 times the RMS radius of the embedding divided
+        by the square root of the number of clusters. A width below a quarter of the spacing of the points or above the radius of the embedding
         is replaced by that limit, with a warning.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: "log" is :math:`\log(\sigma + \varepsilon)`, "trace" is :math:`\sigma`, and a

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
-from laptsne.clusters.counting import find_clusters, given_clusters
+from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.embedding.backend import Backend, uses_fourier
 from laptsne.embedding.checkpoint import Checkpoint, digest_of
 from laptsne.embedding.descent import Descent
@@ -132,10 +132,20 @@ def _clusters(model: Any, P: Any, order: NDArray[Any] | None, spectrum: Spectrum
     return labels
 
 
+def contracted_clusters(kl: KLDivergence, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Cluster that every point is contracted with, of the clusters that were counted in the data."""
+    if kl.order is None:
+        return main_clusters(labels, kl.P, MAX_CONTRACTED)
+    contracted = np.empty_like(labels)
+    contracted[kl.order] = main_clusters(labels[kl.order], kl.P, MAX_CONTRACTED)
+    return contracted
+
+
 def _problem(model: Any, kl: KLDivergence, labels: NDArray[np.intp], spectrum: Spectrum, workers: Workers) -> Problem:
     counted = model.n_clusters == "auto"
     if counted:
-        n_clusters = min(int(labels.max()) + 1, MAX_CONTRACTED)
+        labels = contracted_clusters(kl, labels)
+        n_clusters = int(labels.max()) + 1
     elif model.n_clusters == "eigengap":
         n_clusters = eigengap_clusters(spectrum.eigenvalues)
     else:
@@ -144,10 +154,7 @@ def _problem(model: Any, kl: KLDivergence, labels: NDArray[np.intp], spectrum: S
     requested = None if isinstance(model.contraction, str) else float(model.contraction)
     strength = strength_of(requested, n_clusters, gaussian=gaussian, counted=counted)
     backend = backend_of(model, kl.P.shape[0], workers)
-    # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
-    indicators = (labels[:, None] == np.arange(1, n_clusters)).astype(np.float32)
-    start = np.column_stack([indicators, spectrum.eigenvectors[:, 1:]])
-    return Problem(kl, backend, backend.contraction(n_clusters, start), strength)
+    return Problem(kl, backend, backend.contraction(labels, n_clusters, spectrum.eigenvectors[:, 1:]), strength)
 
 
 def _run(model: Any, problem: Problem, Y: NDArray[np.float64], random_state: np.random.RandomState) -> Run:

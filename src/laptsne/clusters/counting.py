@@ -14,6 +14,7 @@ from laptsne.graph.communities import communities
 N_NEIGHBORS = 20  # in the graph of which the clusters are communities
 _SCALES = (N_NEIGHBORS, 30)  # neighbours in the graphs in which evidence is sought
 MIN_SIZE = 10  # points of a cluster
+_MIN_OF_MEAN = 0.25  # size of a cluster that is contracted, relative to the mean
 _MAX_LEVELS = 20  # of clusters within clusters
 
 
@@ -101,6 +102,33 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
         if labels.max() + 1 >= n_clusters:
             break
     return by_size(graph.merged(labels, 0.0, n_groups=n_clusters), 1, n_clusters)
+
+
+def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
+    """Assign every point to one of the main clusters, which are contracted.
+
+    Each cluster counts equally in the contraction, so that many small ones would take it over, and would be thrown out
+    of the map. Main clusters have at least a quarter of the mean size, and there are at most ``max_clusters``. The
+    others, and points of none, join the main cluster with which they share the most affinity.
+
+    Returns
+    -------
+    labels : array of shape (n_samples,)
+        Main cluster of every point, from the largest; -1 for groups that share no affinity with one.
+    """
+    sizes = np.bincount(labels[labels >= 0], minlength=1)
+    n_main = min(int((sizes >= _MIN_OF_MEAN * sizes.mean()).sum()), max_clusters)
+    if n_main == sizes.size and labels.min() >= 0:
+        return labels
+    # Clusters are numbered by size. Points of none are groups of their own.
+    group = labels.copy()
+    group[labels < 0] = sizes.size + np.arange(int((labels < 0).sum()))
+    n_groups = int(group.max()) + 1
+    assign = scipy.sparse.csr_matrix((np.ones(group.size), group, np.arange(group.size + 1)), (group.size, n_groups))
+    shared = (assign.T @ scipy.sparse.csr_matrix(P) @ assign[:, :n_main]).toarray()
+    target = np.where(shared.max(axis=1) > 0, shared.argmax(axis=1), -1)
+    target[:n_main] = np.arange(n_main)
+    return target[group]
 
 
 def _is_evident(P: Any, n_neighbors: int, workers: Workers) -> bool:

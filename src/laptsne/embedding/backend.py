@@ -73,10 +73,25 @@ class Backend:
         """Whether the fields of an embedding, with this largest coordinate, can be computed in reasonable time."""
         return not self.fourier or is_feasible(Y, largest)
 
-    def contraction(self, n_clusters: int, start: NDArray[Any]) -> Contraction:
-        """The contraction term, with a first guess of the eigenvectors."""
+    def contraction(self, labels: NDArray[Any], n_clusters: int, start: NDArray[Any]) -> Contraction:
+        """The contraction term.
+
+        Parameters
+        ----------
+        labels : array of shape (n_samples,)
+            Cluster of every point in the data, -1 for none.
+        n_clusters : int
+            Number of eigenvalues.
+        start : array of shape (n_samples, n_vectors)
+            First guess of further eigenvectors.
+        """
         kind: type[Contraction] = MeshContraction if self.fourier or self.mesh else PairContraction
-        return kind(n_clusters, self.penalty, start, self.similarity)
+        # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
+        groups = (labels[:, None] == np.arange(1, n_clusters)).astype(np.float32)
+        block = np.column_stack([groups, start])
+        # A kernel of its own separates the clusters of the data only, the paper's whatever the map contains.
+        fixed = self.similarity is not None and bool(groups.any(axis=0).all())
+        return kind(n_clusters, self.penalty, block, self.similarity, groups if fixed else None)
 
     def finished(self, contraction: Contraction, fields: Fields) -> Contraction:
         """The term at the final embedding, with converged eigenpairs."""
@@ -93,6 +108,7 @@ class Backend:
         if not 1 < contraction.n_clusters < fields.n_samples:
             return None
         observer = copy.copy(contraction)
+        observer.groups = None
         # Otherwise the next eigenvalue is among the guard vectors, which need not converge. With one more, it is not
         # mistaken for a close one after it.
         observer.n_clusters += 2

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from laptsne.embedding.backend import Backend
 from laptsne.embedding.objective import Contraction, KLDivergence
 
-_TOTAL = 0.4  # strength over all clusters; docs/method.md has what else was tried
-_STUDENT_MAX = 0.04  # strength per cluster with the Student kernel
+_TOTAL = 0.3  # strength over all clusters; docs/method.md has what else was tried
+_STUDENT_TOTAL, _STUDENT_MAX = 0.4, 0.04  # the same, and the most per cluster, with the Student kernel
 MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
 
 
@@ -15,7 +15,7 @@ def auto_contraction(n_clusters: int, *, gaussian: bool) -> float:
     """Default contraction strength, which is divided among the clusters; 0 for a single cluster."""
     if n_clusters == 1:
         return 0.0
-    return _TOTAL / n_clusters if gaussian else min(_STUDENT_MAX, _TOTAL / n_clusters)
+    return _TOTAL / n_clusters if gaussian else min(_STUDENT_MAX, _STUDENT_TOTAL / n_clusters)
 
 
 def strength_of(contraction: float | None, n_clusters: int, *, gaussian: bool, counted: bool) -> float:

@@ -37,6 +37,10 @@ class Contraction(ABC):
         First guess of the eigenvectors, for instance those of the data's graph.
     similarity : Similarity, optional
         How the similarities are computed; by default they are those of the KL divergence.
+    groups : array of shape (n_samples, n_clusters - 1), optional
+        Indicators of the clusters of the data but one. With these, eigenvectors are sought among the functions that are
+        constant on each cluster: the eigenvalues are Ritz values, upper bounds of those of the embedding's graph, and
+        lowering them separates these clusters and divides none of them.
 
     Attributes
     ----------
@@ -49,9 +53,14 @@ class Contraction(ABC):
     """
 
     def __init__(
-        self, n_clusters: int, penalty: Penalty, start: NDArray[np.float64], similarity: Similarity | None = None
+        self,
+        n_clusters: int,
+        penalty: Penalty,
+        start: NDArray[np.float64],
+        similarity: Similarity | None = None,
+        groups: NDArray[np.float32] | None = None,
     ) -> None:
-        self.n_clusters, self.penalty, self.similarity = n_clusters, penalty, similarity
+        self.n_clusters, self.penalty, self.similarity, self.groups = n_clusters, penalty, similarity, groups
         self.kernel: Gaussian | None = None
         self.regularization, self.fixed = 0.0, similarity is None
         self._start = start[:, : n_clusters - 1 + _GUARD]
@@ -65,7 +74,8 @@ class Contraction(ABC):
         """
         if not self.fixed and self.similarity is not None:
             self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
-        self._pairs = self._solve(fields, tol or self._tol, max_passes or (10 if self._pairs is None else self._passes))
+        passes = max_passes or (10 if self._pairs is None else self._passes)
+        self._pairs = self._solve(fields, tol or self._tol, passes if self.groups is None else 1)
         self._fields = fields
         self._prepare(fields)
 
@@ -75,7 +85,7 @@ class Contraction(ABC):
     @classmethod
     def like(cls, other: Contraction) -> Self:
         """Return a term of this kind with the similarities of another one, and its eigenvectors as a first guess."""
-        term = cls(other.n_clusters, other.penalty, other.block, other.similarity)
+        term = cls(other.n_clusters, other.penalty, other.block, other.similarity, other.groups)
         term.kernel, term.regularization, term.fixed = other.kernel, other.regularization, True
         return term
 

@@ -222,9 +222,13 @@ class MeshContraction(Contraction):
         return _fine_spacing(y) if self.kernel is None else _SPACING_PER_WIDTH * self.kernel.width
 
     def _start_at(self, frame: Frame, y: Array, active: Array, n: Array) -> Array:
-        """Return a first guess of the u_k: those of the last refresh, moved with the points, or those of the data."""
-        if self._shapes is None:
-            start = np.ascontiguousarray(self._start.T, dtype=np.float32)
+        """Return a first guess of the u_k: those of the last refresh, moved with the points, or those of the data.
+
+        With given groups, their share of the points at each node.
+        """
+        if self._shapes is None or self.groups is not None:
+            given = self._start if self.groups is None else self.groups
+            start = np.ascontiguousarray(given.T, dtype=np.float32)
             return frame.spread(y, start).reshape(len(start), int(np.prod(frame.cells)))[:, active] / n
         moved = frame.spread(y, (y - self._y).astype(np.float32)).reshape(len(y), -1)[:, active] / n
         nodes = frame.nodes(active) - moved

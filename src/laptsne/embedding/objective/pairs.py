@@ -34,15 +34,16 @@ class PairContraction(Contraction):
         graph = self._graph(fields)
         self._regularize(float(graph.degrees.mean()))
         self._degrees = graph.degrees + self.regularization
+        start = self._start if self.groups is None else np.sqrt(self._degrees)[:, None] * self.groups
         pairs = largest_eigenpairs(
             lambda block: self._normalised_similarity(graph, block.T).T,
-            np.ascontiguousarray(self._start.T),
+            np.ascontiguousarray(start.T),
             self.n_clusters - 1,
             known=_first_eigenvector(self._degrees),
             tol=tol,
             max_passes=max_passes,
         )
-        self._start = pairs.vectors.T
+        self._start = self._start if self.groups is not None else pairs.vectors.T
         return pairs
 
     def _prepare(self, fields: Fields) -> None:

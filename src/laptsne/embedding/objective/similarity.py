@@ -10,7 +10,7 @@ from laptsne.embedding.kernels import Gaussian
 
 # Width of the kernel, in RMS radii of the embedding / sqrt(n_clusters); total similarity added to each degree, as a
 # share of the mean degree (docs/method.md has what else was tried).
-_WIDTH = 0.6
+_WIDTH = 0.75
 _REGULARIZATION = 0.03
 # Floor of the penalty: an eigenvalue well below it counts as zero, and its cluster is not contracted any further.
 FLOOR = 0.01

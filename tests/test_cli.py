@@ -88,10 +88,12 @@ class TestEmbed:
         result = run("embed", table, "--label", "kind", *QUICK)
         assert result.exit_code == 0
         assert result.stdout == ""
-        *notes, points, clusters, contraction, time, files = result.stderr.strip().splitlines()
-        assert notes == ["not embedded, since they hold text: note"]
+        note, points, clusters, contraction, time, files, blank, header, *evidence = result.stderr.splitlines()
+        assert note == "not embedded, since they hold text: note"
         assert points == "points       120 x 4"
-        assert clusters.startswith("clusters     ")
+        assert clusters == "clusters     3: 3 clear, 0 likely, 0 doubtful"
+        assert (blank, header.split()[:2]) == ("", ["cluster", "size"])
+        assert [row.split()[1] for row in evidence] == ["40"] * 3
         assert contraction.startswith("contraction  ")
         assert "40 iterations" in time
         assert files == "files        cells-map.csv, cells-map.png"
@@ -128,9 +130,9 @@ class TestEmbed:
         options = ("--iterations", 150, "--perplexity", 20, "--force")
         result = run("embed", "x.npy", *options, "--clusters", 3, "--out", "m.csv")
         assert "clusters     3, as given" in result.stderr
-        assert 0 < float(re.search(r"contraction  0.133, KL (\S+)", result.stderr)[1]) < 5
+        assert 0 < float(re.search(r"contraction  0.0667, KL (\S+)", result.stderr)[1]) < 5
         result = run("embed", "x.npy", *options, "--clusters", 3, "--html", "m.html")
-        line = re.search(r"contraction  0.133, KL (\S+): (\S+) over the 0.500 without contraction", result.stderr)
+        line = re.search(r"contraction  0.0667, KL (\S+): (\S+) over the 0.500 without contraction", result.stderr)
         assert float(line[2]) == pytest.approx(float(line[1]) - 0.5, abs=2e-3)
 
     def test_where_there_are_no_clusters_it_says_so(self, run, rng, tmp_path):
@@ -247,11 +249,22 @@ class TestEmbed:
             result = run("embed", table, *QUICK, "--dims", dims, "--force")
             assert result.exit_code == 0, result.stderr
             assert list(rows_of("cells-map.csv")[0])[: dims + 1] == [*names, "cluster"]
-            assert sorted(os.listdir(tmp_path)) == ["cells-map.csv", "cells.csv"]
-            for option, name in (("--plot", "m.png"), ("--html", "m.html")):
-                result = run("embed", table, "--dims", dims, option, name)
-                assert result.exit_code == 2
-                assert f"{name} shows two dimensions, not {dims}; embed with --dims 2" in result.stderr
+            assert sorted(os.listdir(tmp_path)) == ["cells-map.csv", "cells-map.png", "cells.csv"]
+            assert (tmp_path / "cells-map.png").read_bytes().startswith(b"\x89PNG")
+            result = run("embed", table, "--dims", dims, "--html", "m.html")
+            assert result.exit_code == 2
+            assert f"m.html shows two dimensions, not {dims}; embed with --dims 2" in result.stderr
+
+    def test_what_sets_clusters_apart(self, run, table):
+        result = run("embed", table, "--label", "kind", *QUICK, "--distinguish", "features.csv")
+        assert result.exit_code == 0, result.stderr
+        rows = rows_of("features.csv")
+        assert list(rows[0])[:4] == ["cluster", "against", "feature", "auc"]
+        assert {row["cluster"] for row in rows} == {"0", "1", "2"}
+        assert not {row["feature"] for row in rows} & {"kind", "note"}
+        result = run("embed", table, "--distinguish", "features.npy")
+        assert result.exit_code == 2
+        assert "features.npy cannot be written; give a name that ends in .csv" in result.stderr
 
     def test_landmarks(self, run, table, blobs):
         options = ("--iterations", 200, "--perplexity", 10, "--clusters", 3, "--landmarks", 60, "--force")
@@ -493,7 +506,7 @@ class TestTransform:
 
     def test_old_and_new_together(self, run, table, model, monkeypatch, pages):
         scatter, drawn = laptsne.plotting.scatter, []
-        monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c: drawn.append((Y, list(c))) or scatter(Y, c))
+        monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c, **k: drawn.append((Y, list(c))) or scatter(Y, c, **k))
         Path("new.csv").write_text("".join(table.read_text().splitlines(keepends=True)[:11]).replace("kind", "sort"))
         files = ("--plot", "p.png", "--html", "p.html", "--force")
         assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
@@ -625,7 +638,7 @@ class TestProcess:
         assert result.returncode == 0
         assert len(result.stdout.splitlines()) == 121
         assert result.stdout.startswith(b"x,y,cluster,kind,note\n")
-        assert len(result.stderr.splitlines()) == 7
+        assert len(result.stderr.splitlines()) == 7 + 5  # and the evidence for three clusters
         assert os.listdir(table.parent) == ["cells.csv"]
 
     def test_an_error(self, tmp_path):

@@ -66,19 +66,19 @@ class LaptSNE(
         contracted. Without evidence it is 1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the
         largest gap between the eigenvalues of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is 0.3 divided by the number of clusters that are contracted.
+        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is 0.2 divided by the number of clusters that are contracted.
         With ``contraction_kernel="student"`` it is 0.4 divided by that number, but at most 0.04. With contraction,
         attractive forces are also multiplied by 1.05; see ``exaggeration`` of :class:`laptsne.Descent`.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
         Similarities of which the Laplacian is computed. "gaussian" separates the clusters of the data, ``labels_``, and
-        divides none of them. It has a short range: once the gap between two clusters
-        is a few widths, contraction ends, so that clusters are separated and keep their shape. "student" is the paper's
-        choice, one kernel for both terms: it has no range, and clusters shrink to dots if the contraction is strong.
-        With ``kernel="gaussian"``, both terms have that kernel.
+        divides none of them. It has a short range: once the gap between two clusters is a few widths, contraction ends,
+        so that clusters keep their shape. "student" is the paper's choice, one kernel for both terms: it has no range,
+        and clusters shrink to dots if the contraction is strong. With ``kernel="gaussian"``, both terms have that
+        kernel.
     contraction_width : float or "auto", default="auto"
         Width of the Gaussian, in units of the embedding. "auto" is 0.75 times the RMS radius of the embedding divided
-        by the square root of the number of clusters. A width below a quarter of the spacing of the points or above the radius of the embedding
-        is replaced by that limit, with a warning.
+        by the square root of the number of clusters. A width below a quarter of the spacing of the points or above the
+        radius of the embedding is replaced by that limit, with a warning.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: "log" is :math:`\log(\sigma + \varepsilon)`, "trace" is :math:`\sigma`, and a
         number p is :math:`(\sigma + \varepsilon)^p - \varepsilon^p`. The floor :math:`\varepsilon` bounds the slope at
@@ -153,9 +153,10 @@ class LaptSNE(
     data_eigenvalues_ : array
         Smallest eigenvalues of the Laplacian of the data's graph; with ``n_clusters="auto"`` computed when first read.
     eigenvalues_ : array of shape (n_contracted,)
-        Smallest eigenvalues of the Laplacian of the embedding's graph.
+        Smallest eigenvalues of the Laplacian of the embedding's graph; with ``contraction_kernel="gaussian"`` its Ritz
+        values among the functions that are constant on each contracted cluster, which are upper bounds of them.
     eigenvalue_residual_ : float
-        Largest residual norm of the corresponding eigenvectors: a bound on the error of each eigenvalue.
+        Largest residual norm of the corresponding vectors: a bound on the distance to the next eigenvalue.
     kl_divergence_ : float
         KL divergence of the embedding.
     objective_ : float

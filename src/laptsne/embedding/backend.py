@@ -90,7 +90,7 @@ class Backend:
         groups = (labels[:, None] == np.arange(1, n_clusters)).astype(np.float32)
         block = np.column_stack([groups, start])
         # A kernel of its own separates the clusters of the data only, the paper's whatever the map contains.
-        fixed = self.similarity is not None and bool(groups.any(axis=0).all())
+        fixed = self.similarity is not None and n_clusters > 1 and bool(groups.any(axis=0).all())
         return kind(n_clusters, self.penalty, block, self.similarity, groups if fixed else None)
 
     def finished(self, contraction: Contraction, fields: Fields) -> Contraction:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from laptsne.embedding.backend import Backend
 from laptsne.embedding.objective import Contraction, KLDivergence
 
-_TOTAL = 0.3  # strength over all clusters; docs/method.md has what else was tried
+_TOTAL = 0.2  # strength over all clusters; docs/method.md has what else was tried
 _STUDENT_TOTAL, _STUDENT_MAX = 0.4, 0.04  # the same, and the most per cluster, with the Student kernel
 MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
 

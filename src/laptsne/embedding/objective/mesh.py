@@ -255,9 +255,13 @@ class MeshContraction(Contraction):
         # The equation of the eigenvectors extends them to nodes without points.
         mu = pairs.values.astype(np.float32).reshape(-1, *[1] * self._degrees.ndim)
         self._shapes = parts[:-1] / np.maximum(1 + mu * np.maximum(self._degrees, _MIN_DEGREE - 1), _MIN_DEGREE)
+        if self.groups is not None:
+            self._shapes.reshape(len(u), -1)[:, self._active] = u
         self._potential = parts[-1]
         for k in range(n_vectors):
-            self._potential -= np.float32(slope[k]) * parts[k] * self._shapes[k]
+            # The derivative of the Rayleigh quotient of a function; for eigenvectors the two factors are equal.
+            own = parts[k] if self.groups is None else 2 * parts[k] - mu[k] * self._degrees * self._shapes[k]
+            self._potential -= np.float32(slope[k]) * own * self._shapes[k]
         reach = _NEIGHBOURHOOD if self.kernel is None else self._frame.spacing
         self._near = Frame.around(self._y, reach, fields.workers)
         self._sample = slice(None, None, max(1, self._y.shape[1] // _MAX_FOLLOWED))

@@ -2,8 +2,8 @@
 Clusters and the evidence for them
 ==================================
 
-``labels_`` are the clusters of the data by which the map is contracted, and ``clusters_`` is the evidence for each. This
-example compares these clusters with the true digits.
+``labels_`` are the clusters of the data by which the map is contracted, and ``clusters_`` is the evidence for each.
+This example compares these clusters with the true digits.
 """
 
 # %%

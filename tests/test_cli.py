@@ -288,7 +288,7 @@ class TestEmbed:
 
         monkeypatch.setattr(LaptSNE, "fit", fit_with_outliers)
         scatter = laptsne.plotting.scatter
-        monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c: drawn.append(list(c)) or scatter(Y, c))
+        monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c, **k: drawn.append(list(c)) or scatter(Y, c, **k))
         files = ("--out", "m.csv", "--plot", "m.png", "--html", "m.html")
         assert run("embed", table, *QUICK, "--clusters", 1, "--no-label", *files).exit_code == 0
         assert [row["cluster"] for row in rows_of("m.csv")[:6]] == ["-1"] * 5 + ["0"]
@@ -506,10 +506,18 @@ class TestTransform:
 
     def test_old_and_new_together(self, run, table, model, monkeypatch, pages):
         scatter, drawn = laptsne.plotting.scatter, []
-        monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c, **k: drawn.append((Y, list(c))) or scatter(Y, c, **k))
+
+        def record(Y, c, **options):
+            drawn.append((Y, list(c)))
+            return scatter(Y, c, **options)
+
+        monkeypatch.setattr("laptsne.plotting.scatter", record)
         Path("new.csv").write_text("".join(table.read_text().splitlines(keepends=True)[:11]).replace("kind", "sort"))
         files = ("--plot", "p.png", "--html", "p.html", "--force")
-        assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
+        with monkeypatch.context() as patch:  # a model that cannot tell clusters
+            patch.delattr("laptsne.diagnostics.DiagnosticsMixin.predict")
+            patch.delattr("laptsne.diagnostics.DiagnosticsMixin.support")
+            assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
         assert run("transform", model, "new.csv", *files, "--label", "sort").exit_code == 0
         monkeypatch.setattr(LaptSNE, "predict", lambda self, X: np.arange(len(X)) - 1, raising=False)
         assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0

@@ -70,15 +70,15 @@ def test_fitted_attributes(blobs):
     assert model.embedding_.shape == (120, 2)
     assert scipy.sparse.issparse(model.affinities_)
     assert model.n_clusters_ == 3
-    assert model.contraction_ == pytest.approx(0.4 / 3)
+    assert model.contraction_ == pytest.approx(0.2 / 3)
     assert model.data_eigenvalues_.shape == (31,)
     assert model.eigenvalues_.shape == (3,)
     assert (np.diff(model.eigenvalues_) >= 0).all()
     assert model.n_features_in_ == 6
-    assert 0 < model.n_iter_ <= 750
+    assert 0 < model.n_iter_ <= 300
     assert adjusted_rand_score(labels, model.labels_) == 1
     penalised = Penalty("log", floor=0.01).value(model.eigenvalues_).sum()
-    assert model.objective_ == pytest.approx(model.kl_divergence_ + 0.4 / 3 * penalised)
+    assert model.objective_ == pytest.approx(model.kl_divergence_ + 0.2 / 3 * penalised)
 
 
 @pytest.mark.parametrize("contraction", ["auto", 0])
@@ -119,7 +119,8 @@ def test_contraction_separates_digits():
     plain, contracted = (LaptSNE(contraction=c, random_state=0).fit_transform(X) for c in (0, "auto"))
     before, after = cluster_scores(plain, y), cluster_scores(contracted, y)
     assert after.silhouette > before.silhouette + 0.05
-    assert after.davies_bouldin < before.davies_bouldin - 0.05
+    assert after.davies_bouldin < before.davies_bouldin
+    assert after.nmi > before.nmi
     assert knn_accuracy(contracted, y) > knn_accuracy(plain, y) - 0.01
 
 

@@ -96,9 +96,9 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(way, learning_rate)
     assert f"learning_rate (now {learning_rate:.4g})" in message
 
 
-@pytest.mark.parametrize(("learning_rate", "least"), [(1e3, 1), (3e3, 5), (1e4, 8)])
+@pytest.mark.parametrize(("learning_rate", "least"), [(1e4, 8), (1e5, 8)])
 def test_long_runs_whose_points_do_not_settle_warn(learning_rate, least):
-    """Twenty times what these points need, or more: chaotic runs, of which bounds for eight seeds hold on any CPU."""
+    """Far more than these points need: chaotic runs, of which bounds for eight seeds hold on any CPU."""
     X = make_blobs(90, 4, centers=3, random_state=0)[0]
     n_warned = 0
     for seed in range(8):

@@ -31,7 +31,7 @@ class _Test(NamedTuple):
 
 EVIDENT = _Test(0.235, 0.3)  # that there are clusters at all
 _FIRST = _Test(0.26, 0.0)  # if there are, for the communities of the whole graph
-_WITHIN = _Test(0.235, 0.1)  # for communities within clusters
+_WITHIN = _Test(0.235, 0.2)  # for communities within clusters
 
 
 def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:

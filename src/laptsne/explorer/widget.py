@@ -83,7 +83,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     def link(self, other: "ExplorerWidget") -> None:
         """Select the same rows in both widgets from now on, starting with those of this one.
 
-        ``traitlets.link`` does not work with arrays, whose comparison is not a single truth value.
+        ``traitlets.link`` does not work with arrays, whose comparison is not a single boolean.
         """
         if other.n_samples != self.n_samples:
             raise ValueError(f"other has {other.n_samples} points, but this widget has {self.n_samples}.")

@@ -83,7 +83,7 @@ def _fault(model: LaptSNE, case: Case) -> str:
         if not np.isfinite(getattr(model, name)).all():
             return f"{name} is not finite"
     n_points = len(model.landmarks_) if isinstance(model, LandmarkLaptSNE) else n_samples
-    if model.labels_.shape != (n_points,) or not set(model.labels_) <= set(range(model.n_clusters_)):
+    if model.labels_.shape != (n_points,) or not set(model.labels_) <= set(range(-1, model.n_clusters_)):
         return f"labels_ are not of {model.n_clusters_} clusters"
     if case.new is not None:
         placed = model.transform(case.new)

@@ -8,6 +8,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import ExactFields, FourierFields
 from laptsne.embedding.kernels import Student
 from laptsne.embedding.objective import MeshContraction, PairContraction, Penalty, Similarity
+from laptsne.embedding.objective.mesh import MAX_NODES, Frame
 
 
 def clusters(rng, n_components, n=1200, span=40.0):
@@ -146,3 +147,12 @@ def test_runs_on_the_mesh_end_where_runs_by_pairs_do(n_clusters):
     assert mesh.objective_ == pytest.approx(pairs.objective_, abs=0.03 * pairs.kl_divergence_)
     student = LaptSNE(method="fourier", contraction_kernel="student", **settings).fit(X)
     assert student.eigenvalue_residual_ <= 1e-3
+
+
+@pytest.mark.parametrize(
+    "points", [[[0.0, 1e9], [0.0, 0.0]], [[-1e14, 1e14], [3e13, -2e13]]], ids=["a line", "two points"]
+)
+def test_the_mesh_of_an_extended_embedding_has_a_bounded_number_of_nodes(points):
+    with Workers(1) as workers:
+        frame = Frame.around(np.array(points), 0.5, workers)
+    assert 0 < np.prod(frame.cells) <= 2 * MAX_NODES

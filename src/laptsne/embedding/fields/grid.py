@@ -36,7 +36,7 @@ def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
     low, high = y.min(axis=1), y.max(axis=1)
     if np.prod((high - low) / spacing) <= max_cells:
         return low, high
-    n_outer = -(-y.shape[1] // 200)
+    n_outer = min(-(-y.shape[1] // 200), (y.shape[1] - 1) // 2)
     ordered = np.partition(y, (n_outer, -n_outer - 1), axis=1)
     inner_low, inner_high = ordered[:, n_outer], ordered[:, -n_outer - 1]
     width = inner_high - inner_low

@@ -71,7 +71,9 @@ class Frame:
         """Return a mesh over the points, coarser than requested if it would have more than ``most`` nodes."""
         most = most or min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
         low, high = bulk_box(y, spacing, most)
-        spacing = max(spacing, float(np.prod(high - low) / most) ** (1 / len(y)))
+        extents = high - low
+        thin = float(extents.max()) * (2 * _MARGIN + 2) ** (len(y) - 1) / most  # if the points lie on a line
+        spacing = max(spacing, float(np.prod(extents) / most) ** (1 / len(y)), thin)
         # On a fixed lattice, so that the nodes of successive meshes coincide.
         origin = (np.floor(low / spacing) - _MARGIN) * spacing
         cells = tuple(n_cells(float(extent), spacing, _MARGIN + 1) for extent in high - origin)

@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
+from laptsne.clusters import counting
 from laptsne.clusters.counting import by_size, find_clusters, given_clusters, nearest_graph
 from laptsne.clusters.separation import NeighborGraph
 from laptsne.clusters.table import cluster_table
@@ -117,6 +118,25 @@ def test_many_small_clusters(rng):
     centres = rng.normal(scale=3.0, size=(120, 20))
     X = np.repeat(centres, 40, axis=0) + rng.normal(size=(4800, 20))
     assert abs(n_found(X) - 120) <= 6
+
+
+def test_a_sample_that_is_small_for_its_many_clusters_has_evidence_in_all_borders_together(monkeypatch):
+    rng = np.random.default_rng(2)
+    group = np.repeat(np.arange(30), 30)
+    X = 0.85 * rng.normal(size=(30, 20))[group] + rng.normal(size=(900, 20))
+    P = affinities(X)
+    found = find_clusters(P)
+    assert adjusted_rand_score(found, group) > 0.3
+    # No two of them are separate by the strict test, and a partition that changes with the sample is no evidence.
+    monkeypatch.setattr(counting, "_MIN_STABILITY", 1.0)
+    assert find_clusters(P).max() == 0
+
+
+def test_a_stray_point_between_clusters_does_not_join_them(rng):
+    X = rng.normal(size=(160, 4))
+    X[80:, 0] += 14
+    X[0] = [7, 0, 0, 0]
+    assert n_found(X) == 2
 
 
 def test_small_groups_belong_to_no_cluster(rng):

@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from laptsne import Descent, LaptSNE
 from laptsne.embedding.fields import ExactFields
 from laptsne.embedding.run import LATE_EXAGGERATION
+from laptsne.graph.affinity import joint_affinities
 
 
 def trace_of(X, **parameters):
@@ -84,7 +85,8 @@ def test_seldom_refreshed_eigenvectors_lead_to_nearly_the_same(blobs, refresh_ev
     plain = LaptSNE(contraction=0, **settings).fit_transform(blobs[0])
 
     def objective(every):
-        optimizer = Descent(refresh_every=every, contraction_start=0, tol=0)
+        # Without exaggeration, objective_ is what is minimised.
+        optimizer = Descent(refresh_every=every, contraction_start=0, exaggeration=1.0, tol=0)
         model = LaptSNE(init=plain, early_exaggeration=1, max_iter=600, optimizer=optimizer, **settings)
         return model.fit(blobs[0]).objective_
 
@@ -171,6 +173,19 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(blobs):
 def test_impossible_settings_are_refused_by_name(name, value):
     with pytest.raises(ValueError, match=f"Descent: {name} must be .*; got {value!r}"):
         Descent(**{name: value})
+
+
+@pytest.mark.parametrize("contraction", [0, 0.05])
+def test_contraction_keeps_stray_points_within_the_map(contraction):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 5)) + 8 * np.eye(4, 5)[rng.integers(0, 4, 400)]
+    P = joint_affinities(X, perplexity=20).tolil()
+    P[0], P[:, 0] = 0, 0
+    P[0, 1] = P[1, 0] = 1e-9  # nothing holds this point
+    model = LaptSNE(metric="affinities", n_clusters=4, contraction=contraction, random_state=0).fit(P.tocsr())
+    radius = np.linalg.norm(model.embedding_, axis=1)
+    is_far = radius[0] > 1.8 * np.sqrt((radius**2).mean())
+    assert is_far == (contraction == 0)
 
 
 def exaggerations(X, **settings):

@@ -11,6 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.kernels import Gaussian
+from laptsne.embedding.run import LATE_EXAGGERATION
 from laptsne.graph.affinity import joint_affinities
 from laptsne.reliability import Reliability
 from laptsne.reliability.nudged import NudgedNeighbors, nudged_distance, principal_directions
@@ -125,7 +126,7 @@ def test_singularity_in_all_dimensions(blobs, n_components, contraction):
     X, _ = blobs
     model = LaptSNE(n_components, contraction=contraction, n_clusters=3, perplexity=10, random_state=0).fit(X)
     singularity = model.diagnose().singularity
-    exaggeration = 1.05 if contraction else 1.0
+    exaggeration = LATE_EXAGGERATION if contraction else 1.0
     least = exact.least_eigenvalues(model.affinities_.toarray(), model.embedding_, exaggeration) / exaggeration
     # The exact definition has no contraction, which adds curvature.
     assert spearmanr(singularity, -least).statistic > (0.75 if contraction else 0.97)

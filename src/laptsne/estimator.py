@@ -68,7 +68,7 @@ class LaptSNE(
     contraction : float or "auto", default="auto"
         Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is 0.2 divided by the number of clusters that are contracted.
         With ``contraction_kernel="student"`` it is 0.4 divided by that number, but at most 0.04. With contraction,
-        attractive forces are also multiplied by 1.05; see ``exaggeration`` of :class:`laptsne.Descent`.
+        attractive forces are also multiplied by 1.2; see ``exaggeration`` of :class:`laptsne.Descent`.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
         Similarities of which the Laplacian is computed. "gaussian" separates the clusters of the data, ``labels_``, and
         divides none of them. It has a short range: once the gap between two clusters is a few widths, contraction ends,

@@ -1,9 +1,11 @@
 """Clusters of the data: communities of the neighbour graph that are separate from each other."""
 
+import itertools
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
+from sklearn.metrics import adjusted_rand_score
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
@@ -12,7 +14,12 @@ from laptsne.clusters.separation import NeighborGraph
 from laptsne.graph.communities import communities
 
 N_NEIGHBORS = 20  # in the graph of which the clusters are communities
-_SCALES = (N_NEIGHBORS, 30)  # neighbours in the graphs in which evidence is sought
+_SCALES = (N_NEIGHBORS, 30)  # neighbours in the graphs in which separate groups are evidence
+# Other evidence, for samples that are small for their number of clusters: all borders together, and stable communities.
+_FINE_SCALE = 10  # neighbours
+_SUBSAMPLED = (500, 10_000)  # numbers of points; fewer tell nothing, and more need no such help
+_N_SUBSAMPLES, _SHARE = 4, 0.8
+_MIN_STABILITY = 0.55  # adjusted Rand index of the communities of subsamples
 MIN_SIZE = 10  # points of a cluster
 _MIN_OF_MEAN = 0.25  # size of a cluster that is contracted, relative to the mean
 _MAX_LEVELS = 20  # of clusters within clusters
@@ -32,6 +39,7 @@ class _Test(NamedTuple):
 EVIDENT = _Test(0.235, 0.3)  # that there are clusters at all
 _FIRST = _Test(0.26, 0.0)  # if there are, for the communities of the whole graph
 _WITHIN = _Test(0.235, 0.2)  # for communities within clusters
+_POOLED = _Test(0.226, 0.15)  # for all borders together
 
 
 def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
@@ -43,7 +51,9 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
 
     Modularity divides any graph, that of a single Gaussian too. Therefore there must first be evidence that there are
     clusters at all: groups that are separate by a stricter test, which cuts through continua do not pass, in a graph of
-    20 or 30 neighbours.
+    20 or 30 neighbours; or, in small samples, a low reciprocity of all communities together that are also those of
+    subsamples. Cuts through a line are stable but reciprocal, and those through diffuse data, such as a sample of
+    Student's t, are not stable.
 
     Parameters
     ----------
@@ -72,7 +82,8 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     """
     workers = workers or Workers(1)
     labels = np.zeros(P.shape[0], np.int64)
-    if not any(_is_evident(P, n_neighbors, workers) for n_neighbors in _SCALES):
+    evident = any(_has_separate_groups(P, n_neighbors, workers) for n_neighbors in _SCALES)
+    if not evident and not _has_stable_communities(P, workers):
         return labels
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
     test = _FIRST
@@ -131,12 +142,33 @@ def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
     return target[group]
 
 
-def _is_evident(P: Any, n_neighbors: int, workers: Workers) -> bool:
+def _has_separate_groups(P: Any, n_neighbors: int, workers: Workers) -> bool:
     """Whether at least two groups of a neighbour graph are separate by the strict test."""
     graph = NeighborGraph(nearest_graph(P, n_neighbors, workers), workers)
     found = communities(graph.graph, np.zeros(P.shape[0], np.int64))
     sizes = np.bincount(graph.merged(found, *EVIDENT))
     return int((sizes >= MIN_SIZE).sum()) > 1
+
+
+def _has_stable_communities(P: Any, workers: Workers) -> bool:
+    """Whether the communities of a small sample have a low reciprocity and are those of subsamples too."""
+    n_samples = P.shape[0]
+    if not _SUBSAMPLED[0] <= n_samples <= _SUBSAMPLED[1]:
+        return False
+    graph = NeighborGraph(nearest_graph(P, _FINE_SCALE, workers), workers)
+    borders = graph.reciprocity(communities(graph.graph, np.zeros(n_samples, np.int64)))
+    if not borders.value.size or borders.pooled(_POOLED.margin) >= _POOLED.threshold:
+        return False
+    random_state = np.random.RandomState(0)
+    found = np.full((_N_SUBSAMPLES, n_samples), -1)
+    for labels in found:
+        rows = np.sort(random_state.permutation(n_samples)[: int(_SHARE * n_samples)])
+        labels[rows] = communities(nearest_graph(P[rows][:, rows], _FINE_SCALE, workers), np.zeros(rows.size, np.int64))
+    agreement = [
+        adjusted_rand_score(*found[[i, j]][:, (found[[i, j]] >= 0).all(axis=0)])
+        for i, j in itertools.combinations(range(_N_SUBSAMPLES), 2)
+    ]
+    return float(np.mean(agreement)) > _MIN_STABILITY
 
 
 def by_size(labels: Array, min_size: int = MIN_SIZE, n_clusters: int | None = None) -> Array:
@@ -171,10 +203,10 @@ def _strongest_rows(
 def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
     """The graph of the neighbours of the highest affinity: 1 for mutual neighbours, 1/2 for others, as a CSR matrix.
 
-    For few points there are fewer neighbours, a tenth of the points.
+    For few points there are fewer neighbours, an eighth of the points.
     """
     n_samples = P.shape[0]
-    n_neighbors = max(min(n_neighbors, n_samples // 10), min(5, n_samples - 1))
+    n_neighbors = max(min(n_neighbors, n_samples // 8), min(5, n_samples - 1))
     if scipy.sparse.issparse(P):
         rows = (P.indptr, P.indices, P.data)
     else:

@@ -11,6 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
 _MIN_WEIGHT = 0.2  # affinity between two groups that can join them, in mean degrees of a point
+_MIN_POINTS = 0.1  # points at the border of two groups that can join them, relative to the mean degree
 CONTINUUM = 0.26  # typical reciprocity of a cut through a continuum, of any dimension (docs/method.md)
 ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
 
@@ -60,6 +61,10 @@ class Reciprocity:
     def upper(self, margin: float) -> Array:
         """Upper confidence bound, ``margin`` divided by the square root of the number of points above the value."""
         return np.asarray(self.value + margin / np.sqrt(self.n_points))
+
+    def pooled(self, margin: float) -> float:
+        """Upper confidence bound of the mean over all pairs, weighted by their affinities."""
+        return float(np.average(self.value, weights=self.weight) + margin / np.sqrt(self.n_points.sum()))
 
 
 class NeighborGraph:
@@ -126,8 +131,9 @@ class NeighborGraph:
         """Merge groups that are not separate, until all are or ``n_groups`` are left.
 
         Two groups are separate if the upper confidence bound of their reciprocity is below ``threshold``, or if they
-        share less than a fifth of the affinity of an average point. Each round
-        merges the pairs of groups that are nearest to each other, by a lower confidence bound.
+        share less than a fifth of the affinity of an average point, or if their border is a stray point or two: that of
+        a continuum, even of a line, has more. Each round merges the pairs of groups that are nearest to each other, by
+        a lower confidence bound.
         """
         while True:
             n_left = int(labels.max(initial=0)) + 1
@@ -135,7 +141,10 @@ class NeighborGraph:
             # A group with more affinity outside than inside is none.
             loose = self.conductance(labels) > 0.5
             is_loose = loose[pairs.first] | loose[pairs.second]
-            is_close = (pairs.upper(margin) >= threshold) & (pairs.weight >= _MIN_WEIGHT * self._mean_degree)
+            touch = (pairs.weight >= _MIN_WEIGHT * self._mean_degree) & (
+                pairs.n_points >= _MIN_POINTS * self._mean_degree
+            )
+            is_close = touch & (pairs.upper(margin) >= threshold)
             close = np.flatnonzero(is_close | is_loose)
             if close.size == 0 or n_left <= n_groups:
                 return labels

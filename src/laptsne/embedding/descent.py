@@ -36,7 +36,7 @@ class Descent:
         that of t-SNE lets related groups find each other. While contraction rises, exaggeration falls to its final
         value, at once if there is no contraction.
     exaggeration : float, default=None
-        Final exaggeration. None is 1.05 if clusters are contracted and 1 otherwise.
+        Final exaggeration. None is 1.2 if clusters are contracted and 1 otherwise.
     contraction_start : float, default=0.45
         Fraction of the iterations after which contraction starts.
     contraction_ramp : float, default=0.2

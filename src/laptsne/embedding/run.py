@@ -9,6 +9,7 @@ from laptsne._runtime.compiled import compiled
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.fields import Fields
 from laptsne.embedding.initialization import MAX_COORDINATE
+from laptsne.embedding.objective.similarity import rms_radius
 from laptsne.embedding.problem import Problem
 from laptsne.embedding.state import State
 
@@ -18,7 +19,11 @@ _GAIN_INCREASE = 0.2
 # The eigenvectors of a wide kernel last longer: share of its width that counts as a unit of refresh_distance.
 _REFRESH_WIDTHS = 0.25
 # Final exaggeration if clusters are contracted (docs/method.md has what else was tried).
-LATE_EXAGGERATION = 1.05
+LATE_EXAGGERATION = 1.2
+# With contraction, points beyond this distance from the centre, in RMS radii of the embedding, are pulled back:
+# hardly anything else holds stray points, and they would extend the map. A disc ends at 1.4, a square at 1.7.
+_BOUNDARY = 1.6
+_STIFFNESS = 0.05  # of the pull, times the number of points
 
 
 @compiled
@@ -30,6 +35,8 @@ def _step_rows(
     momentum: float,
     max_step: float,
     gain_increase: float,
+    boundary: float,
+    stiffness: float,
     gains: Embedding | None,
     velocity: Embedding,
     Y: Embedding,
@@ -38,9 +45,12 @@ def _step_rows(
     """Update the velocity and gains of each point, and set its new position."""
     n_dims = Y.shape[1]
     for i in range(start, stop):
-        square = 0.0
+        square = distance = 0.0
         for d in range(n_dims):
-            slope, speed = gradient[i, d], velocity[i, d]
+            distance += Y[i, d] * Y[i, d]
+        pull = stiffness * (1 - boundary / np.sqrt(distance)) if distance > boundary * boundary else 0.0
+        for d in range(n_dims):
+            slope, speed = gradient[i, d] + pull * Y[i, d], velocity[i, d]
             if gains is not None:
                 # The gain grows while the velocity points downhill.
                 gain = gains[i, d] + gain_increase if slope * speed < 0 else max(gains[i, d] * 0.8, 0.01)
@@ -177,7 +187,10 @@ class Run:
     ) -> Embedding | None:
         """New positions, with gains and velocities updated in place; None if they are out of bounds."""
         descent, moved = self.descent, np.empty_like(Y)
-        args = (gradient, self.rate, self.momentum, descent.max_step, self.gain_increase, gains, velocity, Y, moved)
+        stiffness = _STIFFNESS / len(self.Y) if self.strength else 0.0
+        boundary = _BOUNDARY * rms_radius(self.Y) if stiffness else 0.0
+        args = (gradient, self.rate, self.momentum, descent.max_step, self.gain_increase, boundary, stiffness)
+        args = (*args, gains, velocity, Y, moved)
         self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
         largest = float(np.abs(moved).max())
         in_bounds = largest < MAX_COORDINATE  # False for NaN

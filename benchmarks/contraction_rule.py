@@ -27,6 +27,7 @@ SCORES = ("10-NN", "NMI", "SC", "kept", "seen", "ink", "KL")
 # Names of constants and where they are read.
 WIDTH, FLOOR, TOTAL = ("_WIDTH", similarity), ("FLOOR", fitting), ("_TOTAL", problem)
 SIMILARITY, LATE = ("Similarity", fitting), ("LATE_EXAGGERATION", run)
+BOUNDARY = ("_BOUNDARY", run)
 Constants = dict[tuple[str, Any], Any]
 VARIANTS: dict[str, tuple[Constants, dict[str, Any]]] = {
     "default": ({}, {}),
@@ -45,8 +46,9 @@ VARIANTS: dict[str, tuple[Constants, dict[str, Any]]] = {
     "regularisation 0.003": ({SIMILARITY: partial(Similarity, regularization=0.003)}, {}),
     "regularisation 0.2": ({SIMILARITY: partial(Similarity, regularization=0.2)}, {}),
     "exaggeration 1": ({LATE: 1.0}, {}),
-    "exaggeration 1.3": ({LATE: 1.3}, {}),
-    "exaggeration 2": ({LATE: 2.0}, {}),
+    "exaggeration 1.5": ({LATE: 1.5}, {}),
+    "no boundary": ({BOUNDARY: np.inf}, {}),
+    "boundary 1.4": ({BOUNDARY: 1.4}, {}),
 }
 
 

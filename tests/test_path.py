@@ -11,8 +11,8 @@ from laptsne.metrics import silhouette, trustworthiness
 def near_blobs():
     """Three clusters that touch, and a model of them."""
     rng = np.random.default_rng(0)
-    labels = np.repeat([0, 1, 2], 60)
-    X = rng.normal(scale=1.5, size=(3, 6))[labels] + rng.normal(size=(180, 6))
+    labels = np.repeat([0, 1, 2], 200)
+    X = rng.normal(scale=1.5, size=(3, 6))[labels] + rng.normal(size=(600, 6))
     return X, labels, LaptSNE(n_clusters=3, random_state=0).fit(X)
 
 
@@ -43,7 +43,7 @@ def test_contraction_presses_eigenvalues_and_costs_divergence(near_blobs, path):
     pressed, divergences = (np.delete(v, path.chosen) for v in (path.eigenvalues.sum(axis=1), path.kl_divergences))
     # Both level off once the clusters are apart.
     assert np.all(np.diff(pressed) < 0.01 * pressed[0])
-    assert pressed[-1] < 0.2 * pressed[0]
+    assert pressed[-1] < 0.25 * pressed[0]
     assert np.all(np.diff(divergences) > -0.05 * np.ptp(divergences))
     assert divergences[-1] > 1.2 * divergences[0]
     assert pressed[0] > path.eigenvalues[path.chosen].sum() > pressed[-1]
@@ -83,7 +83,7 @@ def test_any_number_of_maps(near_blobs, n_maps, monkeypatch):
     monkeypatch.setattr("laptsne.contraction_path._MAX_MOVES", 1)
     monkeypatch.setattr("laptsne.contraction_path._MIN_ITER", 2)
     path = contraction_path(model, X, n_maps=n_maps)
-    assert path.embeddings.shape == (n_maps, 180, 2)
+    assert path.embeddings.shape == (n_maps, 600, 2)
     assert path.contractions[0] == 0
     assert path.contractions[path.chosen] == model.contraction_
 

@@ -114,7 +114,8 @@ def compare(Y: Any, labels: Any, out: Path) -> None:
 
     rows = slice(None, None, -(-len(Y) // MAX_COMPARED))
     Y, labels = Y[rows], labels[rows]
-    figure, _ = datamapplot.create_plot(Y, labels, figsize=(9, 8), use_medoids=len(Y) < 20_000)
+    style = {"figsize": (9, 8), "use_medoids": len(Y) < MAX_COMPARED, "font_family": "DejaVu Sans"}
+    figure, _ = datamapplot.create_plot(Y, labels, **style)
     figure.savefig(out, dpi=90)
 
 

@@ -112,6 +112,11 @@ class TestNames:
             assert overlaps(after) == []
             assert max(name["size"] for name in after) > max(name["size"] for name in before)
 
+    def test_a_name_for_all_points_says_nothing(self, browser, tmp_path):
+        Y = np.random.default_rng(0).normal(size=(100, 2))
+        with opened(browser, explorer(Y, tmp_path / "map.html", labels=np.zeros(100, int))) as page:
+            assert page.read("explorer.names") == []
+
 
 class TestQuestions:
     def test_points_of_no_cluster_are_grey(self, page):
@@ -392,6 +397,8 @@ def test_colours_and_genes_of_anndata(browser, tmp_path):
         ({"features": np.zeros((4, 2))}, r"features must have shape \(5, n_features\)"),
         ({"features": np.zeros((5, 2)), "feature_names": ["a"]}, "feature_names has 1 names"),
         ({"features": np.array([["a"]] * 5)}, "features must be numbers"),
+        ({"continuous": ["a"]}, "continuous='a' must be one of the columns"),
+        ({"columns": {"a": ["x"] * 5}, "continuous": ["a"]}, "continuous has 'a', which is not a column of numbers"),
     ],
 )
 def test_wrong_arguments_are_named(tmp_path, arguments, message):

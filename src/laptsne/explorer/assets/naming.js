@@ -79,7 +79,8 @@ export class Naming {
   }
 
   static canName(column) {
-    return !column.scaled && !column.distinct && !column.boolean && column.names.length <= MAX_NAMED;
+    const { scaled, distinct, boolean, names } = column;
+    return !scaled && !distinct && !boolean && names.length > 1 && names.length <= MAX_NAMED;
   }
 
   anchors(column) {

@@ -1,6 +1,9 @@
 """Screenshots of the explorer: light, dark and on a phone, beside datamapplot's plot of the same map.
 
 python benchmarks/screenshots.py FOLDER [digits pbmc68k text million]
+python benchmarks/screenshots.py docs/images/explorer.png
+
+The second form makes the image in the README.
 
 Maps are computed once and kept in FOLDER; delete them there to compute them again. The set "text" is
 text_20news_tfidf of the suite in LAPTSNE_DATA, and "pbmc68k" is part of scanpy.
@@ -11,12 +14,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from laptsne import LaptSNE
 from laptsne.contraction_path import contraction_path
@@ -44,7 +48,8 @@ def digits(out: Path) -> tuple[Any, Any]:
     columns = {"digit": data.target, "ink": data.data.sum(axis=1)}
     images = (data.images * 255 / 16).astype("uint8")
     path = contraction_path(model, data.data, n_maps=5)
-    explorer(path, out, columns=columns, images=images, labels=model.labels_, title="Digits")
+    table = {"labels": model.labels_, "clusters": model.clusters_}
+    explorer(path, out, columns=columns, images=images, color="digit", title="Digits", **table)
     return model.embedding_, data.target.astype(str)
 
 
@@ -87,25 +92,44 @@ SETS: dict[str, Callable[[Path], tuple[Any, Any]]] = {
 }  # fmt: skip
 
 
+def opened(browser: Browser, page_file: Path, view: str) -> Page:
+    """Return the page once it is drawn."""
+    page = browser.new_page(**VIEWS[view])
+    page.goto(page_file.resolve().as_uri())
+    while not page.evaluate("Boolean(window.explorer && explorer.firstFrame)"):
+        page.wait_for_timeout(50)
+    page.wait_for_timeout(600)
+    return page
+
+
+def select(page: Page) -> None:
+    """Select the first eighth of the rows, and pin one of them."""
+    box = page.locator("#map").bounding_box()
+    assert box is not None
+    page.evaluate("explorer.selected = [...Array(Math.ceil(explorer.points / 8)).keys()]")
+    page.wait_for_timeout(300)
+    x, y = page.evaluate("explorer.screen(3)")
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    page.wait_for_timeout(600)
+
+
 def photograph(browser: Browser, page_file: Path, folder: Path, name: str) -> None:
-    """Save the page in every view, the first one also with a selection and a pinned point."""
-    for view, options in VIEWS.items():
-        page = browser.new_page(**options)
-        page.goto(page_file.as_uri())
-        while not page.evaluate("Boolean(window.explorer && explorer.firstFrame)"):
-            page.wait_for_timeout(50)
-        page.wait_for_timeout(600)
+    """Save the page in every view, but for the dark one also with a selection and a pinned point."""
+    for view in VIEWS:
+        page = opened(browser, page_file, view)
         page.screenshot(path=folder / f"{name}-{view}.png")
         if view != "dark":
-            box = page.locator("#map").bounding_box()
-            assert box is not None
-            page.evaluate("explorer.selected = [...Array(Math.ceil(explorer.points / 8)).keys()]")
-            page.wait_for_timeout(300)
-            x, y = page.evaluate("explorer.screen(3)")
-            page.mouse.click(box["x"] + x, box["y"] + y)
-            page.wait_for_timeout(600)
+            select(page)
             page.screenshot(path=folder / f"{name}-{view}-selected.png")
         page.close()
+
+
+def photograph_for_readme(browser: Browser, out: Path) -> None:
+    """Save the light view of the digits."""
+    with tempfile.TemporaryDirectory() as folder:
+        page_file = Path(folder, "digits.html")
+        digits(page_file)
+        opened(browser, page_file, "light").screenshot(path=out)
 
 
 def compare(Y: Any, labels: Any, out: Path) -> None:
@@ -114,16 +138,20 @@ def compare(Y: Any, labels: Any, out: Path) -> None:
 
     rows = slice(None, None, -(-len(Y) // MAX_COMPARED))
     Y, labels = Y[rows], labels[rows]
-    figure, _ = datamapplot.create_plot(Y, labels, figsize=(9, 8), use_medoids=len(Y) < 20_000)
+    style = {"figsize": (9, 8), "use_medoids": len(Y) < MAX_COMPARED, "font_family": "DejaVu Sans"}
+    figure, _ = datamapplot.create_plot(Y, labels, **style)
     figure.savefig(out, dpi=90)
 
 
 def main() -> None:
     folder = Path(sys.argv[1])
-    folder.mkdir(exist_ok=True)
     chromium = next(found for name in ("chromium", "google-chrome") if (found := shutil.which(name)))
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=SOFTWARE)
+        if folder.suffix == ".png":
+            photograph_for_readme(browser, folder)
+            return
+        folder.mkdir(exist_ok=True)
         for name in sys.argv[2:] or SETS:
             page_file = folder / f"{name}.html"
             if not page_file.exists():

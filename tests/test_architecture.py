@@ -26,6 +26,7 @@ LAYERS = [
     "persistence",
     "fitting",
     "diagnostics",
+    "new_points",
     "estimator",
     "landmarks",
     "memory",

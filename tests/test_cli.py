@@ -515,8 +515,8 @@ class TestTransform:
         Path("new.csv").write_text("".join(table.read_text().splitlines(keepends=True)[:11]).replace("kind", "sort"))
         files = ("--plot", "p.png", "--html", "p.html", "--force")
         with monkeypatch.context() as patch:  # a model that cannot tell clusters
-            patch.delattr("laptsne.diagnostics.DiagnosticsMixin.predict")
-            patch.delattr("laptsne.diagnostics.DiagnosticsMixin.support")
+            patch.delattr("laptsne.new_points.NewPointsMixin.predict")
+            patch.delattr("laptsne.new_points.NewPointsMixin.support")
             assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
         assert run("transform", model, "new.csv", *files, "--label", "sort").exit_code == 0
         monkeypatch.setattr(LaptSNE, "predict", lambda self, X: np.arange(len(X)) - 1, raising=False)

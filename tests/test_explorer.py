@@ -374,9 +374,10 @@ def test_points_are_drawn_without_webgl(browser, file):
         "function (kind, ...rest) { return kind.startsWith('webgl') ? null : real.call(this, kind, ...rest); };"
     )
     page.goto(file.as_uri())
-    Opened(page).wait("Boolean(window.explorer && explorer.firstFrame)")
+    opened_page = Opened(page)
+    opened_page.wait("Boolean(window.explorer && explorer.firstFrame)")
     pixels = "document.getElementById('painting').getContext('2d').getImageData(0, 0, 600, 600).data.buffer"
-    assert page.evaluate(f"new Set(new Uint32Array({pixels})).size") > 3
+    opened_page.wait(f"new Set(new Uint32Array({pixels})).size > 3")
     context.close()
 
 
@@ -487,6 +488,11 @@ def test_columns_of_plain_values():
     assert found["huge"] == ("number", (), [1e200, 0.5, -1e200, 2.0])
     assert found["nothing"][0] == "number"
     np.testing.assert_array_equal(found["day"][2], [19724 * 864e5, np.nan, 19723 * 864e5, 19723 * 864e5])
+
+
+def test_few_integers_are_numbers_if_said_so():
+    (column,) = encode_columns({"count": [0.0, 1.0, 1.0, 0.0]}, 4, ["count"])
+    assert (column.kind, column.values.tolist()) == ("number", [0, 1, 1, 0])
 
 
 def test_columns_of_pandas():

@@ -112,6 +112,41 @@ class TestNames:
             assert overlaps(after) == []
             assert max(name["size"] for name in after) > max(name["size"] for name in before)
 
+    def test_names_beside_a_mixture_have_lines_also_in_images(self, browser, tmp_path):
+        rng = np.random.default_rng(0)
+        labels = np.repeat(np.arange(8), 150)
+        Y = np.concatenate([rng.normal(size=(1050, 2)), rng.normal([40, 0], 1, size=(150, 2))])
+        out = explorer(Y, tmp_path / "map.html", columns={"kind": [f"mixed kind {k}" for k in labels]})
+        with opened(browser, out) as page:
+            kinds = page.read("[...document.querySelectorAll('#names > *')].map((part) => part.tagName)")
+            assert kinds.count("text") == 8
+            assert 1 <= kinds.count("line") < 8  # the kind that lies apart needs none
+            assert kinds == sorted(kinds)  # lines are below the names
+            lines = page.read("[...document.querySelectorAll('#names line')].map((line) => line.getTotalLength())")
+            assert min(lines) > 10
+            page.page.get_by_label("Save an image").click()
+            with page.page.expect_download() as download:
+                page.page.get_by_role("button", name="SVG").click()
+            saved = re.findall(r"<line[^>]*>", download.value.path().read_text(encoding="utf-8"))
+            assert len(saved) == len(lines)
+            assert all("stroke-opacity" in line for line in saved)
+            page.page.get_by_label("Save an image").click()
+            with page.page.expect_download() as download:
+                page.page.get_by_role("button", name="PNG").click()
+            picture = imread(io.BytesIO(download.value.path().read_bytes()))[..., :3]
+            line = page.read(
+                "(() => { const at = document.querySelector('#names line').getBoundingClientRect();"
+                " const box = document.getElementById('stage').getBoundingClientRect();"
+                " return [at.left + at.width / 2 - box.left, at.top + at.height / 2 - box.top]; })()"
+            )
+            x, y = (int(2 * value) for value in line)
+            assert picture[y - 6 : y + 7, x - 6 : x + 7].min() < 0.7
+
+    def test_a_name_for_all_points_says_nothing(self, browser, tmp_path):
+        Y = np.random.default_rng(0).normal(size=(100, 2))
+        with opened(browser, explorer(Y, tmp_path / "map.html", labels=np.zeros(100, int))) as page:
+            assert page.read("explorer.names") == []
+
 
 class TestQuestions:
     def test_points_of_no_cluster_are_grey(self, page):
@@ -392,6 +427,8 @@ def test_colours_and_genes_of_anndata(browser, tmp_path):
         ({"features": np.zeros((4, 2))}, r"features must have shape \(5, n_features\)"),
         ({"features": np.zeros((5, 2)), "feature_names": ["a"]}, "feature_names has 1 names"),
         ({"features": np.array([["a"]] * 5)}, "features must be numbers"),
+        ({"continuous": ["a"]}, "continuous='a' must be one of the columns"),
+        ({"columns": {"a": ["x"] * 5}, "continuous": ["a"]}, "continuous has 'a', which is not a column of numbers"),
     ],
 )
 def test_wrong_arguments_are_named(tmp_path, arguments, message):

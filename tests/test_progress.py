@@ -19,11 +19,21 @@ def screen(monkeypatch):
     return file
 
 
+def last_line(screen):
+    return [line for line in screen.getvalue().splitlines() if "KL" in line][-1]
+
+
 def test_it_shows_divergence_contraction_and_the_end(screen, blobs):
-    LaptSNE(verbose=True, max_iter=60, n_clusters=3, perplexity=10, random_state=0).fit(blobs[0])
+    model = LaptSNE(verbose=True, max_iter=60, n_clusters=3, perplexity=10, random_state=0).fit(blobs[0])
     shown = screen.getvalue()
-    assert "60/60" in shown
-    assert re.search(r"60/60 KL \d\.\d{3}  contraction 0\.0667", shown)
+    assert re.search(r"50/60 KL \d\.\d{3}", shown)
+    assert f"60/60 KL {model.kl_divergence_:.3f}  contraction 0.0667" in last_line(screen)
+
+
+def test_a_fit_that_ends_early_is_not_shown_as_complete(screen, blobs):
+    settings = {"max_iter": 60, "perplexity": 10, "random_state": 0}
+    model = LaptSNE(verbose=True, callbacks=lambda state: state.iteration == 20, **settings).fit(blobs[0])
+    assert f"20/60 KL {model.kl_divergence_:.3f}" in last_line(screen)
 
 
 def test_a_stage_is_shown_until_the_first_step(screen, blobs):
@@ -32,8 +42,8 @@ def test_a_stage_is_shown_until_the_first_step(screen, blobs):
         assert "finding neighbours" in screen.getvalue()
         screen.truncate(0)
         LaptSNE(callbacks=bar, max_iter=30, perplexity=10, random_state=0).fit(blobs[0])
-        bar._progress.refresh()
-    assert "30/30" in screen.getvalue()
+        bar.end(30, 0.5, 0.0)
+    assert "30/30 KL 0.500" in last_line(screen)
     assert "finding neighbours" not in screen.getvalue().splitlines()[-1]
 
 
@@ -45,10 +55,11 @@ def test_a_stage_that_fails_leaves_no_bar(screen):
 
 def test_without_rich_lines_are_printed(monkeypatch, capsys, blobs):
     monkeypatch.setattr(progress, "find_spec", lambda name: None)
-    LaptSNE(verbose=True, max_iter=120, perplexity=10, random_state=0).fit(blobs[0])
+    model = LaptSNE(verbose=True, max_iter=120, perplexity=10, random_state=0).fit(blobs[0])
     lines = capsys.readouterr().err.splitlines()
+    assert f"KL divergence {model.kl_divergence_:.3f}" in lines[-1]
     assert [re.sub(r"\d\.\d{3}|\d+\.\d s", "#", line) for line in lines] == [
-        f"[laptsne] iteration {i} of 120, KL divergence #, #" for i in (50, 100)
+        f"[laptsne] iteration {i} of 120, KL divergence #, #" for i in (50, 100, 120)
     ]
 
 

@@ -1,34 +1,27 @@
-"""What a fitted model says about its points and about new ones, besides their positions."""
+"""What a fitted model says about its points and clusters, besides their positions."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from laptsne import parameters
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.contrasts import distinguishing_features, nearest_clusters
 from laptsne.clusters.feature_table import FeatureTable
 from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.reliability import Reliability, diagnosis
-from laptsne.transform import Placement
 
 
 class DiagnosticsMixin:
-    """Methods of the estimators that describe their points, clusters and new points."""
+    """Methods of the estimators that describe their points and clusters."""
 
     embedding_: NDArray[Any]
     labels_: NDArray[Any]
     reliability_: Reliability | None = None
-    metric: Any
     n_jobs: int | None
     _clusters: ClusterTable | None = None
-    _mapping: Any
-    _validated: Any
 
     @property
     def clusters_(self) -> ClusterTable:
@@ -70,66 +63,6 @@ class DiagnosticsMixin:
         with Workers(self.n_jobs) as workers:
             self.reliability_ = diagnosis(self, length, workers)
         return self.reliability_
-
-    def _new_points(self, X: Any) -> Any:
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        if parameters.is_pairwise(self.metric) and (scipy.sparse.issparse(X) or X.min() < 0):
-            raise ValueError(
-                "metric='precomputed': X must be a dense matrix of non-negative distances to the training data."
-            )
-        return X
-
-    @available_if(parameters.keeps_data)  # type: ignore[untyped-decorator]
-    def support(self, X: Any) -> NDArray[np.float64]:
-        """Compare the distances of new points to their neighbours in the training data with distances within the data.
-
-        The support of a point is the share of training points that are at least as isolated as it is; see
-        :class:`laptsne.transform.support.Support`. It is uniform between 0 and 1 for new points of the distribution of
-        the training data, and close to 0 for points unlike them, which :meth:`transform` places nevertheless. A row
-        equal to one of the training data has the support of the latter without itself. Not available with
-        ``metric="affinities"``, with ``out_of_sample="network"``, which keeps no data, nor with a Gaussian kernel.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_points, n_features)
-            New points, as in :meth:`transform`.
-
-        Returns
-        -------
-        support : array of shape (n_points,)
-        """
-        X = self._new_points(X)
-        assert isinstance(self._mapping, Placement)
-        with Workers(self.n_jobs) as workers:
-            return self._mapping.supported(X, workers)
-
-    @available_if(parameters.keeps_data)  # type: ignore[untyped-decorator]
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return the cluster of new points: that of their neighbours in the training data.
-
-        The neighbours vote with their affinities. A point has the label -1 if the vote is for -1, or if its
-        :meth:`support` is less than 0.01. A row equal to one of the training data has the label of the latter.
-        Available if :meth:`support` is.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_points, n_features)
-            New points, as in :meth:`transform`.
-
-        Returns
-        -------
-        labels : array of shape (n_points,)
-        """
-        X = self._new_points(X)
-        assert isinstance(self._mapping, Placement)
-        with Workers(self.n_jobs) as workers:
-            return self._mapping.labelled(X, self._row_labels, workers)
-
-    @property
-    def _row_labels(self) -> NDArray[Any]:
-        """Labels of the points by which new ones are placed."""
-        return np.asarray(self.labels_)
 
     def distinguish(
         self, X: Any, feature_names: Sequence[str] | None = None, *, max_features: int | None = 20

@@ -7,30 +7,25 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laptsne import parameters
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne.diagnostics import DiagnosticsMixin
-from laptsne.distributed import is_dask, mapped
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.kernels import Kernel
-from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.optimizer import Result
-from laptsne.embedding.potential import Potential
 from laptsne.embedding.state import Callback
 from laptsne.fitting import data_eigenvalues, fit_affinities
 from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
-from laptsne.persistence import load_model, save_model
+from laptsne.new_points import NewPointsMixin, mapping_of
+from laptsne.persistence import PersistenceMixin
 from laptsne.summary import SummaryMixin
-from laptsne.transform import Network, Placement
-from laptsne.transform.support import support_of_distances
 
 # One memory layout: sums along rows and columns differ in their last bits between layouts.
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -39,8 +34,9 @@ _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.floa
 class LaptSNE(
     SummaryMixin,
     DiagnosticsMixin,
+    NewPointsMixin,
+    PersistenceMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    TransformerMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
     r"""Cluster-contractive t-SNE.
@@ -192,11 +188,10 @@ class LaptSNE(
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = parameters.CONSTRAINTS
-    # Not saved: the largest part of a model, which only a further fit needs.
+    # The largest part of a model, which only a further fit needs.
     _not_saved: ClassVar[set[str]] = {"affinities_"}
 
     embedding_: NDArray[Any]
-    _mapping: Placement | Network | None
     _data_eigenvalues: NDArray[np.float64] | None = None
 
     def __init__(
@@ -299,7 +294,7 @@ class LaptSNE(
         with Workers(self.n_jobs) as workers:
             # The affinities are not bound to a name here, which would keep them beside their reordered copy.
             result = self._fit_affinities(X, self._joint_affinities(X, workers), random_state, workers)
-        self._mapping = self._mapping_of(X, self.embedding_, result.potential, random_state)
+        self._mapping = mapping_of(self, X, self.embedding_, result.potential, random_state)
         if result.interrupted:
             raise KeyboardInterrupt(f"fit was interrupted at iteration {result.n_iter}; embedding_ is that of then.")
         return self
@@ -311,58 +306,6 @@ class LaptSNE(
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """Compute the embedding of X and return the cluster of each point, -1 for none; see :meth:`fit`."""
         return np.asarray(self.fit(X).labels_)
-
-    def transform(self, X: Any) -> Any:
-        """Embed new points in the fitted embedding, which does not change.
-
-        Each point is embedded independently of the others in X. With ``out_of_sample="placement"``, a row equal to one
-        of the training data gets its position. Not available with ``metric="affinities"``, nor with a Gaussian kernel
-        and ``out_of_sample="placement"``.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_points, n_features)
-            New points; with ``metric="precomputed"`` their distances to the training data, of shape
-            (n_points, n_samples). Blocks of a Dask array are embedded where they are.
-
-        Returns
-        -------
-        Y : array of shape (n_points, n_components)
-            A Dask array if X is one.
-        """
-        check_is_fitted(self)
-        assert self._mapping is not None
-        if is_dask(X):
-            if X.ndim != 2 or X.shape[1] != self.n_features_in_:
-                raise ValueError(f"X has shape {X.shape}, but LaptSNE was fitted with {self.n_features_in_} features.")
-            return mapped(X, self._mapping)
-        return self._transformed(X)
-
-    def _transformed(self, X: Any) -> NDArray[Any]:
-        assert self._mapping is not None
-        X = self._new_points(X)
-        with Workers(self.n_jobs) as workers:
-            return self._mapping.place(X, workers)
-
-    def save(self, path: str | os.PathLike[str]) -> int:
-        """Write the fitted model to a file of arrays and JSON, without pickle.
-
-        ``affinities_``, ``callbacks``, and a ``random_state`` that is not a number are not saved. The file contains the
-        data if :meth:`transform` needs them, which is the case with ``out_of_sample="placement"``.
-
-        An existing file is replaced atomically. The size of the file in bytes is returned.
-        """
-        check_is_fitted(self)
-        return save_model(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model written by :meth:`save`, without running code from the file.
-
-        ValueError is raised if the file is damaged, of a newer version or of another format.
-        """
-        model: Self = load_model(path, {kind.__name__: kind for kind in (cls, *cls.__subclasses__())})
-        return model
 
     def _validated(self, X: Any, **options: Any) -> Any:
         X = validate_data(self, stacked_rows(X), **_CHECKS, **options)
@@ -410,20 +353,6 @@ class LaptSNE(
         self._potential = result.potential
         return result
 
-    def _mapping_of(
-        self, X: Any, Y: NDArray[Any], potential: Potential | LazyPotential | None, random_state: Any
-    ) -> Placement | Network | None:
-        """What embeds new points, given the data and their embedding."""
-        if self.out_of_sample == "network":
-            return Network.trained(X, Y, random_state)
-        if potential is None or self.metric == "affinities":
-            return None
-        options = {"metric": self.metric, "metric_params": self.metric_params}
-        placement = Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
-        if self._is_pairwise:  # the distances are not kept
-            placement.support = support_of_distances(X, placement.n_neighbors)
-        return placement
-
     @property
     def data_eigenvalues_(self) -> NDArray[np.float64]:
         """Smallest eigenvalues of the Laplacian of ``affinities_``, computed when they are first read."""
@@ -446,7 +375,3 @@ class LaptSNE(
         tags.input_tags.pairwise = self._is_pairwise
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-# After the class: set_output would wrap a conditional method into one that is always there.
-LaptSNE.transform = available_if(parameters.can_transform)(LaptSNE.transform)  # type: ignore[method-assign]

@@ -74,11 +74,11 @@ def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomSta
     kl = KLDivergence(P, order)
     labels = _clusters(model, P, order, spectrum, workers)
     run = _run(model, _problem(model, kl, labels, spectrum, workers), Y, random_state)
-    with contextlib.ExitStack() as stack:
-        callbacks = callbacks_of(model.callbacks)
-        if model.verbose:
-            callbacks.append(stack.enter_context(progress(model.max_iter)))
+    with progress(model.max_iter) if model.verbose else contextlib.nullcontext() as shown:
+        callbacks = callbacks_of(model.callbacks) + ([] if shown is None else [shown])
         result = minimize(run, callbacks, _checkpoint(model, kl, Y))
+        if shown is not None:
+            shown.end(result.n_iter, result.kl_divergence, result.contraction)
     if order is not None:
         P = reordered(P, np.argsort(order))
         P.sort_indices()  # in place: another copy would set a new peak of memory

@@ -26,6 +26,7 @@ from laptsne.estimator import LaptSNE
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.memory_model import check_memory
+from laptsne.new_points import mapping_of
 from laptsne.reliability import Reliability
 from laptsne.sampling import Sample, Sampler, checked_block, row_hashes
 from laptsne.transform import Network
@@ -236,7 +237,7 @@ class LandmarkLaptSNE(LaptSNE):
                 Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
                 Y[rows] = self.landmark_embedding_
         Y = Y.astype(X.dtype)
-        self._mapping = self._mapping_of(X, Y, potential, random_state)
+        self._mapping = mapping_of(self, X, Y, potential, random_state)
         return result.interrupted
 
 

@@ -2,11 +2,12 @@
 
 import dataclasses
 import os
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.array_file import read_archive, write_archive
 from laptsne._runtime.threads import Workers
@@ -24,6 +25,30 @@ _OBJECTS: dict[str, Any] = {
     kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network, Reliability, Support, ClusterTable)
 }
 _READABLE = _OBJECTS | {"Landscape": Potential}  # its name in version 0.1.0
+
+
+class PersistenceMixin:
+    """Methods of the estimators that write them to files and read them."""
+
+    def save(self, path: str | os.PathLike[str]) -> int:
+        """Write the fitted model to a file of arrays and JSON, without pickle.
+
+        ``affinities_``, ``callbacks``, and a ``random_state`` that is not a number are not saved. The file contains the
+        data if :meth:`transform` needs them, which is the case with ``out_of_sample="placement"``.
+
+        An existing file is replaced atomically. The size of the file in bytes is returned.
+        """
+        check_is_fitted(self)
+        return save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model written by :meth:`save`, without running code from the file.
+
+        ValueError is raised if the file is damaged, of a newer version or of another format.
+        """
+        model: Self = load_model(path, {kind.__name__: kind for kind in (cls, *cls.__subclasses__())})
+        return model
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> int:

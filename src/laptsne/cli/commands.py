@@ -50,6 +50,7 @@ def embed(
     plot: Annotated[Path | None, typer.Option(help="Plot of the map: .png, .svg or .pdf.")] = None,
     html: options.Html = None,
     color: options.Color = [],  # noqa: B006  typer makes a new one
+    text: options.Text = None,
     save: Annotated[Path | None, typer.Option(help="Fitted model, for `laptsne transform`.")] = None,
     distinguish: Annotated[
         Path | None, typer.Option(help="Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
@@ -77,7 +78,8 @@ def embed(
         from laptsne.cli.outputs import OutputFiles
 
         started()
-        files = OutputFiles(out, plot, html, save, tuple(color), distinguish).or_default(data.source, settings.dims)
+        files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text)
+        files = files.or_default(data.source, settings.dims)
         embed_source(data, features, settings, files, force=force)
 
 
@@ -157,6 +159,7 @@ def explore(
     settings: MapOptions,
     html: options.Html = None,
     color: options.Color = [],  # noqa: B006  typer makes a new one
+    text: options.Text = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Write the HTML file without opening a browser.")] = False,
     force: options.Force = False,
     debug: options.Debug = False,
@@ -182,7 +185,8 @@ def explore(
 
             started()
             explorer = html or Path(f"{stem(data.source)}-map.html")
-            embed_source(data, features, settings, OutputFiles(html=explorer, color=tuple(color)), force=force)
+            files = OutputFiles(html=explorer, color=tuple(color), text=text)
+            embed_source(data, features, settings, files, force=force)
         elif not explorer.is_file():
             raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
         if not no_open and not webbrowser.open(explorer.resolve().as_uri()):

@@ -17,7 +17,9 @@ def embed_source(
     """Preprocess and embed the data, and write the files."""
     started = time.perf_counter()
     files.check(data.source, n_components=settings.dims, force=force)
-    fitted = fit_dataset(prepare(data, features, files.color), settings.parameters(), quiet=data.quiet)
+    prepared = prepare(data, features, files.color)
+    files.check_columns(prepared.dataset)
+    fitted = fit_dataset(prepared, settings.parameters(), quiet=data.quiet)
     path = files.write(fitted, quiet=data.quiet)
     if data.quiet:
         return
@@ -48,9 +50,9 @@ def _clusters(fitted: FittedDataset) -> str:
 
 def _evidence(fitted: FittedDataset) -> list[str]:
     """The table of the evidence for each cluster, if there are any."""
-    if fitted.model.n_clusters_ == 1:
+    if fitted.evidence is None:
         return []
-    lines = str(fitted.model.clusters_).splitlines()
+    lines = str(fitted.evidence).splitlines()
     hidden = len(lines) - 1 - _MAX_SHOWN
     return ["", *lines[: _MAX_SHOWN + 1], *([f"{hidden:>7} more"] if hidden > 0 else [])]
 

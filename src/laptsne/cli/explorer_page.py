@@ -1,5 +1,6 @@
 """What the explorer of a fitted dataset shows: columns, images, and the contraction path."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,12 +10,13 @@ from numpy.typing import NDArray
 from laptsne import LandmarkLaptSNE
 from laptsne.cli.fitting import FittedDataset, input_errors
 from laptsne.cli.tables.dataset import Dataset
+from laptsne.cli.tables.h5ad import read_genes
 from laptsne.cli.tables.reading import EXAMPLE
 from laptsne.cli.tables.writing import free_name
 from laptsne.cli.terminal import say, waiting
 from laptsne.contraction_path import ContractionPath, contraction_path
 
-_MAX_FEATURES = 20  # in the explorer; more would bury the other columns
+_MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
 
 
@@ -27,6 +29,25 @@ def explorer_columns(dataset: Dataset, found: dict[str, NDArray[Any]]) -> dict[s
     if len(features) <= _MAX_FEATURES and not scipy.sparse.issparse(dataset.X):
         columns |= {name: dataset.X[:, i] for i, name in enumerate(features) if name not in columns}
     return columns
+
+
+def explorer_title(dataset: Dataset) -> str:
+    """Return the name of the file, or of the folder of a 10x matrix, which has the same name everywhere."""
+    path = Path(dataset.name)
+    return path.resolve().parent.name if path.name.startswith("matrix.mtx") else path.name
+
+
+def explorer_features(dataset: Dataset) -> dict[str, Any]:
+    """Return the features that are not columns of the explorer: many columns of a table, or the genes of cells."""
+    X, names = dataset.X, dataset.features
+    if names is None and Path(dataset.name).suffix.lower() == ".h5ad":
+        X, names = read_genes(Path(dataset.name)) or (X, None)
+        if X.shape[0] != dataset.X.shape[0]:  # rows were left out
+            return {}
+    lists = any(width > 1 for width in (dataset.inputs or {}).values())  # numbers without a meaning of their own
+    if names is None or lists or (len(names) <= _MAX_FEATURES and not scipy.sparse.issparse(X)):
+        return {}
+    return {"features": X, "feature_names": names}
 
 
 def explorer_path(fitted: FittedDataset, *, quiet: bool) -> ContractionPath | None:

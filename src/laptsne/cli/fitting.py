@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 from sklearn.utils._param_validation import InvalidParameterError
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.cli.errors import InputError, StoppedEarlyWarning
+from laptsne.cli.membership import clusters_of
 from laptsne.cli.options import FeatureOptions, InputOptions
 from laptsne.cli.preprocessing import Preprocessing
 from laptsne.cli.tables.choice import Choice, choose_columns, transposed
@@ -20,6 +22,7 @@ from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.missing import scale_warning
 from laptsne.cli.tables.reading import EXAMPLE, read_source
 from laptsne.cli.terminal import console, say
+from laptsne.clusters.table import ClusterTable
 from laptsne.embedding.progress_bar import ProgressBar
 
 _MANY_FEATURES = 100  # of sparse data, beyond which principal components are faster and less noisy
@@ -50,12 +53,22 @@ class FittedDataset:
 
     prepared: PreparedDataset
     model: LaptSNE
+    clusters: NDArray[Any]  # of the rows, -1 for none
     seconds: float
 
     @property
     def dataset(self) -> Dataset:
         """The dataset."""
         return self.prepared.dataset
+
+    @property
+    def evidence(self) -> ClusterTable | None:
+        """The evidence for each cluster, with its size in rows even if it was found among landmarks."""
+        if self.model.n_clusters_ == 1:
+            return None
+        table = self.model.clusters_
+        sizes = np.bincount(self.clusters[self.clusters >= 0], minlength=len(table.size))
+        return replace(table, size=sizes)
 
 
 def load_dataset(
@@ -120,8 +133,9 @@ def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet:
             warnings.warn(message, StoppedEarlyWarning, stacklevel=2)
         if bar is not None:
             bar.end(model.n_iter_, model.kl_divergence_, model.contraction_)
+    clusters = clusters_of(model, prepared.X)
     _remember_columns(model, prepared)
-    return FittedDataset(prepared, model, time.perf_counter() - started)
+    return FittedDataset(prepared, model, clusters, time.perf_counter() - started)
 
 
 def _remember_columns(model: LaptSNE, prepared: PreparedDataset) -> None:

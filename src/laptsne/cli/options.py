@@ -39,6 +39,9 @@ Source = Annotated[
     ),
 ]
 Html = Annotated[Path | None, typer.Option(help="Interactive explorer of the map, a single HTML file.")]
+Text = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of texts, whose words name the clusters in the explorer.")
+]
 Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing files.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Perplexity = Annotated[

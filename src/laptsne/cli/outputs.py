@@ -13,12 +13,19 @@ from matplotlib.figure import Figure
 from laptsne import plotting
 from laptsne._runtime.atomic_file import atomic_write
 from laptsne.cli.errors import InputError
-from laptsne.cli.explorer_page import explorer_columns, explorer_images, explorer_path
+from laptsne.cli.explorer_page import (
+    explorer_columns,
+    explorer_features,
+    explorer_images,
+    explorer_path,
+    explorer_title,
+)
 from laptsne.cli.fitting import FittedDataset, input_errors
-from laptsne.cli.membership import cluster_names, clusters_of
+from laptsne.cli.membership import cluster_names
 from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.writing import WRITABLE, write_arrow, write_embedding
 from laptsne.contraction_path import ContractionPath
+from laptsne.explorer.columns import CLUSTERS
 
 STDOUT = Path("-")
 _PLOTS = (".png", ".svg", ".pdf")
@@ -32,7 +39,7 @@ _SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimension
 class OutputFiles:
     """Paths of the embedding, its plot, its explorer, the model and the features of clusters, None if not written.
 
-    ``color`` are the columns to colour by.
+    ``color`` are the columns to colour by, and ``text`` is the column whose words name the clusters in the explorer.
     """
 
     out: Path | None = None
@@ -41,6 +48,7 @@ class OutputFiles:
     save: Path | None = None
     color: tuple[str, ...] = ()
     distinguish: Path | None = None
+    text: str | None = None
 
     def or_default(self, source: str, n_components: int) -> OutputFiles:
         """Return these files, or the default ones if none of them shows the embedding."""
@@ -70,11 +78,18 @@ class OutputFiles:
                 raise InputError(
                     f"{path} shows two dimensions, not {n_components}; embed with --dims 2, or give --out alone."
                 )
+        if self.text is not None and self.html is None:
+            raise InputError(f"--text {self.text} names clusters in the explorer; give --html as well.")
         paths = [path for path in self.paths() if path != STDOUT]
         for i, path in enumerate(paths):
             if path.resolve() in [other.resolve() for other in paths[:i]]:
                 raise InputError(f"{path} is named twice; give each file a name of its own.")
             _check_writable(path, Path(source), force=force)
+
+    def check_columns(self, dataset: Dataset) -> None:
+        """Raise InputError, before the work, if the column of texts is none."""
+        if self.text is not None and dataset.values(self.text, "of texts").dtype.kind not in "OU":
+            raise InputError(f"--text {self.text} is not a column of texts; name another.")
 
     def first_color(self, dataset: Dataset) -> str | None:
         """Return the column that colours the plot, None for the clusters."""
@@ -82,16 +97,15 @@ class OutputFiles:
 
     def write(self, fitted: FittedDataset, *, quiet: bool) -> ContractionPath | None:
         """Write the files; return the contraction path that the explorer shows, if any."""
-        dataset, model = fitted.dataset, fitted.model
+        dataset, model, clusters = fitted.dataset, fitted.model, fitted.clusters
         if self.save is not None:
             with input_errors():
                 model.save(self.save)
-        clusters = clusters_of(model, fitted.prepared.X)
         write_table(self.out, model.embedding_, dataset.columns, {"cluster": clusters})
         color = self.first_color(dataset)
         if self.plot is not None:
             values = cluster_names(clusters) if color is None else dataset.values(color)
-            save_plot(model.embedding_, values, self.plot)
+            save_plot(model.embedding_, values, self.plot, title=color, continuous=color in dataset.continuous)
         if self.distinguish is not None:
             with input_errors():
                 table = model.distinguish(*fitted.prepared.named_features)
@@ -99,11 +113,12 @@ class OutputFiles:
         if self.html is None:
             return None
         path = explorer_path(fitted, quiet=quiet)
-        columns = explorer_columns(dataset, {"cluster": cluster_names(clusters)})
-        options: dict[str, Any] = {"images": explorer_images(dataset), "title": Path(dataset.name).name}
+        columns = explorer_columns(dataset, {CLUSTERS: cluster_names(clusters)})
+        options: dict[str, Any] = {"images": explorer_images(dataset), "title": explorer_title(dataset)}
+        options |= {"continuous": dataset.continuous} | explorer_features(dataset)
+        if model.n_clusters_ > 1 and CLUSTERS not in dataset.columns.column_names:
+            options |= {"clusters": fitted.evidence, "text": self.text}
         maps = model.embedding_ if path is None else path
-        if model.n_clusters_ > 1 and not hasattr(model, "landmark_embedding_"):
-            options["clusters"] = model.clusters_
         write_explorer(maps, self.html, columns=columns, color=color or next(iter(columns)), **options)
         return path
 
@@ -126,11 +141,11 @@ def save_figure(ax: Any, path: Path) -> None:
         ax.figure.savefig(temporary, dpi=150)
 
 
-def save_plot(Y: Any, values: Any, path: Path) -> None:
+def save_plot(Y: Any, values: Any, path: Path, *, title: str | None = None, continuous: bool = False) -> None:
     """Write a plot of an embedding; its figure is a new one, whatever was drawn before."""
     figure = Figure(figsize=_SIZES.get(Y.shape[1], _SQUARE), layout="constrained")
     ax = figure.add_subplot(projection="3d" if Y.shape[1] == 3 else None)
-    save_figure(plotting.scatter(Y, values, ax=ax), path)
+    save_figure(plotting.scatter(Y, values, ax=ax, title=title, continuous=continuous or None), path)
 
 
 def stem(source: str) -> str:

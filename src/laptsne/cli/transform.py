@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.cli.errors import InputError
-from laptsne.cli.explorer_page import explorer_columns
+from laptsne.cli.explorer_page import explorer_columns, explorer_title
 from laptsne.cli.fitting import input_errors, load_dataset, print_notes
 from laptsne.cli.membership import found_on_new, map_of, support_warning
 from laptsne.cli.options import InputOptions
@@ -73,7 +73,8 @@ def _draw(
     both = np.vstack([old, Y])
     if files.plot is not None:
         values = _new_labels(found, len(Y)) if color is None else dataset.values(color)
-        save_plot(both, _padded(values, len(old)), files.plot)
+        continuous = color in dataset.continuous
+        save_plot(both, _padded(values, len(old)), files.plot, title=color, continuous=continuous)
     if files.html is not None:
         clusters = {"cluster": _new_labels(found, len(Y))} if "cluster" in found else {}
         shown = explorer_columns(dataset, found | clusters)
@@ -81,7 +82,8 @@ def _draw(
         shown[status] = np.full(len(Y), _NEW, dtype=object)
         columns = {name: _padded(values, len(old)) for name, values in shown.items()}
         first = color or (free_name("cluster", dataset.columns.column_names) if clusters else status)
-        write_explorer(both, files.html, columns=columns, color=first, title=Path(dataset.name).name)
+        options = {"title": explorer_title(dataset), "continuous": dataset.continuous}
+        write_explorer(both, files.html, columns=columns, color=first, **options)
 
 
 def _new_labels(found: dict[str, NDArray[Any]], n_rows: int) -> NDArray[Any]:

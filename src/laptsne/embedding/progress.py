@@ -4,27 +4,46 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
+from typing import Protocol
 
-from laptsne.embedding.state import Callback, State
+from laptsne.embedding.state import State
 
 _EVERY = 50  # iterations between lines
 
 
-def progress(max_iter: int) -> AbstractContextManager[Callback]:
+class Progress(Protocol):
+    """A callback that shows the state of the descent, and at last its result."""
+
+    def __call__(self, state: State) -> None:
+        """Show the state before a step."""
+
+    def end(self, n_iter: int, kl_divergence: float, contraction: float) -> None:
+        """Show the result, which the state before the last step is not."""
+
+
+def progress(max_iter: int) -> AbstractContextManager[Progress]:
     """A callback, as a context manager, that shows a progress bar if rich is installed, and lines of text otherwise."""
     if find_spec("rich") is None:
-        return nullcontext(_lines(max_iter))
+        return nullcontext(_Lines(max_iter))
     from laptsne.embedding.progress_bar import ProgressBar  # noqa: PLC0415  rich is optional
 
     return ProgressBar(max_iter)
 
 
-def _lines(max_iter: int) -> Callback:
-    started = time.perf_counter()
+class _Lines:
+    """Lines of text on standard error."""
 
-    def show(state: State) -> None:
+    def __init__(self, max_iter: int) -> None:
+        self.max_iter = max_iter
+        self._started = time.perf_counter()
+
+    def __call__(self, state: State) -> None:
         if state.iteration and state.iteration % _EVERY == 0:
-            text = f"iteration {state.iteration} of {max_iter}, KL divergence {state.kl_divergence:.3f}"
-            print(f"[laptsne] {text}, {time.perf_counter() - started:.1f} s", file=sys.stderr)
+            self._print(state.iteration, state.kl_divergence)
 
-    return show
+    def end(self, n_iter: int, kl_divergence: float, contraction: float) -> None:
+        self._print(n_iter, kl_divergence)
+
+    def _print(self, iteration: int, kl_divergence: float) -> None:
+        text = f"iteration {iteration} of {self.max_iter}, KL divergence {kl_divergence:.3f}"
+        print(f"[laptsne] {text}, {time.perf_counter() - self._started:.1f} s", file=sys.stderr)

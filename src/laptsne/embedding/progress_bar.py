@@ -65,9 +65,7 @@ class ProgressBar:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None and self._task is not None:
-            self._progress.update(self._task, completed=self.max_iter)
-        elif self._task is None:
+        if self._task is None and self._stage is not None:
             self._progress.remove_task(self._waiting)
         self._progress.stop()
 
@@ -81,7 +79,7 @@ class ProgressBar:
             self._progress.update(task, completed=state.iteration)
 
     def end(self, n_iter: int, kl_divergence: float, contraction: float) -> None:
-        """Show the result of the fit, which the state before its last step is not."""
+        """Show the result, which the state before the last step is not."""
         text = _status(kl_divergence, contraction)
         self._progress.update(self._begin(), completed=n_iter, status=text, refresh=True)
 

@@ -1,6 +1,6 @@
 """Columns in the compact form that the explorer stores: codes of categories, numbers and timestamps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,8 +41,11 @@ class EncodedColumn:
         return header
 
 
-def encode_columns(columns: Any, n_samples: int) -> list[EncodedColumn]:
-    """Encode the columns of a mapping or a data frame; raise ValueError unless each has one value per point."""
+def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = ()) -> list[EncodedColumn]:
+    """Encode the columns of a mapping or a data frame; raise ValueError unless each has one value per point.
+
+    Integers in the columns ``continuous`` are numbers even if they are few.
+    """
     found: dict[str, EncodedColumn] = {}
     for name, values in column_items(columns):
         if name in found:
@@ -52,7 +55,7 @@ def encode_columns(columns: Any, n_samples: int) -> list[EncodedColumn]:
             raise ValueError(
                 f"columns: {name!r} has shape {shape}, but the map has {n_samples} points; pass one value per point."
             )
-        found[name] = _encode(name, values)
+        found[name] = _encode(name, values, continuous=name in continuous)
     return list(found.values())
 
 
@@ -74,7 +77,7 @@ def column_items(columns: Any) -> Iterable[tuple[str, Any]]:
     return items
 
 
-def _encode(name: str, values: Any) -> EncodedColumn:
+def _encode(name: str, values: Any, *, continuous: bool = False) -> EncodedColumn:
     categorical: Any = getattr(values, "cat", values)
     if hasattr(categorical, "categories") and hasattr(categorical, "codes"):  # pandas; its order is kept
         names = tuple(str(category) for category in categorical.categories)
@@ -90,7 +93,7 @@ def _encode(name: str, values: Any) -> EncodedColumn:
     if kind == "b":
         return _encode_categories(name, Categories(("False", "True"), array.astype(np.intp)))
     if kind in "iuf":
-        return _encode_numbers(name, array.astype(np.float64) if kind == "f" else array)
+        return _encode_numbers(name, array.astype(np.float64) if kind == "f" else array, continuous=continuous)
     if kind == "M":
         times = array.astype("datetime64[ms]")
         return EncodedColumn(name, "time", np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64)))
@@ -111,13 +114,13 @@ def encode_clusters(labels: Array, name: str = CLUSTERS) -> EncodedColumn:
     return replace(column, missing="no cluster")
 
 
-def _encode_numbers(name: str, array: Array) -> EncodedColumn:
+def _encode_numbers(name: str, array: Array, *, continuous: bool = False) -> EncodedColumn:
     present = array[~np.isnan(array)]
     finite = present[np.isfinite(present)]
     largest = max(abs(int(finite.min())), abs(int(finite.max()))) if finite.size else 0
     are_floats = array.dtype.kind == "f"
     are_integers = 0 < finite.size == present.size and bool((finite == np.rint(finite)).all())
-    if are_integers and not (are_floats and largest >= _EXACT_IN_DOUBLE):
+    if are_integers and not continuous and not (are_floats and largest >= _EXACT_IN_DOUBLE):
         distinct = np.unique(finite)
         if distinct.size <= _MAX_INTEGER_CATEGORIES and 2 * distinct.size <= array.size:
             codes = np.where(np.isnan(array), -1, np.searchsorted(distinct, array))

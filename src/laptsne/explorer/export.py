@@ -1,6 +1,7 @@
 """Export of maps to the explorer: an HTML file, or a view in a notebook."""
 
 import os
+from collections.abc import Collection
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,7 @@ def explorer(
     text: str | None = None,
     features: Any = None,
     feature_names: Any = None,
+    continuous: Collection[str] = (),
 ) -> Any:
     """Show an interactive map in a notebook, or write it to a single HTML file.
 
@@ -79,6 +81,9 @@ def explorer(
         than 32 MB, the most variable ones are kept.
     feature_names : sequence of str of shape (n_features,), optional
         Names of the features.
+    continuous : collection of str, optional
+        Columns of integers that are numbers on a continuous scale, such as counts. Other integers are categories if
+        there are at most 100 distinct ones that occur twice or more often on average.
 
     Returns
     -------
@@ -96,7 +101,7 @@ def explorer(
     'map.html'
     """
     maps = check_maps(Y)
-    table = _Table(Y, columns, labels, maps.n_samples)
+    table = _Table(Y, columns, labels, maps.n_samples, continuous)
     if text is not None:
         table.name_clusters(text)
     if is_annotated(columns) and features is None:
@@ -135,9 +140,14 @@ def _view(payload: Payload) -> "ExplorerFrame | ExplorerWidget":
 class _Table:
     """The columns of the explorer, those of a fitted model included."""
 
-    def __init__(self, Y: Any, columns: Any, labels: ArrayLike | None, n_samples: int) -> None:
+    def __init__(
+        self, Y: Any, columns: Any, labels: ArrayLike | None, n_samples: int, continuous: Collection[str] = ()
+    ) -> None:
         annotated = is_annotated(columns)
-        self.columns = encode_columns(columns.obs if annotated else columns, n_samples)
+        self.columns = encode_columns(columns.obs if annotated else columns, n_samples, continuous)
+        for name in continuous:
+            if self._named(name, "continuous").kind != "number":
+                raise ValueError(f"continuous has {name!r}, which is not a column of numbers.")
         for name, colours in (own_colours(columns) if annotated else {}).items():
             self._replace(replace(self._named(name), colours=tuple(colours)))
         if labels is None:

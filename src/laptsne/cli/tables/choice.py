@@ -181,7 +181,8 @@ def _from_matrix(contents: FileContents, choice: Choice) -> Dataset:
     check_finite(contents, X)
     kept = [name for name in contents.columns.column_names if name != choice.label]
     columns = contents.columns.select(kept if choice.label is None else [choice.label, *kept])
-    return Dataset(contents.name, X, names, choice.label, columns, contents.numbers, first_row=1, notes=tuple(notes))
+    parts: dict[str, Any] = {"notes": tuple(notes), "continuous": contents.continuous}
+    return Dataset(contents.name, X, names, choice.label, columns, contents.numbers, **parts)
 
 
 def _guess_label(contents: FileContents, kinds: Mapping[str, str], embedded: set[str]) -> str | None:

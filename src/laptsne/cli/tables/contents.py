@@ -27,6 +27,7 @@ class FileContents:
     features: tuple[str, ...] | None = None  # names of the columns of the matrix
     first_row: int = 1  # its number in messages: 2 if the header is row 1, as in a spreadsheet
     notes: tuple[str, ...] = ()  # what the user should know about how the file was read
+    continuous: frozenset[str] = frozenset()  # columns that are measurements, such as genes, even if whole numbers
 
     @property
     def n_rows(self) -> int:

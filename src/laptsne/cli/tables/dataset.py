@@ -31,27 +31,30 @@ class Dataset:
     inputs: Mapping[str, int] | None = None  # columns of the table that are embedded, and the features of each
     first_row: int = 1  # its number in messages
     notes: tuple[str, ...] = ()  # what the user should know about how the file was read
+    continuous: frozenset[str] = frozenset()  # columns that are measurements, such as genes, even if whole numbers
 
-    def values(self, name: str) -> NDArray[Any]:
-        """Return a column beside the map, or a feature, by which points can be coloured."""
+    def values(self, name: str, purpose: str = "to colour by") -> NDArray[Any]:
+        """Return a column beside the map, or a feature."""
         if name in self.columns.column_names:
             return as_numpy(self.columns[name], self.numbers.get(name))
         known = [*self.columns.column_names, *(self.features or ())]
         if name not in known:
             similar = difflib.get_close_matches(name, known) or known
-            raise InputError(f"{self.name} has no column {name} to colour by; there is {listed(similar)}.")
+            raise InputError(f"{self.name} has no column {name} {purpose}; there is {listed(similar)}.")
         column = self.X[:, (self.features or ()).index(name)]
         return np.asarray(column.toarray().ravel() if scipy.sparse.issparse(column) else column)
 
     def with_columns(self, names: Sequence[str]) -> Dataset:
         """Return the dataset with these features, or columns, beside the map."""
-        columns, numbers = self.columns, dict(self.numbers)
+        columns, numbers, continuous = self.columns, dict(self.numbers), self.continuous
         for name in names:
             values = self.values(name)
             if name not in columns.column_names:
                 numbers[name] = pa.chunked_array([values])
                 columns = columns.append_column(name, numbers[name])
-        return replace(self, columns=columns, numbers=numbers)
+                if self.inputs is None:  # of a matrix, whose columns are all of a kind
+                    continuous |= {name}
+        return replace(self, columns=columns, numbers=numbers, continuous=continuous)
 
     def rows(self, kept: NDArray[np.bool_]) -> Dataset:
         """Return the dataset with some of its rows."""

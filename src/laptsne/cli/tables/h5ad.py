@@ -2,7 +2,7 @@
 
 import contextlib
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from laptsne.cli.tables.dataset import listed
 
 _PCA = "X_pca"
 _X = "X"
+_MAX_SHOWN = 400_000_000  # bytes of a matrix that is read only for the explorer
 
 
 def read_h5ad(path: Path, *, rep: str | None = None, genes: Sequence[str] = ()) -> FileContents:
@@ -29,12 +30,29 @@ def read_h5ad(path: Path, *, rep: str | None = None, genes: Sequence[str] = ()) 
         anndata, h5py = import_module("anndata"), import_module("h5py")
     except ImportError as error:
         raise InputError(f'reading {path} needs anndata, which is missing; pip install "laptsne[scanpy]".') from error
+    with _opened(path, anndata, lambda: _check_datasets(path, h5py, rep)) as cells:
+        return _contents(cells, path, rep, genes)
+
+
+def read_genes(path: Path) -> tuple[Any, tuple[str, ...]] | None:
+    """Read the matrix X and the names of its genes, for the explorer; None if there is none, or if it is large."""
+    h5py = import_module("h5py")
+    with h5py.File(path, "r") as file:
+        sizes = [_size(part) for name, part in _datasets(file, h5py, path) if name.split("/")[1] == _X]
+    if not 0 < sum(sizes) <= _MAX_SHOWN:
+        return None
+    with _opened(path, import_module("anndata")) as cells:
+        return _matrix(cells, path), tuple(str(name) for name in cells.var_names)
+
+
+@contextlib.contextmanager
+def _opened(path: Path, anndata: Any, check: Callable[[], None] = lambda: None) -> Iterator[Any]:
+    """Open a file; its matrix stays on disk until it is read."""
     try:
-        _check_datasets(path, h5py, rep)
-        # Backed: the matrix stays on disk if another array is embedded.
+        check()
         cells = anndata.read_h5ad(path, backed="r")
         with contextlib.closing(cells.file):
-            return _contents(cells, path, rep, genes)
+            yield cells
     except (InputError, MemoryError):
         raise
     except Exception as error:  # whatever anndata and h5py raise, the file is at fault
@@ -54,8 +72,13 @@ def _check_datasets(path: Path, h5py: Any, rep: str | None) -> None:
         size = 0
         for name, dataset in _datasets(file, h5py, path):
             if not (on_disk and name.split("/")[1] in ("X", "raw")):  # these stay on disk then
-                size += max(dataset.size or 0, math.prod(dataset.chunks or (0,))) * dataset.dtype.itemsize
+                size += _size(dataset)
         check_room(size)
+
+
+def _size(dataset: Any) -> int:
+    """Bytes that a dataset takes in memory."""
+    return int(max(dataset.size or 0, math.prod(dataset.chunks or (0,))) * dataset.dtype.itemsize)
 
 
 def _datasets(group: Any, h5py: Any, path: Path, parent: str = "", seen: set[Any] | None = None) -> Iterator[Any]:
@@ -78,10 +101,11 @@ def _datasets(group: Any, h5py: Any, path: Path, parent: str = "", seen: set[Any
 def _contents(cells: Any, path: Path, rep: str | None, genes: Sequence[str]) -> FileContents:
     columns = {"obs_names": cells.obs_names.to_series()} | {str(name): cells.obs[name] for name in cells.obs.columns}
     table = pa.table({name: _column(series) for name, series in columns.items()})
-    for name in genes:
-        source = _measured_in(cells, name)
-        if source is not None and name not in table.column_names:
-            table = table.append_column(name, pa.chunked_array([_gene(source, name)]))
+    measured = {name: source for name in genes if (source := _measured_in(cells, name)) is not None}
+    measured = {name: source for name, source in measured.items() if name not in table.column_names}
+    for name, source in measured.items():
+        table = table.append_column(name, pa.chunked_array([_gene(source, name)]))
+    parts: dict[str, Any] = {"continuous": frozenset(measured)}
     if rep is not None and rep != _X and rep not in cells.obsm:
         raise InputError(
             f"{path} has no obsm[{rep!r}]; give --rep X, or one of {listed(sorted(cells.obsm)) or 'none'}."
@@ -90,13 +114,13 @@ def _contents(cells: Any, path: Path, rep: str | None, genes: Sequence[str]) -> 
     if key != _X:
         matrix = np.asarray(cells.obsm[key])
         note = f"embedded: obsm[{key!r}], {matrix.shape[1]} features"
-        return typed_contents(str(path), table, matrix=matrix, notes=(note,))
+        return typed_contents(str(path), table, matrix=matrix, notes=(note,), **parts)
     X = _matrix(cells, path)
     note = f"embedded: X, {X.shape[1]} features"
     if rep is None:
         note += f", since there is no obsm[{_PCA!r}]"
     features = tuple(str(name) for name in cells.var_names)
-    return typed_contents(str(path), table, matrix=X, features=features, notes=(note,))
+    return typed_contents(str(path), table, matrix=X, features=features, notes=(note,), **parts)
 
 
 def _matrix(cells: Any, path: Path) -> Any:

@@ -21,7 +21,7 @@ import { Stops } from "./stops.js";
 import { Theme } from "./theme.js";
 import { Tooltip } from "./tooltip.js";
 
-const NARROW = 760; // pixels, below which the panels are under the map
+const NARROW = 600; // pixels, below which the panels are under the map
 const TOOLS = 56; // height of the tools in pixels, which are below the map there
 
 export class Explorer {

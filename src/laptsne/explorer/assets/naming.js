@@ -11,7 +11,9 @@ const LINE = 16; // characters, about
 const MAX_LINES = 3;
 const RINGS = 9; // of places around the densest one
 const DIRECTIONS = 12;
-const COVERED = 0.06; // pixels that a name moves to uncover one square pixel of points
+const COVERED = 0.12; // pixels that a name moves to uncover one square pixel of points
+const MIXED = 65535; // owner of a cell with points of several categories
+const LEADER = 18; // pixels between a category and its name, beyond which a line connects them
 const FONT = "600 {}px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 export const fontOf = (size) => FONT.replace("{}", String(size));
@@ -74,12 +76,13 @@ export class Naming {
     this.pen = /** @type {any} */ (document.createElement("canvas").getContext("2d"));
     this.known = new Map(); // densest places by column and map
     this.key = "";
-    /** @type {{x: number, y: number, left: number, top: number, width: number, height: number, size: number, lines: string[]}[]} */
+    /** @type {{x: number, y: number, end: number[], left: number, top: number, width: number, height: number, size: number, lines: string[]}[]} */
     this.placed = []; // in pixels from the centre of the map
   }
 
   static canName(column) {
-    return !column.scaled && !column.distinct && !column.boolean && column.names.length <= MAX_NAMED;
+    const { scaled, distinct, boolean, names } = column;
+    return !scaled && !distinct && !boolean && names.length > 1 && names.length <= MAX_NAMED;
   }
 
   anchors(column) {
@@ -93,14 +96,15 @@ export class Naming {
     return here.map((value, i) => value + share * (there[i] - value));
   }
 
-  /** Which cells of the map have points. */
-  occupied() {
+  /** Whose points the cells of the map have: 0 for none, or the code of their category plus one. */
+  owners({ values }) {
     const { here, there, share, n } = this.places;
-    const cells = new Uint8Array(FINE * FINE);
+    const cells = new Uint16Array(FINE * FINE);
     for (let row = 0, i = 0; row < n; row++, i += 2) {
       const x = Math.min(FINE - 1, ((here[i] + share * (there[i] - here[i])) * FINE / UNIT) | 0);
       const y = Math.min(FINE - 1, ((here[i + 1] + share * (there[i + 1] - here[i + 1])) * FINE / UNIT) | 0);
-      cells[y * FINE + x] = 1;
+      const at = y * FINE + x;
+      cells[at] = cells[at] === 0 || cells[at] === values[row] + 1 ? values[row] + 1 : MIXED;
     }
     return cells;
   }
@@ -112,7 +116,7 @@ export class Naming {
     if (key !== this.key) {
       this.key = key;
       this.placed = column ? this.place(column, lit, camera) : [];
-      this.group.replaceChildren(...this.placed.flatMap((label) => drawn(label)));
+      this.group.replaceChildren(...this.placed.filter(isFar).map(leader), ...this.placed.map(drawn)); // names over lines
     }
     const [x, y] = camera.toScreen(...camera.centre);
     this.group.setAttribute("transform", `translate(${x} ${y})`);
@@ -121,7 +125,7 @@ export class Naming {
   /** Boxes of the names that have room. */
   place(column, lit, camera) {
     const anchors = this.anchors(column);
-    const occupied = this.occupied();
+    const owners = this.owners(column);
     const order = column.names.map((_, code) => code).filter((code) => column.counts[code] && (!lit.size || lit.has(code)));
     order.sort((a, b) => column.counts[b] - column.counts[a] || a - b);
     const most = column.counts[order[0]] || 1;
@@ -134,8 +138,10 @@ export class Naming {
       const height = 1.15 * size * text.length;
       const x = (anchors[2 * code] - camera.centre[0]) * camera.scale;
       const y = (camera.centre[1] - anchors[2 * code + 1]) * camera.scale;
-      const spot = room({ x, y, width, height }, placed, camera, occupied);
-      if (spot) placed.push({ ...spot, width, height, x, y, size, lines: text });
+      const spot = room({ x, y, width, height }, placed, camera, owners);
+      if (!spot) continue;
+      const end = [clamp(x, spot.left, spot.left + width), clamp(y, spot.top, spot.top + height)];
+      placed.push({ ...spot, width, height, ...edge([x, y], end, code + 1, camera, owners), end, size, lines: text });
     }
     return placed;
   }
@@ -149,7 +155,7 @@ function fontSize(share, count, camera) {
 }
 
 /** The place for a box on or around a point that is free, near, and covers few points; null if none is free. */
-function room({ x, y, width, height }, placed, camera, occupied) {
+function room({ x, y, width, height }, placed, camera, owners) {
   const free = (left, top) => placed.every((other) => left + width + 4 < other.left || other.left + other.width + 4 < left
     || top + height + 2 < other.top || other.top + other.height + 2 < top);
   // With the whole map in view, names stay in it.
@@ -164,7 +170,7 @@ function room({ x, y, width, height }, placed, camera, occupied) {
       const away = [ring * Math.cos(angle) * (0.2 * width + 8), ring * Math.sin(angle) * (0.4 * height + 6)];
       const left = clamp(x + away[0] - width / 2, -right, right - width);
       const top = clamp(y + away[1] - height / 2, -bottom, bottom - height);
-      const cost = Math.hypot(...away) + COVERED * covered({ left, top, width, height }, camera, occupied);
+      const cost = Math.hypot(...away) + COVERED * covered({ left, top, width, height }, camera, owners);
       if (cost < least && free(left, top)) [best, least] = [{ left, top }, cost];
     }
   }
@@ -172,13 +178,13 @@ function room({ x, y, width, height }, placed, camera, occupied) {
 }
 
 /** Area of a box with points under it, in square pixels. */
-function covered({ left, top, width, height }, camera, occupied) {
+function covered({ left, top, width, height }, camera, owners) {
   const cell = camera.scale / FINE; // pixels
   const [x, y] = [camera.centre[0] * FINE + left / cell, camera.centre[1] * FINE - (top + height) / cell];
   let area = 0;
   for (let v = Math.max(0, Math.floor(y)); v < Math.min(FINE, y + height / cell); v++) {
     for (let u = Math.max(0, Math.floor(x)); u < Math.min(FINE, x + width / cell); u++) {
-      if (!occupied[v * FINE + u]) continue;
+      if (!owners[v * FINE + u]) continue;
       const across = Math.min(u + 1, x + width / cell) - Math.max(u, x);
       area += across * (Math.min(v + 1, y + height / cell) - Math.max(v, y)) * cell * cell;
     }
@@ -186,16 +192,32 @@ function covered({ left, top, width, height }, camera, occupied) {
   return area;
 }
 
-/** The line from the point to a name that stands far from it, and the name. */
-function drawn({ x, y, left, top, width, height, size, lines: text }) {
-  const parts = [];
-  const [middle, centre] = [left + width / 2, top + height / 2];
-  if (x < left || x > left + width || y < top || y > top + height) {
-    parts.push(shape("line", { x1: x, y1: y, x2: clamp(x, left, left + width), y2: clamp(y, top, top + height) }));
+/** The last cell on the way from a place to its name that has points of that category alone. */
+function edge([x, y], end, owner, camera, owners) {
+  const cell = camera.scale / FINE; // pixels
+  const steps = Math.ceil((2 * Math.hypot(end[0] - x, end[1] - y)) / cell);
+  let last = { x, y };
+  for (let step = 0; step < steps; step++) {
+    const at = { x: x + (step / steps) * (end[0] - x), y: y + (step / steps) * (end[1] - y) };
+    const [u, v] = [camera.centre[0] * FINE + at.x / cell, camera.centre[1] * FINE - at.y / cell].map(Math.floor);
+    const found = owners[clamp(v, 0, FINE - 1) * FINE + clamp(u, 0, FINE - 1)];
+    if (found === owner) last = at;
+    else if (found) break;
   }
+  return last;
+}
+
+/** Whether a name stands so far from its category that a line connects them. */
+export const isFar = ({ x, y, end }) => Math.hypot(end[0] - x, end[1] - y) > LEADER;
+
+const leader = ({ x, y, end }) => shape("line", { x1: x, y1: y, x2: end[0], y2: end[1] });
+
+/** The name. */
+function drawn({ left, top, width, height, size, lines: text }) {
+  const [middle, centre] = [left + width / 2, top + height / 2];
   const label = shape("text", { "font-size": size });
   text.forEach((line, i) => {
     label.append(shape("tspan", { x: middle, y: centre + 1.15 * size * (i - (text.length - 1) / 2) + 0.35 * size }, line));
   });
-  return [...parts, label];
+  return label;
 }

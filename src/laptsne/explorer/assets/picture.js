@@ -2,9 +2,10 @@
 
 import { cssColour } from "./colour.js";
 import { saveFile, shape } from "./dom.js";
-import { fontOf } from "./naming.js";
+import { fontOf, isFar } from "./naming.js";
 
 const RATIO = 2;
+const FAINT = 0.5; // opacity of the lines to names
 const MAX_CIRCLES = 50000; // points in an SVG file; more are embedded as an image
 
 /** A canvas with the points of the view. `render` draws a frame on it. */
@@ -22,6 +23,14 @@ export function savePNG(frame, render, naming, text) {
   pen.scale(RATIO, RATIO);
   const [x, y] = frame.camera.toScreen(...frame.camera.centre);
   pen.translate(x, y);
+  Object.assign(pen, { strokeStyle: text, globalAlpha: FAINT });
+  pen.beginPath();
+  for (const { x: left, y: top, end } of naming.placed.filter(isFar)) {
+    pen.moveTo(left, top);
+    pen.lineTo(end[0], end[1]);
+  }
+  pen.stroke();
+  pen.globalAlpha = 1;
   Object.assign(pen, { textAlign: "center", lineJoin: "round", lineWidth: 3, fillStyle: text, strokeStyle: cssColour(frame.paper) });
   for (const { left, top, width, size, lines } of naming.placed) {
     pen.font = fontOf(size);
@@ -56,6 +65,9 @@ export function saveSVG(frame, render, naming, text, places, pixels) {
   const style = { fill: text, stroke: cssColour(paper), "stroke-width": 3, "paint-order": "stroke", "text-anchor": "middle",
     "font-family": "system-ui, sans-serif", "font-weight": 600, "stroke-linejoin": "round" };
   for (const name in style) names.setAttribute(name, style[name]);
+  for (const line of names.querySelectorAll("line")) {
+    for (const [name, value] of [["stroke", text], ["stroke-opacity", FAINT], ["stroke-width", 1]]) line.setAttribute(name, value);
+  }
   svg.append(names);
   saveFile(new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" }), "map.svg");
 }

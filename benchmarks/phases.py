@@ -16,84 +16,78 @@ import argparse
 import ctypes
 import gc
 import importlib
+import inspect
 import json
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
-from functools import wraps
+from operator import attrgetter
 from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any
-from unittest.mock import patch
 
 from data import enlarged_mnist, mixture
+
+from laptsne import LaptSNE
 
 SIZES = (5000, 70_000, 1_000_000)
 WARM_UP = 12_000  # points: above the sizes at which the algorithms change
 MAX_REPEATED = 100_000  # points up to which fits are repeated
-# What is timed as which part. "(iterations)" is what remains of the descent: fields, steps, checks.
+# The functions whose time is that of a part. The FFTs of the contraction's mesh are those of "convolution" too.
 PARTS = {
-    "nearest neighbours": ["laptsne.graph.affinity:neighbor_distances"],
+    "nearest neighbours": ["laptsne.graph.neighbors:neighbor_distances"],
     "affinities": ["laptsne.graph.affinity:graph_affinities"],
-    "reordering": ["laptsne.fitting:ordered_for_locality", "laptsne.fitting:reordered"],
-    "spectrum of the data": ["laptsne.fitting:laplacian_spectrum"],
-    "clusters": ["laptsne.fitting:find_clusters", "laptsne.fitting:main_clusters"],
+    "reordering": ["laptsne.graph.ordering:ordered_for_locality", "laptsne.graph.ordering:reordered"],
+    "spectrum of the data": ["laptsne.graph.spectrum:laplacian_spectrum"],
+    "clusters": ["laptsne.clusters.counting:find_clusters", "laptsne.clusters.counting:main_clusters"],
     "attraction": ["laptsne.embedding.objective.kl:KLDivergence._attraction"],
-    "repulsion, all pairs": ["laptsne.embedding.fields.exact:ExactFields._compute_unit"],
-    "repulsion, grid": ["laptsne.embedding.fields.fourier:FourierFields._compute_unit"],
-    "repulsion, FFT": ["laptsne.embedding.fields.fourier:convolved"],
+    "repulsion of all pairs": ["laptsne.embedding.fields.exact:ExactFields._compute_unit"],
+    "repulsion on the grid": ["laptsne.embedding.fields.fourier:FourierFields._compute_unit"],
+    "convolution by FFT": ["laptsne.embedding.fields.grid:convolved"],
     "contraction": ["laptsne.embedding.run:Run._contraction_gradient"],
-    "descent, other": ["laptsne.fitting:minimize"],
+    "descent, other": ["laptsne.embedding.optimizer:minimize"],
     "end": ["laptsne.embedding.backend:Backend.finished", "laptsne.embedding.backend:Backend.potential"],
 }
 REST = "other"
 
 
 class Phases:
-    """Seconds and peak of the resident memory of each part, while its functions are wrapped."""
+    """Seconds and peak of the resident memory of each part.
+
+    Functions are recognised by their code, not wrapped, which would keep their arguments in memory.
+    """
 
     def __init__(self) -> None:
         self.seconds = dict.fromkeys([*PARTS, REST], 0.0)
         self.peaks = dict.fromkeys([*PARTS, REST], 0)
+        self._part_of = {code_of(name): part for part, names in PARTS.items() for name in names}
         self._running = [REST]
-        self._since = time.perf_counter()
+        self._since = 0.0
 
-    def wrapped(self, part: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function whose calls count as a part."""
-
-        @wraps(function)
-        def timed(*args: Any, **options: Any) -> Any:
-            self._charge()
-            self._running.append(part)
-            try:
-                return function(*args, **options)
-            finally:
-                self._charge()
-                self._running.pop()
-
-        return timed
-
-    def run(self, function: Callable[[], Any]) -> Any:
+    def run(self, function: Callable[[], Any]) -> None:
         """Call a function and charge its time to the parts."""
-        with ExitStack() as stack:
-            for part, names in PARTS.items():
-                for name in names:
-                    stack.enter_context(self._patched(part, name))
-            reset_peak()
-            self._since = time.perf_counter()
-            result = function()
-            self._charge()
-        return result
+        reset_peak()
+        self._since = time.perf_counter()
+        sys.setprofile(self._on_event)
+        try:
+            function()
+        finally:
+            sys.setprofile(None)
+        self._charge()
 
-    def _patched(self, part: str, name: str) -> Any:
-        module, _, path = name.partition(":")
-        *owners, attribute = path.split(".")
-        owner: Any = importlib.import_module(module)
-        for inner in owners:
-            owner = getattr(owner, inner)
-        return patch.object(owner, attribute, self.wrapped(part, getattr(owner, attribute)))
+    def _on_event(self, frame: FrameType, event: str, _: Any) -> None:
+        if event not in ("call", "return"):  # those of functions written in C
+            return
+        part = self._part_of.get(frame.f_code)
+        if part is None:
+            return
+        self._charge()
+        if event == "call":
+            self._running.append(part)
+        else:
+            self._running.pop()
 
     def _charge(self) -> None:
         """Charge what has happened since the last change of part to the current one."""
@@ -102,6 +96,12 @@ class Phases:
         self.peaks[part] = max(self.peaks[part], memory("VmHWM"))
         reset_peak()
         self._since = time.perf_counter()
+
+
+def code_of(name: str) -> CodeType:
+    """Return the code of the function "module:name" or method "module:Class.name"."""
+    module, _, path = name.partition(":")
+    return inspect.unwrap(attrgetter(path)(importlib.import_module(module))).__code__  # type: ignore[no-any-return]
 
 
 def memory(name: str) -> int:
@@ -127,8 +127,6 @@ def reset_peak() -> None:
 
 def measured(data: str, n: int, contraction: float | str) -> dict[str, Any]:
     """Fit once in this process; return the seconds and peaks of the parts and of the whole."""
-    from laptsne import LaptSNE
-
     X, _ = enlarged_mnist(n) if data == "mnist" else mixture(n)
     model = LaptSNE(contraction=contraction, n_jobs=2, random_state=0)
     model.fit(X[: min(n, WARM_UP)])

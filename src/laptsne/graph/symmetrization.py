@@ -10,7 +10,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
 MAX_BY_SCIPY = 100_000  # rows up to which SciPy's sum is used, which needs no compilation and three times the memory
-_BLOCKS = 32  # blocks of rows; the transpose of only one per thread is in memory
+BLOCKS = 32  # blocks of rows; the transpose of only one per thread is in memory
 
 
 @compiled
@@ -109,13 +109,13 @@ def plus_transpose(matrix: Any, workers: Workers) -> Any:
         return total
     parts = (matrix.indptr, matrix.indices, matrix.data)
     workers.rows(sort_rows, n_rows, *parts, work=100.0 * matrix.nnz)
-    edges = np.linspace(0, n_rows, _BLOCKS + 1).astype(np.int64)
+    edges = np.linspace(0, n_rows, BLOCKS + 1).astype(np.int64)
     starts = np.zeros(n_rows + 1, np.int64)
     options = {"work": 100.0 * matrix.nnz, "alignment": 1}
     nothing = (np.empty(0, matrix.indices.dtype), np.empty(0, matrix.dtype))
-    workers.rows(_sum_blocks, _BLOCKS, edges, *parts, starts, *nothing, **options)
+    workers.rows(_sum_blocks, BLOCKS, edges, *parts, starts, *nothing, **options)
     np.cumsum(starts, out=starts)
     indices, data = np.empty(starts[-1], matrix.indices.dtype), np.empty(starts[-1], matrix.dtype)
     if starts[-1]:
-        workers.rows(_sum_blocks, _BLOCKS, edges, *parts, starts, indices, data, **options)
+        workers.rows(_sum_blocks, BLOCKS, edges, *parts, starts, indices, data, **options)
     return scipy.sparse.csr_matrix((data, indices, starts), matrix.shape)

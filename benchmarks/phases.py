@@ -23,11 +23,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from operator import attrgetter
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import numpy as np
 from data import enlarged_mnist, mixture
 
 from laptsne import LaptSNE
@@ -140,6 +142,19 @@ def measured(data: str, n: int, contraction: float | str) -> dict[str, Any]:
     return {"seconds": phases.seconds, "peaks": peaks, **facts}
 
 
+def bandwidth(n_threads: int = 2) -> float:
+    """Return the speed at which threads copy memory, reads and writes counted, in bytes per second: the best of five."""
+    source = np.ones((n_threads, 1 << 25), np.float32)
+    target = np.empty_like(source)
+    seconds = []
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in range(6):
+            start = time.perf_counter()
+            list(pool.map(np.copyto, target, source))
+            seconds.append(time.perf_counter() - start)
+    return 2 * source.nbytes / min(seconds[1:])
+
+
 def in_process(*arguments: str) -> dict[str, Any]:
     command = [sys.executable, __file__, "--one", *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -157,6 +172,9 @@ def table(n: int, runs: list[dict[str, Any]]) -> None:
         peak = max(run["peaks"].get(part, 0) for run in runs)
         if seconds:
             print(f"| {part} | {seconds:.3g} | {seconds / total:.0%} | {peak / 2**20:.0f} |", flush=True)
+    rate = bandwidth()
+    least = 8 * runs[0]["nnz"] * runs[0]["n_iter"] / rate
+    print(f"\nattraction: at least {least:.3g} s, 8 bytes per affinity and iteration at {rate / 1e9:.0f} GB/s")
 
 
 def main() -> None:

@@ -143,7 +143,7 @@ def measured(data: str, n: int, contraction: float | str) -> dict[str, Any]:
 
 
 def bandwidth(n_threads: int = 2) -> float:
-    """Return the speed at which threads copy memory, reads and writes counted, in bytes per second: the best of five."""
+    """Return the speed at which threads copy memory, reads and writes counted, in bytes per second; best of five."""
     source = np.ones((n_threads, 1 << 25), np.float32)
     target = np.empty_like(source)
     seconds = []

@@ -1,235 +1,229 @@
-"""LaptSNE, with and without contraction, compared with openTSNE, umap-learn, scikit-learn's TSNE and PaCMAP.
+"""Time, memory and quality of LaptSNE, with and without contraction, compared with other libraries.
 
-python benchmarks/peers.py mnist                  # 70,000 points, including the quality of the embeddings
-python benchmarks/peers.py scaling                # 1,000 to 1,000,000 points, with a plot of time against N
-python benchmarks/peers.py small                  # 500, 2,000 and 5,000 points
-python benchmarks/peers.py report                 # only print the stored results
+python benchmarks/peers.py                                  # MNIST, 1,000 to 1,000,000 points: hours
+python benchmarks/peers.py mixture --sizes 5000 20000       # Gaussian mixture
+python benchmarks/peers.py --methods laptsne PaCMAP --sizes 70000
+python benchmarks/peers.py --baseline ../laptsne-0.1.0      # also time an earlier version
+python benchmarks/peers.py --resume                         # go on with the last run after an interruption
+python benchmarks/peers.py report                           # print the last run again
 
-Each fit runs in its own process, one at a time; methods alternate. The process first fits a subset of the data, so that
-loading and compilation are not timed. The other libraries run with their defaults and n_jobs=2; openTSNE and LaptSNE
-run 250 + 500 iterations at perplexity 30, openTSNE's defaults. Results are appended to benchmarks/results/peers.json.
-Ratios are ratios of medians, relative to openTSNE if it ran, otherwise to scikit-learn.
+MNIST is reduced to 50 dimensions, and enlarged by noisy copies beyond 70,000 points. Each fit runs in its own process,
+one at a time, after a warm-up that compiles (peers_fit.py); methods alternate. Libraries run at their defaults with two
+threads. Results are stored after each fit, in benchmarks/results/peers.json. Ratios are ratios of medians within a run.
+The KL divergence is computed with our affinities for all methods that minimise it, up to 100,000 points.
 
-Needs ``pip install ".[benchmark]"``.
+The baseline is a checkout, such as ``git worktree add --detach ../laptsne-0.1.0 94a769d``, the last commit of 0.1.0, or
+a virtual environment. Needs ``pip install ".[benchmark]"``.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import json
-import resource
-import statistics
+import os
+import platform
 import subprocess
 import sys
+import tempfile
 import time
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from data import enlarged_mnist, mixture
+from numpy.typing import NDArray
+from peers_fit import METHODS
+from peers_report import RESULTS, report
 
-RESULTS = Path(__file__).parent / "results"
-METHODS = ("laptsne", "laptsne, contraction 0", "openTSNE", "umap-learn", "PaCMAP", "scikit-learn")
-SMALL_METHODS = ("laptsne", "laptsne, contraction 0", "scikit-learn")
-# Largest size at which a method takes less than about a quarter of an hour on two cores.
-LIMITS = {"openTSNE": 70_000, "umap-learn": 300_000, "PaCMAP": 300_000, "scikit-learn": 10_000}
-
-
-def make(method: str, n_iter: int) -> Any:
-    """Return the estimator; libraries are imported here, so that each process loads only the one it uses."""
-    from laptsne import LaptSNE
-
-    if method.startswith("laptsne"):
-        contraction = 0.0 if method.endswith("0") else "auto"
-        return LaptSNE(perplexity=30, contraction=contraction, max_iter=n_iter, n_jobs=2, random_state=0)
-    if method == "openTSNE":
-        from openTSNE import TSNE
-
-        return TSNE(n_jobs=2, random_state=0)
-    if method == "umap-learn":
-        from umap import UMAP
-
-        return UMAP(n_jobs=2)
-    if method == "PaCMAP":
-        from pacmap import PaCMAP
-
-        return PaCMAP(random_state=0)
-    from sklearn.manifold import TSNE as SklearnTSNE
-
-    return SklearnTSNE(n_jobs=2, random_state=0, max_iter=n_iter)
+SIZES = (1000, 5000, 20_000, 70_000, 250_000, 1_000_000)
+DEFAULT = tuple(name for name in METHODS if name != "PaCMAP, seeded")
+MAX_REPEATED = 100_000  # points; larger fits are timed once
+MAX_SCORED = 250_000  # points up to which 10-NN accuracy is computed
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
+_DIVERGENCES = ("laptsne", "baseline", "openTSNE", "manifolds-rs t-SNE", "scikit-learn")  # first parts of names
+_LIBRARIES = ("pacmap", "manifolds-rs", "umap-learn", "openTSNE", "scikit-learn", "numba", "numpy")
+_HERE = Path(__file__).parent
+Row = dict[str, Any]
 
 
-def fit(model: Any, X: np.ndarray) -> np.ndarray:
-    return np.asarray(model.fit(X) if type(model).__module__.startswith("openTSNE") else model.fit_transform(X))
+@lru_cache(maxsize=1)
+def points(data: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    return enlarged_mnist(n) if data == "mnist" else mixture(n)
 
 
-def run_one(kind: str, n: int, method: str, n_iter: int) -> dict[str, Any]:
-    """Fit once in this process; return time, peak memory and, on the whole of MNIST, quality."""
-    X, y = enlarged_mnist(n) if kind == "mnist" else mixture(n)
-    warm = make(method, n_iter)
-    # Above the sizes at which the algorithms change, so that all code that will run is compiled.
-    fit(warm, X[: min(12_000, n)])
-    model = make(method, n_iter)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    start = time.perf_counter()
-    Y = fit(model, X)
-    seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found: dict[str, Any] = {"seconds": seconds, "peak_gib": peak / 2**20, "before_gib": before / 2**20}
-    if kind == "mnist" and n == 70_000:
-        from laptsne.metrics import knn_accuracy
+@lru_cache(maxsize=1)
+def affinities(data: str, n: int) -> Any:
+    from laptsne._runtime.threads import Workers
+    from laptsne.graph.affinity import joint_affinities
 
-        found["accuracy"] = knn_accuracy(Y, y, 10)
-        kl = {"openTSNE": "kl_divergence", "laptsne": "kl_divergence_", "scikit-learn": "kl_divergence_"}
-        name = kl.get(method.split(",", maxsplit=1)[0])
-        if name:
-            found["kl"] = float(getattr(Y if method == "openTSNE" else model, name, np.nan))
-        if method == "openTSNE":
-            found["kl"] = own_divergence(X, Y)
-    return found
+    with Workers() as workers:
+        return joint_affinities(points(data, n)[0], perplexity=30, workers=workers)
 
 
-def own_divergence(X: np.ndarray, Y: np.ndarray) -> float:
-    """Return the KL divergence of another method's embedding from our affinities, to compare with ours."""
+def divergence(P: Any, Y: NDArray[Any]) -> float:
+    """Return the KL divergence of an embedding from our affinities."""
     from laptsne._runtime.threads import Workers
     from laptsne.embedding.fields import FourierFields
     from laptsne.embedding.objective import KLDivergence
-    from laptsne.graph.affinity import joint_affinities
 
-    with Workers(2) as workers:
-        P = joint_affinities(X, perplexity=30, workers=workers)
+    with Workers() as workers:
         return KLDivergence(P).value(FourierFields(Y.astype(np.float64), workers))
 
 
-def in_process(kind: str, n: int, method: str, n_iter: int, limit: float) -> dict[str, Any] | None:
-    """Return the results of ``run_one`` in a new process, or None if it failed or exceeded the time limit."""
-    command = [sys.executable, __file__, "--one", kind, str(n), method, str(n_iter)]
+def quality(data: str, method: str, Y: NDArray[Any]) -> Row:
+    """Return the 10-NN accuracy of an embedding and, for t-SNE, its KL divergence, unless there are too many points."""
+    from laptsne.metrics import knn_accuracy
+
+    scores = {}
+    if len(Y) <= MAX_SCORED:
+        scores["accuracy"] = knn_accuracy(Y, points(data, len(Y))[1], 10)
+    if len(Y) <= MAX_REPEATED and method.startswith(_DIVERGENCES):
+        scores["kl"] = divergence(affinities(data, len(Y)), Y)
+    return scores
+
+
+class Bench:
+    """Times fits in processes of their own.
+
+    Parameters
+    ----------
+    data : "mnist" or "mixture"
+    n_threads : int
+    limit : float
+        Seconds after which a fit is stopped, warm-up included.
+    baseline : Path or None
+        A checkout or virtual environment of an earlier version.
+    """
+
+    def __init__(self, data: str, n_threads: int, limit: float, baseline: Path | None) -> None:
+        self.data, self.n_threads, self.limit, self.baseline = data, n_threads, limit, baseline
+
+    def timed(self, n: int, method: str) -> Row:
+        """Return what one fit measured, or how it failed."""
+        with tempfile.TemporaryDirectory() as folder:
+            source, target = Path(folder, "X.npy"), Path(folder, "Y.npy")
+            np.save(source, points(self.data, n)[0])
+            python, environment = self._interpreter(method)
+            command = [python, str(_HERE / "peers_fit.py"), method, str(self.n_threads), str(source), str(target)]
+            options: dict[str, Any] = {"env": environment, "timeout": self.limit, "capture_output": True, "text": True}
+            try:
+                done = subprocess.run(command, check=False, **options)
+            except subprocess.TimeoutExpired:
+                return {"failure": f"stopped after {self.limit:.0f} s"}
+            if done.returncode != 0:
+                return {"failure": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
+            found = json.loads(done.stdout.splitlines()[-1])
+            return dict(found) | quality(self.data, method, np.load(target))
+
+    def _interpreter(self, method: str) -> tuple[str, dict[str, str]]:
+        """Return the Python and the environment variables for a method."""
+        environment = dict(os.environ) | {name: str(self.n_threads) for name in _THREAD_VARIABLES}
+        if not method.startswith("baseline") or self.baseline is None:
+            return sys.executable, environment
+        own = next((path for path in _pythons(self.baseline) if path.exists()), None)
+        if own is not None:
+            environment.pop("PYTHONPATH", None)
+            return str(own), environment
+        return sys.executable, environment | {"PYTHONPATH": str(self.baseline / "src")}
+
+
+def _pythons(environment: Path) -> tuple[Path, Path]:
+    return environment / "bin" / "python", environment / "Scripts" / "python.exe"
+
+
+def _checked_baseline(path: Path) -> Path:
+    path = path.resolve()
+    if not (path / "src" / "laptsne").is_dir() and not any(python.exists() for python in _pythons(path)):
+        raise SystemExit(f"--baseline {path}: neither src/laptsne nor a virtual environment; give one of the two.")
+    return path
+
+
+def machine() -> Row:
+    """Return what the times of a run depend on."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
+    commit = subprocess.run(command, cwd=_HERE, capture_output=True, text=True, check=False).stdout.strip()
+    models = [line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")]
+    cpu = models[0] if models else platform.processor()
+    return {
+        "started": time.strftime("%Y-%m-%d %H:%M"),
+        "commit": commit,
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "versions": {name: version for name in _LIBRARIES if (version := _version(name))},
+    }
+
+
+def _version(distribution: str) -> str | None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
-    except subprocess.TimeoutExpired:
-        print(f"  {method}: stopped after {limit:.0f} s", flush=True)
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
         return None
-    if done.returncode != 0:
-        print(f"  {method}: failed\n{done.stderr[-500:]}", flush=True)
-        return None
-    return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
-def table(rows: list[dict[str, Any]]) -> None:
-    """Print medians and ratios, one line per data set, size and method."""
-    keys = sorted({(row["kind"], row["n"]) for row in rows})
-    for kind, n in keys:
-        here = [row for row in rows if (row["kind"], row["n"]) == (kind, n)]
-        medians = {
-            m: statistics.median(r["seconds"] for r in here if r["method"] == m)
-            for m in METHODS
-            if any(r["method"] == m for r in here)
-        }
-        base = next((m for m in ("openTSNE", "scikit-learn") if m in medians), None)
-        print(f"\n{kind}, {n} points (ratios relative to {base})")
-        for method, seconds in medians.items():
-            mine = [row for row in here if row["method"] == method]
-            ratio = f"{seconds / medians[base]:6.2f}" if base else "      "
-            peak = statistics.median(row["peak_gib"] for row in mine)
-            quality = "".join(
-                f"  {name} {statistics.median(row[name] for row in mine):.4f}"
-                for name in ("kl", "accuracy")
-                if name in mine[0]
-            )
-            print(f"  {method:24} {seconds:8.1f} s {ratio}  {peak:5.2f} GiB  {len(mine)} runs{quality}")
-        if "laptsne" in medians and "laptsne, contraction 0" in medians:
-            print(f"  with / without contraction: {medians['laptsne'] / medians['laptsne, contraction 0']:.2f}")
+def _lines(path: str) -> list[str]:
+    return Path(path).read_text().splitlines() if Path(path).exists() else []
 
 
-def slopes(rows: list[dict[str, Any]]) -> None:
-    """Print the slope of log time against log N, between the smallest size from 10,000 on and the largest."""
-    for kind in sorted({row["kind"] for row in rows}):
-        for method in METHODS:
-            points = sorted({row["n"] for row in rows if (row["kind"], row["method"]) == (kind, method)})
-            points = [n for n in points if n >= 10_000]
-            if len(points) > 1:
-                ends = [
-                    statistics.median(
-                        row["seconds"] for row in rows if (row["kind"], row["method"], row["n"]) == (kind, method, n)
-                    )
-                    for n in (points[0], points[-1])
-                ]
-                slope = np.log(ends[1] / ends[0]) / np.log(points[-1] / points[0])
-                print(f"{kind:8} {method:24} slope {slope:.2f} from {points[0]} to {points[-1]}")
+def store(runs: list[Row], path: Path) -> None:
+    """Write all runs at once, so that an interruption leaves the former file."""
+    path.parent.mkdir(exist_ok=True)
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(runs, indent=1) + "\n")
+    draft.replace(path)
 
 
-def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    import matplotlib.pyplot as plt
-
-    kinds = sorted({row["kind"] for row in rows})
-    figure, axes = plt.subplots(1, len(kinds), figsize=(5 * len(kinds), 4), squeeze=False, sharey=True)
-    for axis, kind in zip(axes[0], kinds, strict=True):
-        for method in METHODS:
-            mine = [row for row in rows if (row["kind"], row["method"]) == (kind, method)]
-            sizes = sorted({row["n"] for row in mine})
-            times = [statistics.median(row["seconds"] for row in mine if row["n"] == n) for n in sizes]
-            own = method.startswith("laptsne")
-            axis.loglog(sizes, times, marker="o", ms=4, lw=2 if own else 1, ls="-" if own else "--", label=method)
-        axis.set(xlabel="points", title="MNIST, subsampled or enlarged" if kind == "mnist" else "Gaussian mixture")
-        axis.grid(alpha=0.3)
-    axes[0, 0].set_ylabel("seconds on two cores")
-    axes[0, 0].legend(frameon=False, fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=150)
-    print(f"wrote {path}")
+def plan(args: argparse.Namespace) -> list[tuple[int, str, int]]:
+    """Return the fits in the order in which they are made: size, method and repeat."""
+    methods = [name for name in args.methods if args.baseline or not name.startswith("baseline")]
+    return [
+        (n, method, repeat)
+        for n in args.sizes
+        for repeat in range(args.repeats if n <= MAX_REPEATED else args.large_repeats)
+        for method in methods
+        if n <= METHODS[method].limit
+    ]
 
 
-PLANS: dict[str, list[tuple[str, int]]] = {
-    "mnist": [("mnist", 70_000)],
-    "small": [("mnist", 500), ("mnist", 2000), ("mnist", 5000)],
-    "scaling": [
-        (kind, n) for n in (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000) for kind in ("mnist", "mixture")
-    ],
-}
+def parsed() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("data", nargs="?", choices=["mnist", "mixture", "report"], default="mnist")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
+    parser.add_argument("--methods", nargs="+", default=DEFAULT, choices=METHODS, metavar="METHOD")
+    parser.add_argument("--repeats", type=int, default=3, help="up to 100,000 points")
+    parser.add_argument("--large-repeats", type=int, default=1, help="beyond 100,000 points")
+    parser.add_argument("--baseline", type=Path, help="checkout or virtual environment of an earlier version")
+    parser.add_argument("--limit", type=float, default=1800.0, help="seconds that a fit may take")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--resume", action="store_true", help="go on with the last run")
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("plan", nargs="?", choices=[*PLANS, "report"])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--max-n", type=int, default=1_000_000)
-    parser.add_argument("--min-n", type=int, default=0)
-    parser.add_argument("--limit", type=float, default=1500.0, help="time limit of a fit, in seconds")
-    parser.add_argument("--methods", nargs="*", default=METHODS)
-    parser.add_argument("--kinds", nargs="*", default=("mnist", "mixture"))
-    parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.one:
-        kind, n, method, n_iter = args.one
-        print(json.dumps(run_one(kind, int(n), method, int(n_iter))))
+    args = parsed()
+    runs = json.loads(args.results.read_text()) if args.results.exists() else []
+    if args.data == "report":
+        report(runs[-1] if runs else {"rows": []}, METHODS, args.results.parent)
         return
-    path = RESULTS / "peers.json"
-    rows = json.loads(path.read_text()) if path.exists() else []
-    n_iter = 1000 if args.plan == "small" else 750  # scikit-learn's default is 1,000
-    for kind, n in PLANS.get(args.plan, []):
-        if kind not in args.kinds or not args.min_n <= n <= args.max_n:
-            continue
-        for repeat in range(args.repeats if n <= 70_000 else 1):
-            for method in args.methods:
-                skipped = args.plan == "small" and method not in SMALL_METHODS
-                if n > LIMITS.get(method, n) or skipped:
-                    continue
-                found = in_process(kind, n, method, n_iter, args.limit)
-                if found:
-                    print(f"{kind} {n} {method} run {repeat}: {found['seconds']:.1f} s", flush=True)
-                    rows.append({"plan": args.plan, "kind": kind, "n": n, "method": method, **found})
-                    RESULTS.mkdir(exist_ok=True)
-                    path.write_text(json.dumps(rows, indent=1))
-    for plan in PLANS:
-        mine = [row for row in rows if row["plan"] == plan]
-        if mine:
-            print(f"\n== {plan}")
-            table(mine)
-    scaling = [row for row in rows if row["plan"] == "scaling"]
-    if scaling:
-        print()
-        slopes(scaling)
-        plot(scaling, RESULTS / "scaling.png")
+    baseline = _checked_baseline(args.baseline) if args.baseline else None
+    if not (args.resume and runs):
+        runs.append({**machine(), "threads": args.threads, "rows": []})
+    run = runs[-1]
+    done = {(row["data"], row["n"], row["method"], row["repeat"]) for row in run["rows"]}
+    bench = Bench(args.data, args.threads, args.limit, baseline)
+    try:
+        for n, method, repeat in plan(args):
+            if (args.data, n, method, repeat) in done:
+                continue
+            row = {"data": args.data, "n": n, "method": method, "repeat": repeat, **bench.timed(n, method)}
+            print(f"{n:9,} {method:24} {row.get('failure') or format(row['seconds'], '.2f') + ' s'}", flush=True)
+            run["rows"].append(row)
+            store(runs, args.results)
+    except KeyboardInterrupt:
+        print("interrupted; --resume goes on", flush=True)
+    report(run, METHODS, args.results.parent)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,3 @@
-import tracemalloc
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -10,7 +7,7 @@ from sklearn.neighbors import NearestNeighbors
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.graph import ivf
-from laptsne.graph.ivf import IVFIndex, _probed_lists, nearest_columns
+from laptsne.graph.ivf import IVFIndex, nearest_columns
 from laptsne.graph.neighbors import NeighborIndex, neighbor_distances, neighbor_graph
 
 
@@ -123,66 +120,62 @@ def test_the_search_does_not_depend_on_the_unit(rng, scale):
     np.testing.assert_allclose(np.median(scaled / scale / distances), 1, rtol=1e-4)
 
 
-def test_cells_with_too_few_points_in_reach_search_all_lists():
-    cells = np.array([0, 3, 10, 11])
-    wanted = np.repeat([0, 1, 2], [3, 7, 1])[:, None].astype(np.int32)  # every point wants its own list alone
-    starts, probes = _probed_lists(wanted, cells, np.diff(cells), 5)
-    searched = [set(probes[a:b].tolist()) for a, b in pairwise(starts)]
-    assert searched == [{0, 1, 2}, {1}, {0, 1, 2}]
+def searched_lists(index, n_probes, n_neighbors):
+    """Whether each point searches each list: its nearest ones, or all if these have too few points."""
+    points, centres = index.columns.T.astype(float), index.centres.T.astype(float)
+    nearest = np.argsort(((points[:, None] - centres) ** 2).sum(axis=2), axis=1)[:, :n_probes]
+    searched = np.zeros((len(points), len(centres)), bool)
+    np.put_along_axis(searched, nearest, True, axis=1)
+    searched[searched @ np.diff(index.lists) <= n_neighbors] = True
+    return searched
 
 
-def probes_by_linear_scan(index, n_neighbors, most):
-    """Probes of the fewest lists per point that reach the recall, from the whole table of wanted lists."""
-    n_lists, sizes = index.lists.size - 1, np.diff(index.lists)
-    wanted = nearest_columns(index.columns, index.centres, most, Workers(1))[0]
-    sample = np.linspace(0, index.columns.shape[1] - 1, 512).astype(int)
+@pytest.mark.parametrize(("n_probes", "n_neighbors"), [(4, 20), (2, 15)])
+def test_neighbours_are_the_nearest_in_the_lists_that_a_point_searches(rng, monkeypatch, n_probes, n_neighbors):
+    monkeypatch.setattr(ivf, "PROBE_ENTRIES", 2000)  # many blocks
+    monkeypatch.setattr(IVFIndex, "n_probes", lambda *_: n_probes)
+    X = groups(rng, 700, 6)
+    index = IVFIndex(X, Workers(1))
     points = index.columns.T.astype(float)
-    true = NearestNeighbors(n_neighbors=n_neighbors + 1, algorithm="brute").fit(points).kneighbors(points[sample])[1]
-    holders, home = (np.searchsorted(index.lists, rows, side="right") - 1 for rows in (true, sample))
-    for n_wanted in range(1, most + 1):
-        probes = []
-        for c in range(n_lists):
-            own = list(dict.fromkeys(wanted[index.lists[c] : index.lists[c + 1], :n_wanted].ravel().tolist()))
-            short = own and sizes[own].sum() <= n_neighbors
-            probes.append(own + [other for other in range(n_lists) if other not in own] if short else own)
-        found = [np.isin(held, probes[cell]) for held, cell in zip(holders, home, strict=True)]
-        if np.mean(found) >= ivf._RECALL:
-            break
-    return probes
+    searched = searched_lists(index, n_probes, n_neighbors)
+    squared = ((points[:, None] - points) ** 2).sum(axis=2)
+    np.fill_diagonal(squared, np.inf)
+    squared[~np.repeat(searched, np.diff(index.lists), axis=1)] = np.inf
+    expected = index.order[np.argsort(squared, axis=1)[:, :n_neighbors]]
+    found = index.neighbors(n_neighbors, Workers(1))[0][index.order]
+    np.testing.assert_array_equal(np.sort(found, axis=1), np.sort(expected, axis=1))
+    assert 0 < searched.all(axis=1).mean() < 1
 
 
 @pytest.mark.parametrize(("n", "n_features", "n_neighbors"), [(1000, 4, 200), (3000, 4, 10), (5000, 3, 90)])
-def test_probes_are_those_of_a_scan_over_the_whole_table(rng, monkeypatch, n, n_features, n_neighbors):
-    monkeypatch.setattr(ivf, "PROBE_ENTRIES", 10_000)  # many blocks
-    ks = []
-    monkeypatch.setattr(ivf, "nearest_columns", lambda *args: ks.append(args[2]) or nearest_columns(*args))
+def test_as_few_lists_are_searched_as_reach_the_recall(rng, n, n_features, n_neighbors):
     index = IVFIndex(groups(rng, n, n_features), Workers(1))
-    starts, probes = index.probes(n_neighbors, Workers(1))
-    expected = probes_by_linear_scan(index, n_neighbors, ks[-1])
-    assert [probes[a:b].tolist() for a, b in pairwise(starts)] == expected
+    found = index.n_probes(n_neighbors, Workers(1))
+    points = index.columns.T.astype(float)
+    sample = np.linspace(0, n - 1, 512).astype(int)
+    true = NearestNeighbors(n_neighbors=n_neighbors + 1, algorithm="brute").fit(points).kneighbors(points[sample])[1]
+    holders = np.searchsorted(index.lists, true, side="right") - 1
+    squared = ((points[sample][:, None] - index.centres.T) ** 2).sum(axis=2)
+    ranks = np.take_along_axis(np.argsort(np.argsort(squared, axis=1), axis=1), holders, axis=1)
+    assert np.mean(ranks < found) >= ivf._RECALL
+    assert np.mean(ranks < found - 1) <= ivf._RECALL + 1e-3
 
 
 def test_the_table_of_probed_lists_is_never_whole(rng, monkeypatch):
     n, limit, n_entries = 20_000, 100_000, []
 
-    def counted(queries, centres, k, workers):
-        n_entries.append(queries.shape[1] * k if k > 1 else 0)
-        return nearest_columns(queries, centres, k, workers)
+    def counted(queries, centres, k, workers, **options):
+        n_entries.append(queries.shape[1] * k)
+        return nearest_columns(queries, centres, k, workers, **options)
 
     index = IVFIndex(rng.normal(size=(n, 10)), Workers(1))
+    n_probes = index.n_probes(30, Workers(1))
+    monkeypatch.setattr(IVFIndex, "n_probes", lambda *_: n_probes)
     monkeypatch.setattr(ivf, "PROBE_ENTRIES", limit)
     monkeypatch.setattr(ivf, "nearest_columns", counted)
-    calibration = 512 * (index.lists.size - 1)
-    tracemalloc.start()
-    index.probes(30, Workers(1))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    whole = sum(n_entries) - n_entries[0]
-    longest = int(np.diff(index.lists).max()) * max(n_entries[1:]) // limit
-    assert n_entries[0] == calibration
-    assert whole > 10 * limit
-    assert max(n_entries[1:]) <= limit + 100 * longest
-    assert peak < 4 * whole  # bytes; the whole table would take 8 per entry, and as much again to sort it
+    index.neighbors(30, Workers(1))
+    assert sum(n_entries) == n * n_probes > 3 * limit
+    assert max(n_entries) <= limit + np.diff(index.lists).max() * n_probes
 
 
 def test_a_tuple_of_three_is_refused(blobs):

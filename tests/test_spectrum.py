@@ -1,4 +1,5 @@
 import pickle
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -11,7 +12,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import FourierFields
 from laptsne.embedding.objective import KLDivergence
 from laptsne.graph.affinity import joint_affinities
-from laptsne.graph.ordering import locality_order, reordered
+from laptsne.graph.ordering import locality_order, ordered_for_locality, reordered
 from laptsne.graph.spectrum import eigengap_clusters, laplacian_spectrum
 
 
@@ -103,8 +104,8 @@ def test_the_block_solver_agrees_with_arpack(large_graph, monkeypatch):
 def test_reordering_for_locality_only_permutes(large_graph, rng):
     order = locality_order(large_graph, Workers(1))
     np.testing.assert_array_equal(np.sort(order), np.arange(22_000))
-    P = reordered(large_graph, order)
-    back = reordered(P, np.argsort(order)).sorted_indices()
+    P = reordered(large_graph.copy(), order)
+    back = reordered(P.copy(), np.argsort(order)).sorted_indices()
     assert (back != large_graph).nnz == 0
     some = rng.choice(22_000, 200)
     np.testing.assert_array_equal(P[some][:, some].toarray(), large_graph[order[some]][:, order[some]].toarray())
@@ -112,6 +113,28 @@ def test_reordering_for_locality_only_permutes(large_graph, rng):
     plain, ordered = KLDivergence(large_graph), KLDivergence(P, order)
     assert ordered.value(fields) == pytest.approx(plain.value(fields), rel=1e-6)
     np.testing.assert_allclose(ordered.gradient(fields), plain.gradient(fields), rtol=1e-4, atol=1e-9)
+
+
+def test_reordering_holds_only_half_of_the_graph_twice(large_graph):
+    order = np.random.default_rng(0).permutation(large_graph.shape[0])
+    reordered(large_graph.copy(), order)  # compiles
+    tracemalloc.start()
+    P = large_graph.copy()
+    before = tracemalloc.get_traced_memory()[0]
+    tracemalloc.reset_peak()
+    reordered(P, order)
+    growth = tracemalloc.get_traced_memory()[1] - before
+    tracemalloc.stop()
+    assert growth < 1.3 * P.data.nbytes
+
+
+def test_reordering_of_a_copy_leaves_the_graph_alone(large_graph, monkeypatch):
+    monkeypatch.setattr("laptsne.graph.ordering.MAX_UNORDERED", 100)
+    before = large_graph.copy()
+    P, order = ordered_for_locality(large_graph, Workers(1), copy=True)
+    assert (large_graph != before).nnz == 0
+    assert (large_graph != P).nnz > 0
+    assert order is not None
 
 
 def test_a_fit_does_not_depend_on_the_reordering(blobs, monkeypatch):

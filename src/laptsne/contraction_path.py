@@ -162,7 +162,7 @@ class _Walk:
         # The width of the model for all embeddings, so that only the strength changes.
         width = None if backend.similarity is None else Similarity(model.contraction_width_)
         self.backend = replace(backend, similarity=width)
-        self.kl = KLDivergence(*ordered_for_locality(model.affinities_, workers))
+        self.kl = KLDivergence(*ordered_for_locality(model.affinities_, workers, copy=True))
         labels = np.asarray(model.labels_)
         self.labels = contracted_clusters(self.kl, labels) if model.n_clusters == "auto" else labels
         self.n_clusters = int(self.labels.max()) + 1

@@ -21,11 +21,13 @@ from laptsne.graph.ivf import PROBE_ENTRIES
 from laptsne.graph.neighbors import EUCLIDEAN_METRICS, MAX_EXACT_NEIGHBORS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB
 from laptsne.graph.ordering import MAX_UNORDERED
 from laptsne.graph.spectrum import MAX_ARPACK, MAX_CLUSTERS
+from laptsne.graph.symmetrization import BLOCKS, MAX_BY_SCIPY
 from laptsne.transform.placement import MAX_PERPLEXITY
 
 _SINGLE, _DOUBLE = 4, 8  # bytes
 _MUTUAL = 1.65  # entries of P per point and neighbour: 2 if no neighbours are mutual, 1 if all are
 _ASSUMED_CLUSTERS = 10  # if their number is not given
+_CLUSTERING = 1000  # bytes per point of the search for clusters
 _PER_POINT = 400  # bytes per point of embedding, velocities, gains, gradients and fields
 # Independent of the number of points: stacks of threads, tables of windows, small graphs, fragmentation.
 _FIXED = 8 << 20
@@ -52,6 +54,8 @@ class Demand:
         Entries per row of a given graph; 0 if features are given.
     n_clusters : int
         Number of penalised eigenvalues.
+    n_eigenvectors : int
+        Number of eigenvectors of the data's graph that are computed.
     n_components : int
         Dimension of the embedding.
     fourier, wide_kernel, approximate, in_blocks, batches : bool
@@ -68,6 +72,7 @@ class Demand:
     n_neighbors: int
     n_given: float
     n_clusters: int
+    n_eigenvectors: int
     n_components: int
     fourier: bool
     wide_kernel: bool
@@ -96,6 +101,7 @@ class Demand:
             n_neighbors=n_neighbors,
             n_given=n_given,
             n_clusters=_ASSUMED_CLUSTERS if isinstance(model.n_clusters, str) else model.n_clusters,
+            n_eigenvectors=_n_eigenvectors(model) + 1,
             n_components=model.n_components,
             fourier=uses_fourier(model.method, kernel, model.batch_size, n_samples, model.n_components),
             wide_kernel=not parameters.has_one_kernel(model),
@@ -112,7 +118,8 @@ class Demand:
         if self.is_dense:
             phases = [self._all_pairs()]
         else:
-            phases = [self._search(), self._affinities(), self._reordering(), self._spectrum(), self._batch_neighbors()]
+            phases = [self._search(), self._affinities(), self._reordering(), self._spectrum(), self._clusters()]
+            phases.append(self._batch_neighbors())
         return int(max(*phases, self._descent(), self._end()) + self._sample()) + _FIXED
 
     def _sample(self) -> float:
@@ -158,38 +165,43 @@ class Demand:
             columns = _SINGLE * (-(-self.n_features // 4) * 4)
             centred = 2 * self.itemsize * self.n_features + columns
             sorting = 2 * columns + 24
-            # Lists to search, a fifth of all 2 sqrt(n) per point if the data fill their dimensions, in blocks.
-            n_probes = 0.2 * 2 * math.sqrt(n)
-            probes = columns + 32 + (8 * min(n * n_probes, PROBE_ENTRIES) + 16 * 4096 * n_probes) / n
-            # Positions and indices of the neighbours, indices in the order of the points, and distances.
-            found = columns + 4 * _SINGLE * k
-            return n * max(centred, sorting, probes, found)
+            # Positions of the neighbours, with a block of probed lists and heaps; then also indices and distances in
+            # the order of the points.
+            found = columns + 40 + 3 * _SINGLE * k
+            return n * max(centred, sorting, found) + 2 * (_SINGLE + 4) * min(n * k, PROBE_ENTRIES)
         # 8-byte indices and distances of scikit-learn, 4-byte indices; a tree copies the data.
         found = n * (20 * k + _DOUBLE * self.n_features)
         block = min(WORKING_MEMORY_MIB << 20, _DOUBLE * n * min(n, ROWS_PER_BLOCK)) if self.in_blocks else 0
         return found + 2 * self.n_threads * block  # distances and their order
 
     def _affinities(self) -> float:
-        """Conditional affinities, their transpose, and their sum, which is P."""
-        return 2 * self._entry * self.n_samples * self.n_neighbors + self._affinity
+        """Distances, columns, squares in double precision and conditional affinities; then the latter and P.
+
+        For few points, the whole transpose of the conditional affinities is there too.
+        """
+        n_found = float(self.n_samples) * self.n_neighbors
+        conditional = self._entry * n_found
+        transpose = conditional if self.n_samples <= MAX_BY_SCIPY else conditional * self.n_threads / BLOCKS
+        return max((3 * _SINGLE + _DOUBLE) * n_found, conditional + transpose + self._affinity)
 
     def _reordering(self) -> float:
-        """P twice and its columns once more; at the end of a fit also eigenvectors and embedding."""
-        if self.n_samples <= MAX_UNORDERED:
-            return 0.0
-        return 2.5 * self._affinity + self.n_samples * (_DOUBLE * (MAX_CLUSTERS + 1) + 100)
+        """P, half of it twice; at the end of a fit also embedding, labels and the potential."""
+        return 0.0 if self.n_samples <= MAX_UNORDERED else 1.5 * self._affinity + self.n_samples * _PER_POINT
+
+    def _clusters(self) -> float:
+        """P, the graph of the nearest neighbours, the part of it within clusters, and the edges between these."""
+        return self._affinity + self.n_samples * _CLUSTERING
 
     def _spectrum(self) -> float:
         """P, the values of its normalised form, and the search space of the eigensolver."""
-        n_vectors = max(MAX_CLUSTERS, self.n_clusters, self.n_components) + 1
+        n_vectors = self.n_eigenvectors
         if self.n_samples > MAX_ARPACK:
             n_vectors += 3
             # Space and image have four blocks each; about six more are images, residuals and their basis.
             space = _SINGLE * n_vectors * (2 * 4 + 6)
         else:
             space = _DOUBLE * (2 * n_vectors + 1 + 2 * n_vectors)  # basis of ARPACK, and the vectors twice
-        normalising = self._n_edges * _SINGLE * 2
-        return self._affinity + max(self._n_edges * _SINGLE + self.n_samples * space, normalising)
+        return self._affinity + self._n_edges * _SINGLE + self.n_samples * space
 
     def _batch_neighbors(self) -> float:
         """P, a copy of it and the order of its entries."""
@@ -198,7 +210,8 @@ class Demand:
     @property
     def _kept(self) -> float:
         """P, the eigenvectors of the data, and the arrays of the descent, alive in all iterations."""
-        return self._affinity + self.n_samples * (_DOUBLE * (MAX_CLUSTERS + 1) + _PER_POINT)
+        start = self.n_eigenvectors + (0 if self.wide_kernel else self.n_clusters)  # and indicators of the clusters
+        return self._affinity + self.n_samples * (_DOUBLE * start + _PER_POINT)
 
     def _descent(self) -> float:
         """The grid with its transforms, and the mesh of the contraction."""
@@ -229,9 +242,19 @@ class Demand:
         return (3 + 4) * self._nodes
 
     def _end(self) -> float:
-        """Eigenvectors of the final embedding in double precision: space, image and seven more blocks."""
-        space = self.n_samples * _DOUBLE * (self.n_clusters + 1) * (2 * 3 + 7)
+        """Eigenvectors of the final embedding in double precision: space, image and seven more blocks.
+
+        Those of a wide kernel are on its mesh.
+        """
+        space = 0.0 if self.wide_kernel else self.n_samples * _DOUBLE * (self.n_clusters + 1) * (2 * 3 + 7)
         return self._kept + 2 * self._nodes + space
+
+
+def _n_eigenvectors(model: Any) -> int:
+    """Number of eigenvectors of the data's graph, except the first: those of the initial embedding and of clusters."""
+    if model.n_clusters == "auto":
+        return int(model.n_components)
+    return int(max(model.n_components, MAX_CLUSTERS, 0 if isinstance(model.n_clusters, str) else model.n_clusters))
 
 
 def _is_streamed(metric: Any) -> bool:

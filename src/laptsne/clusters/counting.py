@@ -12,6 +12,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.separation import NeighborGraph
 from laptsne.graph.communities import communities
+from laptsne.graph.symmetrization import plus_transpose
 
 N_NEIGHBORS = 20  # in the graph of which the clusters are communities
 _SCALES = (N_NEIGHBORS, 30)  # neighbours in the graphs in which separate groups are evidence
@@ -211,9 +212,9 @@ def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
         rows = (P.indptr, P.indices, P.data)
     else:
         rows = (n_samples * np.arange(n_samples + 1), None, P.reshape(-1))
-    found = np.empty((n_samples, n_neighbors), np.int64)
+    found = np.empty((n_samples, n_neighbors), np.int32)
     workers.rows(_strongest_rows, n_samples, *rows, n_neighbors, found, work=100.0 * rows[2].size)
-    row, column = np.nonzero(found >= 0)
-    half = np.full(row.size, 0.5)
-    graph = scipy.sparse.csr_matrix((half, (row, found[row, column])), (n_samples, n_samples))
-    return scipy.sparse.csr_matrix(graph + graph.T)
+    indptr = np.append(0, np.cumsum((found >= 0).sum(axis=1)))
+    columns = found[found >= 0]
+    graph = scipy.sparse.csr_matrix((np.full(columns.size, 0.5), columns, indptr), (n_samples, n_samples))
+    return plus_transpose(graph, workers)

@@ -4,36 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne.graph.cut import Cut, within_parts
 
 _MIN_WEIGHT = 0.2  # affinity between two groups that can join them, in mean degrees of a point
 _MIN_POINTS = 0.1  # points at the border of two groups that can join them, relative to the mean degree
 CONTINUUM = 0.26  # typical reciprocity of a cut through a continuum, of any dimension (docs/method.md)
 ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
-
-
-@compiled
-def _share_rows(
-    start: int, stop: int, indptr: Array, indices: Array, data: Array, labels: Array, across: Array, share: Array
-) -> None:
-    """For each edge between two groups, set the affinity of its first point with the other group, and its share."""
-    for i in range(start, stop):
-        own = 0.0
-        for e in range(indptr[i], indptr[i + 1]):
-            if labels[indices[e]] == labels[i]:
-                own += data[e]
-        for e in range(indptr[i], indptr[i + 1]):
-            other = labels[indices[e]]
-            across[e] = share[e] = 0
-            if other != labels[i]:
-                for other_e in range(indptr[i], indptr[i + 1]):
-                    if labels[indices[other_e]] == other:
-                        across[e] += data[other_e]
-                share[e] = across[e] / (across[e] + own)
 
 
 @dataclass(frozen=True)
@@ -67,6 +47,19 @@ class Reciprocity:
         return float(np.average(self.value, weights=self.weight) + margin / np.sqrt(self.n_points.sum()))
 
 
+def _reciprocity(cut: Cut, n_groups: int) -> Reciprocity:
+    """Reciprocity of the pairs of groups that a cut has edges between."""
+    pairs, pair = np.unique(cut.first * n_groups + cut.second, return_inverse=True)
+
+    def total(values: Array) -> Array:
+        return np.bincount(pair, cut.weight * values, minlength=pairs.size)
+
+    sums = np.bincount(pair, cut.weight, minlength=pairs.size)
+    # The sum over edges of the affinity of a point across the border is that of its square over points.
+    n_points = sums**2 / np.maximum(total(cut.across[0]), total(cut.across[1]))
+    return Reciprocity(*np.divmod(pairs, n_groups), total(cut.share) / sums, sums, n_points)
+
+
 class NeighborGraph:
     """A symmetric neighbour graph, prepared for the comparison of groups of its points.
 
@@ -81,18 +74,12 @@ class NeighborGraph:
     def __init__(self, graph: Any, workers: Workers) -> None:
         graph.sort_indices()
         self.graph, self._workers = graph, workers
-        self._rows = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-        self._mean_degree = float(graph.sum()) / max(graph.shape[0], 1)
-        numbered = scipy.sparse.csr_matrix((np.arange(graph.nnz), graph.indices, graph.indptr), graph.shape)
-        self._reverse = numbered.tocsc().data  # position of the edge (j, i) for each edge (i, j)
+        self._degrees = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
+        self._mean_degree = float(self._degrees.sum()) / max(graph.shape[0], 1)
 
     def within(self, parts: Array) -> "NeighborGraph":
         """The graph without the edges between different parts."""
-        kept = parts[self._rows] == parts[self.graph.indices]
-        counts = np.bincount(self._rows[kept], minlength=self.graph.shape[0])
-        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(self.graph.indptr.dtype)
-        graph = scipy.sparse.csr_matrix((self.graph.data[kept], self.graph.indices[kept], indptr), self.graph.shape)
-        return NeighborGraph(graph, self._workers)
+        return NeighborGraph(within_parts(self.graph, parts), self._workers)
 
     def reciprocity(self, labels: Array) -> Reciprocity:
         r"""Compute the reciprocity of all pairs of groups with edges between them.
@@ -102,30 +89,18 @@ class NeighborGraph:
         weighted by their affinities. Where a continuum is cut, points at both sides have a large share of their
         affinity across the cut. Across the border of two clusters, it is small, or not reciprocated.
         """
-        across, share = np.empty((2, self.graph.nnz))
-        args = (self.graph.indptr, self.graph.indices, self.graph.data, labels, across, share)
-        self._workers.rows(_share_rows, labels.size, *args, work=30.0 * self.graph.nnz)
-        first, second = labels[self._rows], labels[self.graph.indices]
-        edge = np.flatnonzero(first < second)
-        back = self._reverse[edge]
-        n_groups = int(labels.max(initial=0)) + 1
-        pairs, pair = np.unique(first[edge] * n_groups + second[edge], return_inverse=True)
-        weight = self.graph.data[edge]
+        return _reciprocity(self._cut(labels), int(labels.max(initial=0)) + 1)
 
-        def total(values: Array) -> Array:
-            return np.bincount(pair, weight * values, minlength=pairs.size)
-
-        sums = total(np.ones(edge.size))
-        # The sum over edges of the affinity of a point across the border is that of its square over points.
-        n_points = sums**2 / np.maximum(total(across[edge]), total(across[back]))
-        value = total(np.sqrt(share[edge] * share[back])) / sums
-        return Reciprocity(*np.divmod(pairs, n_groups), value, sums, n_points)
+    def _cut(self, labels: Array) -> Cut:
+        return Cut.of(self.graph, labels, self._workers)
 
     def conductance(self, labels: Array) -> Array:
         """Share of the affinity of each group that is with other groups."""
-        own = labels[self._rows]
-        outside = self.graph.data * (own != labels[self.graph.indices])
-        return np.asarray(np.bincount(own, outside) / np.maximum(np.bincount(own, self.graph.data), 1e-300))
+        return self._conductance(self._cut(labels), labels)
+
+    def _conductance(self, cut: Cut, labels: Array) -> Array:
+        outside = np.bincount(labels, self._degrees - cut.inside)
+        return np.asarray(outside / np.maximum(np.bincount(labels, self._degrees), 1e-300))
 
     def merged(self, labels: Array, threshold: float, margin: float = 0.0, n_groups: int = 1) -> Array:
         """Merge groups that are not separate, until all are or ``n_groups`` are left.
@@ -137,9 +112,10 @@ class NeighborGraph:
         """
         while True:
             n_left = int(labels.max(initial=0)) + 1
-            pairs = self.reciprocity(labels)
+            cut = self._cut(labels)
+            pairs = _reciprocity(cut, n_left)
             # A group with more affinity outside than inside is none.
-            loose = self.conductance(labels) > 0.5
+            loose = self._conductance(cut, labels) > 0.5
             is_loose = loose[pairs.first] | loose[pairs.second]
             touch = (pairs.weight >= _MIN_WEIGHT * self._mean_degree) & (
                 pairs.n_points >= _MIN_POINTS * self._mean_degree

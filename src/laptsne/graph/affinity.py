@@ -10,6 +10,7 @@ from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.neighbors import all_distances, neighbor_distances
+from laptsne.graph.symmetrization import plus_transpose
 
 _BLOCK = 1024
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
@@ -199,10 +200,7 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:
     workers.rows(_conditional_rows, graph.shape[0], *args, work=100.0 * p.size)
     conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
     del graph, args, squared
-    joint = conditional + conditional.T.tocsr()
-    joint.sort_indices()
-    joint.eliminate_zeros()
-    return _normalised(joint)
+    return _normalised(plus_transpose(conditional, workers))
 
 
 def _dense_affinities(X: Any, perplexity: float, workers: Workers, **options: Any) -> Array:

@@ -14,13 +14,16 @@ from laptsne._runtime.heap import replace_largest
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
-PROBE_ENTRIES = 1 << 22  # entries in memory at once of the table of the lists that points probe
+PROBE_ENTRIES = 1 << 22  # entries in memory at once of the tables of probed lists and of heaps
+_LISTS = 2  # number of lists, in square roots of the number of points
 _SAMPLES_PER_LIST = 32
 _ROUNDS = 6  # of Lloyd's algorithm
 _TILE = 256  # points whose distances to a query are computed together
+_CHUNK = 32  # distances compared at once with the largest in the heap
 _GROUP = 64  # queries that share a tile in the cache
 _MAX_LIST = 4  # maximum length of a list, in mean lengths
 _SORTED = 4096  # rows sorted at once
+_ORDERED = 1 << 16  # rows brought into the order of the points at once
 _CALIBRATION = 512  # points whose exact neighbours calibrate the number of probed lists
 _REACH = 1e9  # in units of the data; squared distances beyond it would overflow in single precision
 _RECALL = 0.996  # on the calibration points
@@ -50,9 +53,67 @@ def _scan(first: Array, second: Array, tile: Array, n: int, distances: Array) ->
 @inlined
 def _keep(distances: Array, lo: int, itself: int, values: Array, indices: Array) -> None:
     """Push the distances to the columns from ``lo`` on into a heap."""
-    for j in range(distances.size):
-        if distances[j] < values[0] and lo + j != itself:
-            replace_largest(values, indices, values.size, distances[j], lo + j, False)
+    for first in range(0, distances.size, _CHUNK):
+        chunk = distances[first : first + _CHUNK]
+        largest = values[0]
+        n_nearer = 0
+        for j in range(chunk.size):  # vectorises, and mostly finds none
+            n_nearer += chunk[j] < largest
+        if n_nearer > 0:
+            for j in range(chunk.size):
+                if chunk[j] < values[0] and lo + first + j != itself:
+                    replace_largest(values, indices, values.size, chunk[j], lo + first + j, False)
+
+
+@inlined
+def _by_distance(found: Array, home: int, centres: Array) -> Array:
+    """Sort lists by the distance of their centres from that of the list ``home``."""
+    squared = np.zeros(found.size, centres.dtype)
+    for line in centres:
+        for n in range(found.size):
+            squared[n] += (line[found[n]] - line[home]) ** 2
+    return found[np.argsort(squared, kind="mergesort")]
+
+
+@inlined
+def _searched_by(
+    begin: int, end: int, wanted: Array, lists: Array, n_neighbors: int, home: int, centres: Array
+) -> tuple[Array, Array, Array]:
+    """Return the lists that the queries ``begin`` to ``end`` search, and for each the queries that search it.
+
+    The queries of the nth list are members[starts[n]:starts[n + 1]]. A query searches the lists that it wants, or all
+    if these have too few points. Lists come in the order of their distance from the list ``home``: the nearest first,
+    and so that the order in which a query sees points does not depend on the other queries.
+    """
+    counts = np.zeros(lists.size - 1, np.int64)
+    everything = np.empty(end - begin, np.bool_)
+    n_everything = 0
+    for i in range(begin, end):
+        n_points = 0
+        for p in range(wanted.shape[1]):
+            n_points += lists[wanted[i, p] + 1] - lists[wanted[i, p]]
+        everything[i - begin] = n_points <= n_neighbors
+        n_everything += n_points <= n_neighbors
+        if n_points > n_neighbors:
+            for p in range(wanted.shape[1]):
+                counts[wanted[i, p]] += 1
+    found = _by_distance(np.flatnonzero(counts + n_everything), home, centres)
+    starts = np.zeros(found.size + 1, np.int64)
+    at = counts  # where the next query of a list goes
+    for n in range(found.size):
+        starts[n + 1] = starts[n] + counts[found[n]] + n_everything
+        at[found[n]] = starts[n]
+    members = np.empty(starts[-1], np.int64)
+    for i in range(begin, end):
+        if everything[i - begin]:
+            for n in range(found.size):
+                members[at[found[n]]] = i
+                at[found[n]] += 1
+        else:
+            for p in range(wanted.shape[1]):
+                members[at[wanted[i, p]]] = i
+                at[wanted[i, p]] += 1
+    return found, starts, members
 
 
 @compiled
@@ -64,16 +125,19 @@ def _search_cells(
     columns: Array,
     squares: Array,
     lists: Array,
-    probe_starts: Array,
-    probes: Array,
-    among_themselves: bool,  # noqa: FBT001
+    wanted: Array,
+    homes: Array,
+    centres: Array,
+    itself: int,
     values: Array,
     indices: Array,
 ) -> None:
-    """Find the nearest columns of every query in the lists that its cell probes.
+    """Find the nearest columns of every query in the lists that it wants.
 
     The queries of cell c are the columns cells[c] to cells[c + 1] of ``queries``, and list l has the columns lists[l]
-    to lists[l + 1]. ``values`` and ``indices`` hold one heap per query.
+    to lists[l + 1] and a column of ``centres``; homes[c] is the list whose centre is nearest to cell c. If query i is
+    the column i + ``itself`` of ``columns``, that column is left out; a negative ``itself`` leaves none out. ``values``
+    and ``indices`` hold one heap per query.
     """
     n_dims = queries.shape[0]
     longest = 1
@@ -89,19 +153,21 @@ def _search_cells(
                 rows[i - begin, d] = -2 * queries[d, i]
         values[begin:end] = np.inf
         indices[begin:end] = 0
-        for p in range(probe_starts[c], probe_starts[c + 1]):
-            for lo in range(lists[probes[p]], lists[probes[p] + 1], _TILE):
-                n = min(_TILE, lists[probes[p] + 1] - lo)
+        found, starts, members = _searched_by(begin, end, wanted, lists, values.shape[1], homes[c], centres)
+        for f in range(found.size):
+            group = members[starts[f] : starts[f + 1]]
+            for lo in range(lists[found[f]], lists[found[f] + 1], _TILE):
+                n = min(_TILE, lists[found[f] + 1] - lo)
                 tile[:n] = squares[lo : lo + n]
                 for d in range(n_dims):
                     tile[(d + 1) * _TILE : (d + 1) * _TILE + n] = columns[d, lo : lo + n]
-                for i in range(begin, end, 2):
-                    other = min(i + 1, end - 1)
+                for g in range(0, group.size, 2):
+                    i, other = group[g], group[min(g + 1, group.size - 1)]
                     _scan(rows[i - begin], rows[other - begin], tile, n, distances)
-                    _keep(distances[:n], lo, i if among_themselves else -1, values[i], indices[i])
+                    _keep(distances[:n], lo, i + itself if itself >= 0 else -1, values[i], indices[i])
                     if other > i:
                         two = distances[_TILE : _TILE + n]
-                        _keep(two, lo, other if among_themselves else -1, values[other], indices[other])
+                        _keep(two, lo, other + itself if itself >= 0 else -1, values[other], indices[other])
 
 
 @compiled
@@ -120,51 +186,12 @@ def _distance_rows(start: int, stop: int, queries: Array, columns: Array, indice
             distances[i, e] = np.sqrt(row[e])
 
 
-@compiled
-def _probed_lists(wanted: Array, cells: Array, sizes: Array, n_neighbors: int) -> tuple[Array, Array]:
-    """Return the union of the lists wanted by the points of each cell; all lists if the union has too few points.
-
-    The points of cell c are the rows cells[c] to cells[c + 1] of ``wanted``; ``sizes`` are the lengths of all lists.
-    """
-    n_cells, n_lists = cells.size - 1, sizes.size
-    starts = np.zeros(n_cells + 1, np.int64)
-    probes = np.empty(n_cells * n_lists, np.int32)
-    seen = np.full(n_lists, -1)
-    total = 0
-    for c in range(n_cells):
-        n_points = 0
-        for i in range(cells[c], cells[c + 1]):
-            for p in range(wanted.shape[1]):
-                near = wanted[i, p]
-                if seen[near] != c:
-                    seen[near] = c
-                    probes[total] = near
-                    total += 1
-                    n_points += sizes[near]
-        if n_points <= n_neighbors and cells[c] < cells[c + 1]:
-            for other in range(n_lists):
-                if seen[other] != c:
-                    probes[total] = other
-                    total += 1
-        starts[c + 1] = total
-    return starts, probes[:total].copy()
-
-
-@compiled
-def _first_ranks(wanted: Array, cells: Array, ranks: Array) -> None:
-    """Set ranks[c, l] to the lowest rank that list l has among the lists wanted by a point of cell c."""
-    for c in range(cells.size - 1):
-        for i in range(cells[c], cells[c + 1]):
-            for p in range(wanted.shape[1]):
-                ranks[c, wanted[i, p]] = min(ranks[c, wanted[i, p]], p)
-
-
 class IVFIndex:
     """Inverted file index of points of shape (n_samples, n_features) for Euclidean distances.
 
-    A query searches the lists that are among the nearest of any point in its cell. How many nearest lists that takes
-    for a recall of at least 0.98 is calibrated on a sample of the points, whose neighbours are found exactly. Results
-    do not depend on the number of threads.
+    A query searches the lists whose centres are nearest to it. How many that takes for a recall of at least 0.98 is
+    calibrated on a sample of the points, whose neighbours are found exactly. The queries of a cell are searched
+    together. Results do not depend on the number of threads.
     """
 
     def __init__(self, X: Array, workers: Workers) -> None:
@@ -175,7 +202,7 @@ class IVFIndex:
         self.unit = float(np.abs(centred).max()) or 1.0
         columns = as_columns(centred, self.unit)
         del centred
-        n_lists = int(2 * n_samples**0.5)
+        n_lists = int(_LISTS * n_samples**0.5)
         rng = np.random.default_rng(0)
         sample = np.sort(rng.choice(n_samples, min(_SAMPLES_PER_LIST * n_lists, n_samples), replace=False))
         centres = _rough_centres(np.ascontiguousarray(columns[:, sample]), n_lists, rng, workers)
@@ -190,30 +217,25 @@ class IVFIndex:
 
         A point is not its own neighbour. Neighbours are not sorted.
         """
-        probes = self.probes(n_neighbors, workers)
-        found = self._search(self.columns, self.lists, probes, n_neighbors, workers, among_themselves=True)
+        n_probes = self.n_probes(n_neighbors, workers)
+        found = self._search(self.columns, self.lists, n_probes, n_neighbors, workers, among_themselves=True)
         return self._in_order(self.order, self.columns, found, workers)
 
-    def search(
-        self, X: Array, n_neighbors: int, workers: Workers, probes: tuple[Array, Array] | None = None
-    ) -> tuple[Array, Array]:
+    def search(self, X: Array, n_neighbors: int, workers: Workers, n_probes: int | None = None) -> tuple[Array, Array]:
         """Return indices and distances of the points nearest to every row of X, not sorted.
 
-        The result of a row does not depend on the other rows. Only the lists in ``probes``, as returned by
-        :meth:`probes`, are searched; by default all.
+        The result of a row does not depend on the other rows. Only the nearest ``n_probes`` lists of a row are
+        searched, as returned by :meth:`n_probes`; by default all.
         """
         queries = as_columns(self._within_reach(X - self.mean), self.unit)
-        n_lists = self.lists.size - 1
-        if probes is None:
-            order = np.arange(len(X))
-            cells = np.append(np.arange(0, len(X), _GROUP), len(X))
-            probes = _all_lists(cells.size - 1, n_lists)
+        if n_probes is None:
+            order, cells = np.arange(len(X)), _groups(len(X))
         else:
             label = nearest_columns(queries, self.centres, 1, workers)[0][:, 0]
             order = np.argsort(label, kind="stable")
-            cells = np.append(0, np.cumsum(np.bincount(label, minlength=n_lists)))
+            cells = np.append(0, np.cumsum(np.bincount(label, minlength=self.lists.size - 1)))
             queries = np.ascontiguousarray(queries[:, order])
-        found = self._search(queries, cells, probes, n_neighbors, workers, among_themselves=False)
+        found = self._search(queries, cells, n_probes, n_neighbors, workers)
         return self._in_order(order, queries, found, workers)
 
     def _within_reach(self, centred: Array) -> Array:
@@ -221,113 +243,87 @@ class IVFIndex:
         furthest, reach = np.abs(centred).max(axis=1, keepdims=True), _REACH * self.unit
         return np.asarray(np.where(furthest > reach, centred * (reach / np.maximum(furthest, reach)), centred))
 
-    def probes(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
-        """Return the lists to search: the fewest that reach the target recall on the calibration points.
-
-        Cell c searches the lists probes[starts[c]:starts[c + 1]] of the returned (starts, probes).
-        """
+    def n_probes(self, n_neighbors: int, workers: Workers) -> int:
+        """Return how many of the nearest lists of a point reach the target recall on the calibration points."""
         n_samples, n_lists = self.columns.shape[1], self.lists.size - 1
         sample = np.linspace(0, n_samples - 1, min(_CALIBRATION, n_samples)).astype(np.int64)
         queries = np.ascontiguousarray(self.columns[:, sample])
-        groups = np.append(np.arange(0, sample.size, _GROUP), sample.size)
         # One neighbour more: the point itself is among them.
-        everything = _all_lists(groups.size - 1, n_lists)
-        neighbors = self._search(queries, groups, everything, n_neighbors + 1, workers, among_themselves=False)
-        holders, home = (np.searchsorted(self.lists, found, side="right") - 1 for found in (neighbors, sample))
-        # A query that probed its own nearest lists alone would need at least as many as with those of its whole cell.
+        neighbors = self._search(queries, _groups(sample.size), None, n_neighbors + 1, workers)
+        holders = np.searchsorted(self.lists, neighbors, side="right") - 1
         ranks = np.empty((sample.size, n_lists), np.int64)
-        np.put_along_axis(
-            ranks, nearest_columns(queries, self.centres, n_lists, workers)[0], np.arange(n_lists)[None], axis=1
-        )
-        most = int(np.quantile(np.take_along_axis(ranks, holders, axis=1), _RECALL)) + 1
-        n_wanted = self._calibrated(holders, home, most, n_neighbors, workers)
-        sizes, n_found, starts, parts = np.diff(self.lists), 0, [np.zeros(1, np.int64)], []
-        for _, rows, wanted in self._wanted_lists(np.arange(n_lists), most, workers):
-            ends, probes = _probed_lists(wanted[:, :n_wanted], rows, sizes, n_neighbors)
-            starts.append(ends[1:] + n_found)
-            parts.append(probes)
-            n_found += probes.size
-        return np.concatenate(starts), np.concatenate(parts)
-
-    def _calibrated(self, holders: Array, home: Array, most: int, n_neighbors: int, workers: Workers) -> int:
-        """Return the smallest number of wanted lists per point with the target recall, at most ``most``.
-
-        ``holders`` are the lists of the true neighbours of the calibration points, ``home`` their cells.
-        """
-        cells, position = np.unique(home, return_inverse=True)
-        ranks = np.full((cells.size, self.lists.size - 1), most, np.int32)
-        for block, rows, wanted in self._wanted_lists(cells, most, workers):
-            _first_ranks(wanted, rows, ranks[block])
-        # A cell whose union has too few points searches all lists, so that recall is not monotone in n_wanted.
-        at = (np.arange(cells.size)[:, None] * (most + 1) + ranks).ravel()
-        reached = np.bincount(at, np.tile(np.diff(self.lists), cells.size), cells.size * (most + 1))
-        n_short = (reached.reshape(cells.size, -1)[:, :most].cumsum(axis=1) <= n_neighbors).sum(axis=1)
-        needed = np.take_along_axis(ranks[position], holders, axis=1)
-        for n_wanted in range(1, most):
-            if ((needed < n_wanted) | (n_wanted <= n_short[position, None])).mean() >= _RECALL:
-                return n_wanted
-        return most
-
-    def _wanted_lists(self, cells: Array, k: int, workers: Workers) -> Iterator[tuple[slice, Array, Array]]:
-        """Yield the k nearest lists of all points of the given cells, in blocks of bounded memory.
-
-        Each block comes with its slice of ``cells`` and the first row of each of these.
-        """
-        lengths = self.lists[cells + 1] - self.lists[cells]
-        chunk = (np.cumsum(lengths) - lengths) // max(PROBE_ENTRIES // k, 1)
-        edges = np.append(np.flatnonzero(np.diff(chunk, prepend=-1)), cells.size)
-        for block in map(slice, edges[:-1], edges[1:]):
-            columns = np.concatenate([np.arange(self.lists[c], self.lists[c + 1]) for c in cells[block]])
-            queries = np.ascontiguousarray(self.columns[:, columns])
-            rows = np.append(0, np.cumsum(lengths[block]))
-            yield block, rows, nearest_columns(queries, self.centres, k, workers)[0]
+        nearest = nearest_columns(queries, self.centres, n_lists, workers)[0]
+        np.put_along_axis(ranks, nearest, np.arange(n_lists)[None], axis=1)
+        return int(np.quantile(np.take_along_axis(ranks, holders, axis=1), _RECALL)) + 1
 
     def _search(
         self,
         queries: Array,
         cells: Array,
-        probes: tuple[Array, Array],
+        n_probes: int | None,
         k: int,
         workers: Workers,
         *,
-        among_themselves: bool,
+        among_themselves: bool = False,
     ) -> Array:
-        """Return the columns of the k nearest points of every query."""
-        n_queries = queries.shape[1]
-        dtype = np.int32 if self.columns.shape[1] < 2**31 else np.int64
-        values, indices = np.empty((n_queries, k), np.float32), np.empty((n_queries, k), dtype)
-        args = (queries, cells, self.columns, self.squares, self.lists, *probes, among_themselves)
-        work = 1e3 * queries.size
-        workers.rows(_search_cells, cells.size - 1, *args, values, indices, work=work, alignment=1)
-        return indices
+        """Return the columns of the k nearest points of every query, in blocks of cells.
+
+        The queries are those of the cells of the lists or, without ``n_probes``, in any groups, and search all lists.
+        """
+        found = np.empty((queries.shape[1], k), np.int32 if self.columns.shape[1] < 2**31 else np.int64)
+        homes, centres = np.arange(cells.size - 1), self.centres
+        if n_probes is None:
+            homes, centres = np.zeros_like(homes), centres[:0]  # the order of the lists is that of their numbers
+        for block in _blocks(cells, PROBE_ENTRIES // max(n_probes or 0, k)):
+            rows = slice(cells[block.start], cells[block.stop])
+            part = np.ascontiguousarray(queries[:, rows])
+            wanted = np.empty((part.shape[1], 0), np.int32)
+            if n_probes is not None:
+                wanted = nearest_columns(part, self.centres, n_probes, workers, in_order=False)[0]
+            values = np.empty((part.shape[1], k), np.float32)
+            args = (
+                part,
+                cells[block.start : block.stop + 1] - rows.start,
+                self.columns,
+                self.squares,
+                self.lists,
+                wanted,
+            )
+            heaps = (homes[block], centres, rows.start if among_themselves else -1, values, found[rows])
+            workers.rows(_search_cells, block.stop - block.start, *args, *heaps, work=1e3 * part.size, alignment=1)
+        return found
 
     def _in_order(self, order: Array, queries: Array, found: Array, workers: Workers) -> tuple[Array, Array]:
         """Return indices and distances of the columns found for queries that are sorted by ``order``."""
-        distances = paired_distances(queries, self.columns, found, workers)
-        indices, in_order = np.empty_like(found), np.empty_like(distances)
-        indices[order] = self.order.astype(found.dtype)[found]
-        in_order[order] = distances
+        numbers = self.order.astype(found.dtype)
+        indices, distances = np.empty_like(found), np.empty(found.shape, np.float32)
+        for rows in gen_batches(len(found), _ORDERED):  # all at once would take half as much memory again
+            block = np.ascontiguousarray(queries[:, rows])
+            indices[order[rows]] = numbers[found[rows]]
+            distances[order[rows]] = paired_distances(block, self.columns, found[rows], workers)
         if not 1e-15 < self.unit < 1e15:
-            in_order = in_order.astype(np.float64)
-        in_order *= in_order.dtype.type(self.unit)
-        return indices, in_order
+            distances = distances.astype(np.float64)
+        distances *= distances.dtype.type(self.unit)
+        return indices, distances
 
 
-def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) -> tuple[Array, Array]:
-    """Find the k nearest columns of ``centres`` to every column of ``queries``, nearest first.
+def nearest_columns(
+    queries: Array, centres: Array, k: int, workers: Workers, *, in_order: bool = True
+) -> tuple[Array, Array]:
+    """Find the k nearest columns of ``centres`` to every column of ``queries``, nearest first if ``in_order``.
 
     Both are laid out by :func:`as_columns`. Returns the indices of the columns and the squared distances less the
     squared norms of the queries, each of shape (n_queries, k).
     """
     n_queries, n_centres = queries.shape[1], centres.shape[1]
-    cells = np.append(np.arange(0, n_queries, _GROUP), n_queries)
-    starts, probes = _all_lists(cells.size - 1, 1)
+    cells = _groups(n_queries)
     squares = np.einsum("ij,ij->j", centres, centres)
-    one_list = np.array([0, n_centres])
+    everything = (np.array([0, n_centres]), np.empty((n_queries, 0), np.int32))
+    homes = np.zeros(cells.size - 1, np.int64)
     values, indices = np.empty((n_queries, k), np.float32), np.empty((n_queries, k), np.int32)
-    args = (queries, cells, centres, squares, one_list, starts, probes, False, values, indices)
+    args = (queries, cells, centres, squares, *everything, homes, centres[:0], -1, values, indices)
     workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
-    if k > 1:
+    if k > 1 and in_order:
         for rows in gen_batches(n_queries, _SORTED):  # all at once would take three times the memory
             order = np.argsort(values[rows], axis=1, kind="stable")
             values[rows] = np.take_along_axis(values[rows], order, axis=1)
@@ -350,9 +346,16 @@ def as_columns(centred: Array, unit: float) -> Array:
     return columns
 
 
-def _all_lists(n_cells: int, n_lists: int) -> tuple[Array, Array]:
-    """Return probes of every list for every cell."""
-    return np.arange(n_cells + 1) * n_lists, np.tile(np.arange(n_lists, dtype=np.int32), n_cells)
+def _groups(n_queries: int) -> Array:
+    """Return the edges of groups of queries that share tiles."""
+    return np.append(np.arange(0, n_queries, _GROUP), n_queries)
+
+
+def _blocks(cells: Array, n_rows: int) -> Iterator[slice]:
+    """Yield blocks of consecutive cells with about ``n_rows`` rows, at least one cell each."""
+    block = cells[:-1] // max(n_rows, 1)
+    edges = np.append(np.flatnonzero(np.diff(block, prepend=-1)), cells.size - 1)
+    return map(slice, edges[:-1], edges[1:])
 
 
 def _rough_centres(sample: Array, n_lists: int, rng: np.random.Generator, workers: Workers) -> Array:

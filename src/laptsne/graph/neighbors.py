@@ -136,12 +136,12 @@ class NeighborIndex:
         self.n_neighbors = n_neighbors
         X = _squarable(X)
         self._metric = _euclidean_name(X, metric, metric_params)
-        self._probes: tuple[Array, Array] | None = None
+        self._n_probes: int | None = None
         self._index: Any
         if self._metric:
             self._index = IVFIndex(_as_euclidean(X, self._metric), workers)
             if X.shape[0] > MAX_EXACT_NEIGHBORS:
-                self._probes = self._index.probes(n_neighbors, workers)
+                self._n_probes = self._index.n_probes(n_neighbors, workers)
         else:
             self._index = _index(X, n_neighbors, metric, metric_params)
 
@@ -154,7 +154,7 @@ class NeighborIndex:
         """Return indices and distances of the neighbours of every row of X, nearest first."""
         X = _in_double(X)  # always: the precision of a row must not depend on the other rows
         if self._metric:
-            found = self._index.search(_as_euclidean(X, self._metric), self.n_neighbors, workers, self._probes)
+            found = self._index.search(_as_euclidean(X, self._metric), self.n_neighbors, workers, self._n_probes)
             indices, distances = found[0], _from_euclidean(found[1], self._metric)
         else:
             indices, distances = self._search_blocks(X, workers)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.coarsening import MAX_AGGREGATES, NODES_PER_AGGREGATE, aggregates
@@ -17,19 +18,47 @@ def locality_order(P: Any, workers: Workers) -> Array:
     return np.argsort(aggregates(P, min(P.shape[0] // NODES_PER_AGGREGATE, MAX_AGGREGATES), workers), kind="stable")
 
 
-def ordered_for_locality(P: Any, workers: Workers) -> tuple[Any, Array | None]:
-    """Return P reordered for cache locality and the permutation; P itself and None if it is small or dense."""
+def ordered_for_locality(P: Any, workers: Workers, *, copy: bool = False) -> tuple[Any, Array | None]:
+    """Return P reordered for cache locality and the permutation; P itself and None if it is small or dense.
+
+    P is reordered in place unless ``copy`` is set.
+    """
     if P.shape[0] <= MAX_UNORDERED or not scipy.sparse.issparse(P):
         return P, None
     order = locality_order(P, workers)
-    return reordered(P, order), order
+    return reordered(P.copy() if copy else P, order), order
+
+
+@compiled
+def _permute_rows(values: Array, indptr: Array, order: Array, permuted: Array) -> None:
+    """Copy the entries of the rows of a CSR matrix in a new order of the rows."""
+    at = 0
+    for i in order:
+        row = values[indptr[i] : indptr[i + 1]]
+        permuted[at : at + row.size] = row
+        at += row.size
+
+
+@compiled
+def _relabel(indices: Array, position: Array) -> None:
+    for e in range(indices.size):
+        indices[e] = position[indices[e]]
 
 
 def reordered(P: Any, order: Array) -> Any:
-    """Return a CSR graph with its rows and columns permuted."""
+    """Permute the rows and columns of a CSR graph in place, and return it.
+
+    Its arrays are replaced one after the other, so that half of it, not all, is in memory twice.
+    """
     position = np.empty(order.size, P.indices.dtype)
     position[order] = np.arange(order.size)
-    rows = P[order]
-    rows.indices = position[rows.indices]
-    rows.has_sorted_indices = False
-    return rows
+    permuted = np.empty_like(P.data)
+    _permute_rows(P.data, P.indptr, order, permuted)
+    P.data = permuted
+    permuted = np.empty_like(P.indices)
+    _permute_rows(P.indices, P.indptr, order, permuted)
+    _relabel(permuted, position)
+    P.indices = permuted
+    P.indptr = np.append(0, np.cumsum(np.diff(P.indptr)[order])).astype(P.indptr.dtype)
+    P.has_sorted_indices = False
+    return P

@@ -11,6 +11,7 @@ import scipy.sparse
 import scipy.sparse.linalg
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
@@ -24,7 +25,8 @@ _BULK = 0.1  # eigenvalues well above it belong to the bulk of the spectrum, not
 _NEARLY = 0.75  # gaps of at least this share of the largest are taken for equal to it
 _MAX_DENSE = 300  # nodes up to which a dense solver is as fast
 _NEGLIGIBLE = 1e-7  # smaller similarities change no eigenvalue by more than 1e-5
-_BLOCK = 1024
+_BLOCK = 1024  # rows of a dense matrix, and of a sparse one
+_SPARSE_BLOCK = 1 << 14
 _ARPACK_TOL = 1e-4
 _MAX_RESTARTS = 300
 _BLOCK_TOL = 3e-3
@@ -112,9 +114,13 @@ def normalised_similarity(P: Any) -> Any:
     inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
     inverse_root = inverse_root.astype(P.dtype)
     if scipy.sparse.issparse(P):
-        data = P.data * inverse_root[P.indices]
-        data *= np.repeat(inverse_root, np.diff(P.indptr))
-        data[data <= _NEGLIGIBLE] = 0  # kept as explicit zeros, since P shares the indices
+        data = np.empty_like(P.data)
+        for rows in gen_batches(P.shape[0], _SPARSE_BLOCK):
+            entries = slice(P.indptr[rows.start], P.indptr[rows.stop])
+            block = P.data[entries] * inverse_root[P.indices[entries]]
+            block *= np.repeat(inverse_root[rows], np.diff(P.indptr[rows.start : rows.stop + 1]))
+            block[block <= _NEGLIGIBLE] = 0  # kept as explicit zeros, since P shares the indices
+            data[entries] = block
         return scipy.sparse.csr_matrix((data, P.indices, P.indptr), P.shape)
     blocks = []
     for start in range(0, P.shape[0], _BLOCK):

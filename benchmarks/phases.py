@@ -1,0 +1,199 @@
+"""Where the time and the memory of a fit go, part by part.
+
+python benchmarks/phases.py                            # 5,000, 70,000 and 1,000,000 points of MNIST
+python benchmarks/phases.py 70000 --contraction 0      # without contraction
+python benchmarks/phases.py 500000 --data mixture      # Gaussian mixture
+
+MNIST reduced to 50 dimensions, or enlarged by noisy copies; settings are the defaults. Each fit runs in its own process
+after a small one that compiles. The time of a part excludes that of the parts within it. The peak is that of the
+resident memory while the part runs, minus the memory before the fit (Linux only). Medians of ``--repeats`` fits up to
+100,000 points, one fit beyond.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import importlib
+import inspect
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from operator import attrgetter
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+from data import enlarged_mnist, mixture
+
+from laptsne import LaptSNE
+
+SIZES = (5000, 70_000, 1_000_000)
+WARM_UP = 12_000  # points: above the sizes at which the algorithms change
+MAX_REPEATED = 100_000  # points up to which fits are repeated
+# The functions whose time is that of a part. The FFTs of the contraction's mesh are those of "convolution" too.
+PARTS = {
+    "nearest neighbours": ["laptsne.graph.neighbors:neighbor_distances"],
+    "affinities": ["laptsne.graph.affinity:graph_affinities"],
+    "reordering": ["laptsne.graph.ordering:ordered_for_locality", "laptsne.graph.ordering:reordered"],
+    "spectrum of the data": ["laptsne.graph.spectrum:laplacian_spectrum"],
+    "clusters": ["laptsne.clusters.counting:find_clusters", "laptsne.clusters.counting:main_clusters"],
+    "attraction": ["laptsne.embedding.objective.kl:KLDivergence._attraction"],
+    "repulsion of all pairs": ["laptsne.embedding.fields.exact:ExactFields._compute_unit"],
+    "repulsion on the grid": ["laptsne.embedding.fields.fourier:FourierFields._compute_unit"],
+    "convolution by FFT": ["laptsne.embedding.fields.grid:convolved"],
+    "contraction": ["laptsne.embedding.run:Run._contraction_gradient"],
+    "descent, other": ["laptsne.embedding.optimizer:minimize"],
+    "end": ["laptsne.embedding.backend:Backend.finished", "laptsne.embedding.backend:Backend.potential"],
+}
+REST = "other"
+
+
+class Phases:
+    """Seconds and peak of the resident memory of each part.
+
+    Functions are recognised by their code, not wrapped, which would keep their arguments in memory.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = dict.fromkeys([*PARTS, REST], 0.0)
+        self.peaks = dict.fromkeys([*PARTS, REST], 0)
+        self._part_of = {code_of(name): part for part, names in PARTS.items() for name in names}
+        self._running = [REST]
+        self._since = 0.0
+
+    def run(self, function: Callable[[], Any]) -> None:
+        """Call a function and charge its time to the parts."""
+        reset_peak()
+        self._since = time.perf_counter()
+        sys.setprofile(self._on_event)
+        try:
+            function()
+        finally:
+            sys.setprofile(None)
+        self._charge()
+
+    def _on_event(self, frame: FrameType, event: str, _: Any) -> None:
+        if event not in ("call", "return"):  # those of functions written in C
+            return
+        part = self._part_of.get(frame.f_code)
+        if part is None:
+            return
+        self._charge()
+        if event == "call":
+            self._running.append(part)
+        else:
+            self._running.pop()
+
+    def _charge(self) -> None:
+        """Charge what has happened since the last change of part to the current one."""
+        part, now = self._running[-1], time.perf_counter()
+        self.seconds[part] += now - self._since
+        self.peaks[part] = max(self.peaks[part], memory("VmHWM"))
+        reset_peak()
+        self._since = time.perf_counter()
+
+
+def code_of(name: str) -> CodeType:
+    """Return the code of the function "module:name" or method "module:Class.name"."""
+    module, _, path = name.partition(":")
+    return inspect.unwrap(attrgetter(path)(importlib.import_module(module))).__code__  # type: ignore[no-any-return]
+
+
+def memory(name: str) -> int:
+    """Return VmRSS or VmHWM, the resident memory and its peak since the last reset, in bytes; 0 if unknown."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0
+    return next(int(line.split()[1]) << 10 for line in status.read_text().splitlines() if line.startswith(name))
+
+
+def release() -> None:
+    """Return memory that the small fit left behind to the system."""
+    gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def reset_peak() -> None:
+    clear = Path("/proc/self/clear_refs")
+    if clear.exists():
+        clear.write_text("5")
+
+
+def measured(data: str, n: int, contraction: float | str) -> dict[str, Any]:
+    """Fit once in this process; return the seconds and peaks of the parts and of the whole."""
+    X, _ = enlarged_mnist(n) if data == "mnist" else mixture(n)
+    model = LaptSNE(contraction=contraction, n_jobs=2, random_state=0)
+    model.fit(X[: min(n, WARM_UP)])
+    del model
+    release()
+    before, phases = memory("VmRSS"), Phases()
+    model = LaptSNE(contraction=contraction, n_jobs=2, random_state=0)
+    phases.run(lambda: model.fit(X))
+    peaks = {part: max(peak - before, 0) for part, peak in phases.peaks.items() if peak}
+    facts = {"n_iter": model.n_iter_, "nnz": int(model.affinities_.nnz), "before": before}
+    return {"seconds": phases.seconds, "peaks": peaks, **facts}
+
+
+def bandwidth(n_threads: int = 2) -> float:
+    """Return the speed at which threads copy memory, reads and writes counted, in bytes per second; best of five."""
+    source = np.ones((n_threads, 1 << 25), np.float32)
+    target = np.empty_like(source)
+    seconds = []
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in range(6):
+            start = time.perf_counter()
+            list(pool.map(np.copyto, target, source))
+            seconds.append(time.perf_counter() - start)
+    return 2 * source.nbytes / min(seconds[1:])
+
+
+def in_process(*arguments: str) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--one", *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def table(n: int, runs: list[dict[str, Any]]) -> None:
+    """Print the parts of fits of n points, medians over the runs."""
+    total = statistics.median(sum(run["seconds"].values()) for run in runs)
+    facts = f"{runs[0]['n_iter']} iterations, {runs[0]['nnz'] / n:.0f} affinities per point, {len(runs)} fits"
+    print(f"\n{n:,} points: {total:.2f} s, {facts}")
+    print("| part | seconds | share | peak memory, MiB |\n|---|---|---|---|")
+    for part in runs[0]["seconds"]:
+        seconds = statistics.median(run["seconds"][part] for run in runs)
+        peak = max(run["peaks"].get(part, 0) for run in runs)
+        if seconds:
+            print(f"| {part} | {seconds:.3g} | {seconds / total:.0%} | {peak / 2**20:.0f} |", flush=True)
+    rate = bandwidth()
+    least = 8 * runs[0]["nnz"] * runs[0]["n_iter"] / rate
+    print(f"\nattraction: at least {least:.3g} s, 8 bytes per affinity and iteration at {rate / 1e9:.0f} GB/s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("sizes", nargs="*", type=int, default=SIZES)
+    parser.add_argument("--data", choices=["mnist", "mixture"], default="mnist")
+    parser.add_argument("--contraction", default="auto")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        data, n, contraction = args.one
+        strength = contraction if contraction == "auto" else float(contraction)
+        print(json.dumps(measured(data, int(n), strength)))
+        return
+    for n in args.sizes:
+        repeats = args.repeats if n <= MAX_REPEATED else 1
+        table(n, [in_process(args.data, str(n), args.contraction) for _ in range(repeats)])
+
+
+if __name__ == "__main__":
+    main()

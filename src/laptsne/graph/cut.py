@@ -1,0 +1,121 @@
+"""Edges of a graph between groups of its nodes, and within them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from sklearn.utils import gen_batches
+
+from laptsne._runtime.compiled import compiled, inlined
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+
+_BLOCK = 1 << 16  # rows processed at once by NumPy
+
+
+@inlined
+def _affinity(i: int, group: int, indptr: Array, indices: Array, data: Array, labels: Array) -> float:
+    """Return the total weight of the edges from node i to a group."""
+    total = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        if labels[indices[e]] == group:
+            total += data[e]
+    return total
+
+
+@compiled
+def _count_rows(
+    start: int, stop: int, indptr: Array, indices: Array, data: Array, labels: Array, counts: Array, inside: Array
+) -> None:
+    """Count the edges of every node to groups of a higher number, and sum those within its own group."""
+    for i in range(start, stop):
+        counts[i] = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            counts[i] += labels[i] < labels[indices[e]]
+        inside[i] = _affinity(i, labels[i], indptr, indices, data, labels)
+
+
+@compiled
+def _border_rows(
+    start: int,
+    stop: int,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    labels: Array,
+    inside: Array,
+    at: Array,
+    second: Array,
+    weight: Array,
+    across: Array,
+    share: Array,
+) -> None:
+    """Set the attributes of :class:`Cut` for the edges of every node, which start at ``at``."""
+    for i in range(start, stop):
+        n = at[i]
+        if at[i + 1] == n:
+            continue
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if labels[i] < labels[j]:
+                second[n], weight[n] = labels[j], data[e]
+                there = _affinity(i, labels[j], indptr, indices, data, labels)
+                back = _affinity(j, labels[i], indptr, indices, data, labels)
+                across[0, n], across[1, n] = there, back
+                share[n] = np.sqrt(there / (there + inside[i]) * (back / (back + inside[j])))
+                n += 1
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The edges (i, j) between different groups, each once, with the group of i before that of j.
+
+    Attributes
+    ----------
+    first, second : arrays of shape (n_edges,)
+        Groups of i and of j.
+    weight : array of shape (n_edges,)
+        Weight of the edge.
+    across : array of shape (2, n_edges)
+        Total weight of the edges of i to the group of j, and of those of j to the group of i.
+    share : array of shape (n_edges,)
+        Geometric mean of the shares of the two in the weight of the edges of the node to both groups.
+    inside : array of shape (n_nodes,)
+        Total weight of the edges of each node within its own group.
+    """
+
+    first: Array
+    second: Array
+    weight: Array
+    across: Array
+    share: Array
+    inside: Array
+
+    @classmethod
+    def of(cls, graph: Any, labels: Array, workers: Workers) -> "Cut":
+        """Cut a symmetric CSR graph between groups, given the group of every node."""
+        n_nodes = graph.shape[0]
+        parts = (graph.indptr, graph.indices, graph.data, labels)
+        counts, inside = np.empty(n_nodes, np.int64), np.empty(n_nodes)
+        workers.rows(_count_rows, n_nodes, *parts, counts, inside, work=2.0 * graph.nnz)
+        at = np.append(0, np.cumsum(counts))
+        n_edges = int(at[-1])
+        second, weight, share = np.empty(n_edges, labels.dtype), np.empty(n_edges), np.empty(n_edges)
+        across = np.empty((2, n_edges))
+        args = (*parts, inside, at, second, weight, across, share)
+        workers.rows(_border_rows, n_nodes, *args, work=50.0 * n_edges)
+        return cls(np.repeat(labels, counts), second, weight, across, share, inside)
+
+
+def within_parts(graph: Any, parts: Array) -> Any:
+    """Return a CSR graph without the edges between different parts, given the part of every node."""
+    kept = np.empty(graph.nnz, np.bool_)
+    for rows in gen_batches(graph.shape[0], _BLOCK):
+        entries = slice(graph.indptr[rows.start], graph.indptr[rows.stop])
+        own = np.repeat(parts[rows], np.diff(graph.indptr[rows.start : rows.stop + 1]))
+        kept[entries] = own == parts[graph.indices[entries]]
+    if kept.all():
+        return graph
+    indptr = np.append(0, np.cumsum(kept))[graph.indptr].astype(graph.indptr.dtype)
+    return scipy.sparse.csr_matrix((graph.data[kept], graph.indices[kept], indptr), graph.shape)

@@ -19,10 +19,10 @@ _PARTS = 4
 @inlined
 def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
     """Set the weights of the nodes around a position, given in cells; return the first of these nodes."""
-    cell = int(np.floor(position))
+    cell = int(position)  # positions are not negative
     step = (position - cell) * _STEPS
-    row = min(int(step), _STEPS - 1)
-    t = table.dtype.type(step - row)
+    row = int(step)
+    t = np.float32(step - row)
     lower, upper = table[row], table[row + 1]
     for a in range(width):
         weights[a] = lower[a] + t * (upper[a] - lower[a])
@@ -121,7 +121,7 @@ def _interpolation_kernel(width: int) -> Callable[..., None]:
 def _tables(window: Window) -> tuple[Array, Array]:
     """Return weights and slopes of the nodes around a point, one row per position of the point in its cell."""
     weights, slopes = window.table(np.arange(_STEPS + 1) / _STEPS)
-    return weights.astype(np.float32), slopes.astype(np.float32)
+    return np.ascontiguousarray(weights, dtype=np.float32), np.ascontiguousarray(slopes, dtype=np.float32)
 
 
 def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], workers: Workers) -> Array:

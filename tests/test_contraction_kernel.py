@@ -5,9 +5,10 @@ import pytest
 import scipy.linalg
 
 from laptsne import LaptSNE
-from laptsne.embedding.fields import ExactFields
+from laptsne._runtime.threads import Workers
+from laptsne.embedding.fields import ExactFields, FourierFields
 from laptsne.embedding.kernels import Gaussian
-from laptsne.embedding.objective import MeshContraction, PairContraction, Penalty, Similarity
+from laptsne.embedding.objective import ClusterContraction, MeshContraction, PairContraction, Penalty, Similarity
 from laptsne.embedding.potential import potential_at
 
 FAST = {"perplexity": 10, "n_clusters": 3, "max_iter": 200, "random_state": 0}
@@ -112,7 +113,7 @@ def test_gradient_for_given_clusters_against_differences(rng, n_dims):
     labels = np.repeat([0, 1, 2], 20)
     Y = rng.normal(size=(60, n_dims)) + 2.5 * np.eye(3, n_dims)[labels]
     groups = (labels[:, None] == [1, 2]).astype(np.float32)
-    term = PairContraction(3, Penalty("log", 0.01), groups, Similarity(1.5), groups)
+    term = PairContraction(3, Penalty("log", 0.01), groups, Similarity(1.5), labels)
     fields = ExactFields(Y)
     term.refresh(fields)
     args = (groups.astype(float), term.kernel.width, term.regularization)
@@ -131,7 +132,8 @@ def test_clusters_of_the_data_are_separated_and_none_is_divided(rng):
     Y += np.array([[0.0, 0.0], [0.0, 7.0], [4.0, 7.0]])[labels]
     groups = (labels[:, None] == [1, 2]).astype(np.float32)
     fields = ExactFields(Y)
-    terms = [MeshContraction(3, Penalty("log", 0.01), groups, Similarity(2.0), given) for given in (groups, None)]
+    args = (3, Penalty("log", 0.01), groups, Similarity(2.0))
+    terms = [ClusterContraction(*args, labels), MeshContraction(*args)]
     stretch = []
     for term in terms:
         term.refresh(fields, tol=1e-4, max_passes=50)
@@ -143,17 +145,88 @@ def test_clusters_of_the_data_are_separated_and_none_is_divided(rng):
     assert contracted < 0.2 * cut
 
 
-def test_pairs_and_mesh_agree_for_given_clusters(rng):
+def agreement(labels, Y, width):
+    """The term by pairs and on the mesh, and the relative difference of their gradients."""
+    fields, n_clusters = ExactFields(Y), int(labels.max()) + 1
+    args = (n_clusters, Penalty("log", 0.01), np.empty((len(Y), 0)), Similarity(width), labels)
+    pairs, mesh = PairContraction(*args), ClusterContraction(*args)
+    for term in (pairs, mesh):
+        term.refresh(fields)
+    expected = pairs.gradient(fields)
+    return pairs, mesh, np.linalg.norm(mesh.gradient(fields) - expected) / np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("n_dims", [2, 3])
+def test_pairs_and_mesh_agree_for_given_clusters(rng, n_dims):
     """Where clusters do not overlap: on the mesh, a stray point counts as one of the cluster around it."""
     labels = np.repeat([0, 1, 2], 200)
-    Y = 4 * rng.random(size=(600, 2)) + 5 * np.array([[0, 0], [0, 1], [1, 0]])[labels]
-    groups = (labels[:, None] == [1, 2]).astype(np.float32)
+    Y = 4 * rng.random(size=(600, n_dims)) + 5 * np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0]])[labels, :n_dims]
+    pairs, mesh, difference = agreement(labels, Y, 1.5)
+    assert mesh.kernel.width == pairs.kernel.width
+    assert mesh.regularization == pytest.approx(pairs.regularization, rel=1e-3)
+    np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=0.05)
+    assert difference < 0.15
+    assert mesh.residual == pytest.approx(pairs.residual, rel=0.1)
+    overlap = np.linalg.svd(mesh.eigenvectors.T @ pairs.eigenvectors, compute_uv=False)
+    np.testing.assert_allclose(overlap, 1, atol=0.02)
+
+
+@pytest.mark.parametrize(("scale", "limit"), [(3.0, 0.01), (300.0, 0.03)], ids=["matrices", "transforms"])
+def test_separate_clusters_feel_the_same_by_pairs_and_on_the_mesh(rng, scale, limit):
+    """On a short line the convolutions are products with matrices, on a long one transforms."""
+    labels = np.repeat([0, 1, 2], 100)
+    Y = scale * np.array([[0.0], [1.0], [2.0]])[labels] + rng.random(size=(300, 1))
+    pairs, mesh, difference = agreement(labels, Y, 1.0)
+    assert (max(mesh._frame.cells) > 256) == (scale > 100)
+    np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=limit, atol=1e-5)
+    assert difference < limit
+
+
+def test_clusters_that_coincide_have_finite_gradients(rng):
+    Y = np.repeat(rng.normal(size=(1, 2)), 60, axis=0)
+    fields, labels = ExactFields(Y), np.arange(60) % 20
+    term = ClusterContraction(20, Penalty("log"), np.empty((60, 0)), Similarity(), labels)
+    term.refresh(fields)
+    assert (term.eigenvalues[1:] > 0.9).all()  # no more than one cluster
+    assert np.isfinite(term.gradient(fields)).all()
+
+
+def test_points_keep_their_gradient_until_the_next_refresh(rng):
+    labels = np.repeat([0, 1, 2], 100)
+    Y = 10 * rng.normal(size=(3, 2))[labels] + rng.normal(scale=3, size=(300, 2))
+    term = ClusterContraction(3, Penalty("log", 0.01), np.empty((300, 0)), Similarity(), labels)
+    term.refresh(ExactFields(Y))
+    before, moved = term.gradient(ExactFields(Y)), ExactFields(1.5 * Y)
+    np.testing.assert_array_equal(term.gradient(moved), before)
+    term.refresh(moved)
+    assert np.linalg.norm(term.gradient(moved) - before) > 0.1 * np.linalg.norm(before)
+
+
+def test_new_points_feel_the_contraction_of_the_cluster_around_them(rng):
+    """Inside a cluster, the slope of the potential is the gradient at its points."""
+    labels = np.repeat([0, 1, 2], 300)
+    Y = 9 * np.array([[0, 0], [0, 1], [1, 0]])[labels] + rng.normal(scale=1.5, size=(900, 2))
     fields = ExactFields(Y)
-    gradients, values = [], []
-    for kind in (PairContraction, MeshContraction):
-        term = kind(3, Penalty("log", 0.01), groups, Similarity(1.5), groups)
-        term.refresh(fields)
-        gradients.append(term.gradient(fields))
-        values.append(term.eigenvalues[1:])
-    np.testing.assert_allclose(values[1], values[0], rtol=0.1)
-    assert np.linalg.norm(gradients[1] - gradients[0]) < 0.15 * np.linalg.norm(gradients[0])
+    term = ClusterContraction(3, Penalty("log", 0.01), np.empty((900, 0)), Similarity(3.0), labels)
+    term.refresh(fields)
+    slopes = np.empty((2, 900, 2))
+    for slope, strength in zip(slopes, (0.0, 0.1), strict=True):
+        potential = term.potential(strength)
+        for i, y in enumerate(Y):
+            work = np.empty((3, 4)), np.empty((3, 4))
+            potential_at(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+    expected = 900 * 0.1 / 2 * term.gradient(fields)
+    assert np.linalg.norm(slopes[1] - slopes[0] - expected) < 0.1 * np.linalg.norm(expected)
+
+
+def test_bits_of_the_mesh_of_clusters_do_not_depend_on_the_number_of_threads(rng):
+    labels = rng.integers(0, 7, 30_000)
+    Y = 40 * rng.random(size=(7, 2))[labels] + rng.normal(scale=3, size=(30_000, 2))
+    found = []
+    for n_jobs in (1, 2, 4):
+        with Workers(n_jobs) as workers:
+            term = ClusterContraction(7, Penalty("log", 0.01), np.empty((30_000, 0)), Similarity(), labels)
+            term.refresh(FourierFields(Y, workers))
+            found.append(term.gradient(FourierFields(Y, workers)))
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])

@@ -1,12 +1,18 @@
 """``laptsne embed`` and ``laptsne explore``: read, fit, write, and a summary in five lines."""
 
-import time
+from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
+from laptsne.cli.drawing import import_beside
 from laptsne.cli.fitting import FittedDataset, fit_dataset, prepare
 from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
 from laptsne.cli.outputs import OutputFiles
 from laptsne.cli.terminal import say
-from laptsne.contraction_path import ContractionPath
+
+if TYPE_CHECKING:
+    from laptsne.contraction_path import ContractionPath
 
 _MAX_SHOWN = 20  # clusters of which the evidence is printed
 
@@ -19,6 +25,8 @@ def embed_source(
     files.check(data.source, n_components=settings.dims, force=force)
     prepared = prepare(data, features, files.color)
     files.check_columns(prepared.dataset)
+    if files.plot is not None:
+        import_beside()
     fitted = fit_dataset(prepared, settings.parameters(), quiet=data.quiet)
     path = files.write(fitted, quiet=data.quiet)
     if data.quiet:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from matplotlib.figure import Figure
 
 from laptsne import plotting
 from laptsne._runtime.atomic_file import atomic_write
+from laptsne.cli.drawing import save_plot
 from laptsne.cli.errors import InputError
 from laptsne.cli.explorer_page import (
     explorer_columns,
@@ -24,15 +24,16 @@ from laptsne.cli.fitting import FittedDataset, input_errors
 from laptsne.cli.membership import cluster_names
 from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.writing import WRITABLE, write_arrow, write_embedding
-from laptsne.contraction_path import ContractionPath
 from laptsne.explorer.columns import CLUSTERS
+
+if TYPE_CHECKING:
+    from laptsne.contraction_path import ContractionPath
 
 STDOUT = Path("-")
 _PLOTS = (".png", ".svg", ".pdf")
 _HTML = (".html", ".htm")
 _PLOTTED = (1, 2, 3)  # dimensions of maps that plots show
 _EXPLORED = (2,)  # and the explorer
-_SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
 
 
 @dataclass(frozen=True)
@@ -133,19 +134,6 @@ def write_explorer(maps: Any, out: Path, **options: Any) -> None:
     """Write the explorer of an embedding or a contraction path."""
     with atomic_write(out) as temporary:
         plotting.explorer(maps, temporary, **options)
-
-
-def save_figure(ax: Any, path: Path) -> None:
-    """Write the figure of some axes."""
-    with atomic_write(path) as temporary:
-        ax.figure.savefig(temporary, dpi=150)
-
-
-def save_plot(Y: Any, values: Any, path: Path, *, title: str | None = None, continuous: bool = False) -> None:
-    """Write a plot of an embedding; its figure is a new one, whatever was drawn before."""
-    figure = Figure(figsize=_SIZES.get(Y.shape[1], _SQUARE), layout="constrained")
-    ax = figure.add_subplot(projection="3d" if Y.shape[1] == 3 else None)
-    save_figure(plotting.scatter(Y, values, ax=ax, title=title, continuous=continuous or None), path)
 
 
 def stem(source: str) -> str:

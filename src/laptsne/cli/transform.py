@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne.cli.drawing import save_plot
 from laptsne.cli.errors import InputError
 from laptsne.cli.explorer_page import explorer_columns, explorer_title
 from laptsne.cli.fitting import input_errors, load_dataset, print_notes
 from laptsne.cli.membership import found_on_new, map_of, support_warning
 from laptsne.cli.options import InputOptions
-from laptsne.cli.outputs import STDOUT, OutputFiles, save_plot, stem, write_explorer, write_table
+from laptsne.cli.outputs import STDOUT, OutputFiles, stem, write_explorer, write_table
 from laptsne.cli.preprocessing import Preprocessing
 from laptsne.cli.tables.choice import Choice
 from laptsne.cli.tables.dataset import Dataset

@@ -11,7 +11,15 @@ from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import ExactFields, Fields, FourierFields, grid_fits, is_feasible
 from laptsne.embedding.kernels import Kernel, Student
 from laptsne.embedding.lazy_potential import LazyPotential
-from laptsne.embedding.objective import Contraction, MeshContraction, PairContraction, Penalty, Similarity
+from laptsne.embedding.objective import (
+    ClusterContraction,
+    Contraction,
+    MeshContraction,
+    PairContraction,
+    Penalty,
+    Similarity,
+)
+from laptsne.embedding.objective.contraction import indicators
 from laptsne.embedding.potential import Potential
 
 # Up to this number of points all pairs are faster than a grid, by dimension (benchmarks/crossover.py).
@@ -85,13 +93,16 @@ class Backend:
         start : array of shape (n_samples, n_vectors)
             First guess of further eigenvectors.
         """
-        kind: type[Contraction] = MeshContraction if self.fourier or self.mesh else PairContraction
-        # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
-        groups = (labels[:, None] == np.arange(1, n_clusters)).astype(np.float32)
-        block = np.column_stack([groups, start])
+        on_mesh = self.fourier or self.mesh
+        sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
         # A kernel of its own separates the clusters of the data only, the paper's whatever the map contains.
-        fixed = self.similarity is not None and n_clusters > 1 and bool(groups.any(axis=0).all())
-        return kind(n_clusters, self.penalty, block, self.similarity, groups if fixed else None)
+        if self.similarity is not None and sizes.size == n_clusters and sizes[1:].all():
+            of_clusters: type[Contraction] = ClusterContraction if on_mesh else PairContraction
+            return of_clusters(n_clusters, self.penalty, start, self.similarity, labels.clip(0))
+        kind: type[Contraction] = MeshContraction if on_mesh else PairContraction
+        # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
+        block = np.column_stack([indicators(labels, n_clusters), start])
+        return kind(n_clusters, self.penalty, block, self.similarity)
 
     def finished(self, contraction: Contraction, fields: Fields) -> Contraction:
         """The term at the final embedding, with converged eigenpairs."""
@@ -108,7 +119,10 @@ class Backend:
         if not 1 < contraction.n_clusters < fields.n_samples:
             return None
         observer = copy.copy(contraction)
-        observer.groups = None
+        if contraction.labels is not None:
+            kind = PairContraction if isinstance(contraction, PairContraction) else MeshContraction
+            block = np.column_stack([indicators(contraction.labels, contraction.n_clusters), contraction.start])
+            observer = kind.like(contraction.observed_at(fields), block)
         # Otherwise the next eigenvalue is among the guard vectors, which need not converge. With one more, it is not
         # mistaken for a close one after it.
         observer.n_clusters += 2
@@ -123,4 +137,5 @@ class Backend:
             return contraction.potential(strength, exaggeration)
         if not isinstance(self.kernel, Student):
             return None
-        return LazyPotential(MeshContraction.like(contraction), strength, exaggeration)
+        kind = MeshContraction if contraction.labels is None else ClusterContraction
+        return LazyPotential(kind.like(contraction), strength, exaggeration)

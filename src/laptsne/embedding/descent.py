@@ -45,7 +45,8 @@ class Descent:
         Fraction of the iterations, at the end, in which the momentum is at most 0.8, so that points come to rest among
         their neighbours. It has no effect on a momentum that is given.
     refresh_every : int, default=24
-        Number of iterations after which the eigenvectors of the embedding's graph are recomputed.
+        Number of iterations after which the eigenvectors of the embedding's graph are recomputed; at most 3 on the mesh
+        of the default contraction, where that is cheap.
     refresh_distance : float, default=1.0
         They are also recomputed once the RMS displacement since the last update exceeds this distance, or this multiple
         of a quarter of the width of the contraction's kernel, if that is longer.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.objective import MeshContraction
+from laptsne.embedding.objective import ClusterContraction, MeshContraction
 from laptsne.embedding.potential import Potential
 
 _TOL = 1e-3  # residual of the eigenvectors
@@ -21,7 +21,7 @@ class LazyPotential:
 
     Parameters
     ----------
-    term : MeshContraction
+    term : ClusterContraction or MeshContraction
         The contraction term, not refreshed yet.
     strength : float
         Contraction strength.
@@ -29,7 +29,7 @@ class LazyPotential:
         Factor on the attractive forces.
     """
 
-    term: MeshContraction
+    term: ClusterContraction | MeshContraction
     strength: float
     exaggeration: float
 

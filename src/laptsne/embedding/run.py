@@ -206,9 +206,9 @@ class Run:
         return contraction.gradient(self.fields)
 
     def _refresh_due(self, iteration: int, fields: Fields) -> bool:
-        if iteration - self.last_refresh >= self.descent.refresh_every:
-            return True
         contraction = self.problem.contraction
+        if iteration - self.last_refresh >= min(self.descent.refresh_every, contraction.max_age):
+            return True
         width = 1.0 if contraction.kernel is None else contraction.kernel.width
         return contraction.moved(fields) >= self.descent.refresh_distance * max(1.0, _REFRESH_WIDTHS * width)
 

@@ -12,14 +12,26 @@ _ROUNDS = 2  # times that the multi-level method starts again from its result
 
 
 @compiled
-def _move(indptr: Array, indices: Array, data: Array, degree: Array, volume: Array, label: Array, weight: Array) -> int:
+def _move(
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    degree: Array,
+    volume: Array,
+    label: Array,
+    weight: Array,
+    pending: Array,
+    queued: Array,
+    affinity: Array,
+    touched: Array,
+) -> int:
     """Move nodes to the adjacent community of the highest gain in modularity until none gains; return the moves.
 
-    ``volume`` is the total degree of the part of each node, and ``weight`` that of each community.
+    ``volume`` is the total degree of the part of each node, and ``weight`` that of each community. All nodes are
+    pending and queued at first; ``affinity``, which is 0, and ``touched`` are working space. They are passed since
+    numba takes long to compile what makes arrays.
     """
     n = label.size
-    pending, queued = np.arange(n), np.ones(n, np.bool_)
-    affinity, touched = np.zeros(weight.size), np.empty(weight.size, np.int64)
     head, waiting, n_moves = 0, n, 0
     while waiting:
         i = pending[head]
@@ -107,7 +119,8 @@ def _multilevel(graph: Any, degree: Array, volume: Array, labels: Array) -> tupl
     while True:
         labels = found.copy()
         weight = np.bincount(found, degree, minlength=degree.size)
-        n_moves = _move(graph.indptr, graph.indices, graph.data, degree, volume, labels, weight)
+        space = np.arange(degree.size), np.ones(degree.size, np.bool_), np.zeros(degree.size), np.empty_like(labels)
+        n_moves = _move(graph.indptr, graph.indices, graph.data, degree, volume, labels, weight, *space)
         _, labels = np.unique(labels, return_inverse=True)
         moved = moved or n_moves > 0
         members = labels[members]

@@ -19,10 +19,10 @@ _PARTS = 4
 @inlined
 def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
     """Set the weights of the nodes around a position, given in cells; return the first of these nodes."""
-    cell = int(np.floor(position))
+    cell = int(position)  # positions are not negative
     step = (position - cell) * _STEPS
-    row = min(int(step), _STEPS - 1)
-    t = table.dtype.type(step - row)
+    row = int(step)
+    t = np.float32(step - row)
     lower, upper = table[row], table[row + 1]
     for a in range(width):
         weights[a] = lower[a] + t * (upper[a] - lower[a])
@@ -121,7 +121,7 @@ def _interpolation_kernel(width: int) -> Callable[..., None]:
 def _tables(window: Window) -> tuple[Array, Array]:
     """Return weights and slopes of the nodes around a point, one row per position of the point in its cell."""
     weights, slopes = window.table(np.arange(_STEPS + 1) / _STEPS)
-    return weights.astype(np.float32), slopes.astype(np.float32)
+    return np.ascontiguousarray(weights, dtype=np.float32), np.ascontiguousarray(slopes, dtype=np.float32)
 
 
 def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
@@ -132,13 +132,25 @@ def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], wor
     n_fields, n_samples = charges.shape
     n_parts = _PARTS if n_fields == 1 else 1
     edges = np.linspace(0, n_samples, n_parts + 1).astype(np.int64)
-    grids = np.zeros((n_fields * n_parts, *_padded(cells)), np.float32)
-    args = (u, _tables(window)[0], charges, edges, grids)
-    work = 40.0 * charges.size
-    workers.rows(_spreading_kernel(window.width), len(grids), *args, work=work, alignment=1)
+    grids = _spread(window, u, charges, edges, cells, workers)
     if n_parts > 1:
         grids = grids.sum(axis=0, keepdims=True)
     return grids.reshape(n_fields, *reversed(cells))
+
+
+def spread_parts(window: Window, u: Array, sizes: Array, cells: tuple[int, ...], workers: Workers) -> Array:
+    """Spread unit charges on one grid per part of the points, given the numbers of points in successive parts."""
+    ones = np.ones((1, u.shape[1]), np.float32)
+    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return _spread(window, u, ones, edges, cells, workers).reshape(len(sizes), *reversed(cells))
+
+
+def _spread(window: Window, u: Array, charges: Array, edges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
+    """Return one grid per field and part of the points, with three axes."""
+    grids = np.zeros((len(charges) * (edges.size - 1), *_padded(cells)), np.float32)
+    args = (u, _tables(window)[0], charges, edges, grids)
+    workers.rows(_spreading_kernel(window.width), len(grids), *args, work=40.0 * charges.size, alignment=1)
+    return grids
 
 
 def interpolate(

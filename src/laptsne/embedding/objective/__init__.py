@@ -1,5 +1,6 @@
 """Terms of the objective, with their values and gradients as functions of the fields of an embedding."""
 
+from laptsne.embedding.objective.clusters import ClusterContraction
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.embedding.objective.kl import KLDivergence
 from laptsne.embedding.objective.mesh import MeshContraction
@@ -7,4 +8,12 @@ from laptsne.embedding.objective.pairs import PairContraction
 from laptsne.embedding.objective.penalty import Penalty
 from laptsne.embedding.objective.similarity import Similarity
 
-__all__ = ["Contraction", "KLDivergence", "MeshContraction", "PairContraction", "Penalty", "Similarity"]
+__all__ = [
+    "ClusterContraction",
+    "Contraction",
+    "KLDivergence",
+    "MeshContraction",
+    "PairContraction",
+    "Penalty",
+    "Similarity",
+]

@@ -20,6 +20,11 @@ from laptsne.graph.eigensolver import Eigenpairs
 _GUARD = 2
 
 
+def indicators(labels: NDArray[Any], n_clusters: int) -> NDArray[np.float32]:
+    """Return the indicators of all clusters but the first, shape (n_samples, n_clusters - 1)."""
+    return np.asarray(labels[:, None] == np.arange(1, n_clusters), dtype=np.float32)
+
+
 class Contraction(ABC):
     r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k(L_Y))` of an embedding.
 
@@ -34,16 +39,18 @@ class Contraction(ABC):
     penalty : Penalty
         :math:`\phi`.
     start : array of shape (n_samples, n_vectors)
-        First guess of the eigenvectors, for instance those of the data's graph.
+        First guess of the eigenvectors, for instance those of the data's graph; not needed with ``labels``.
     similarity : Similarity, optional
         How the similarities are computed; by default they are those of the KL divergence.
-    groups : array of shape (n_samples, n_clusters - 1), optional
-        Indicators of the clusters of the data but one. With these, eigenvectors are sought among the functions that are
-        constant on each cluster: the eigenvalues are Ritz values, upper bounds of those of the embedding's graph, and
-        lowering them separates these clusters and divides none of them.
+    labels : integer array of shape (n_samples,), optional
+        Cluster of the data, from 0 to ``n_clusters - 1``, of every point. With these, eigenvectors are sought among the
+        functions that are constant on each cluster: the eigenvalues are Ritz values, upper bounds of those of the
+        embedding's graph, and lowering them separates these clusters and divides none of them.
 
     Attributes
     ----------
+    max_age : float
+        Number of iterations after which a refresh is due at the latest.
     kernel : Gaussian or None
         Kernel of the similarities at the last refresh; None for that of the KL divergence.
     regularization : float
@@ -52,18 +59,20 @@ class Contraction(ABC):
         Whether kernel and regularisation stay as they are, rather than following the embedding at each refresh.
     """
 
+    max_age = float("inf")
+
     def __init__(
         self,
         n_clusters: int,
         penalty: Penalty,
         start: NDArray[np.float64],
         similarity: Similarity | None = None,
-        groups: NDArray[np.float32] | None = None,
+        labels: NDArray[np.integer[Any]] | None = None,
     ) -> None:
-        self.n_clusters, self.penalty, self.similarity, self.groups = n_clusters, penalty, similarity, groups
+        self.n_clusters, self.penalty, self.similarity, self.labels = n_clusters, penalty, similarity, labels
         self.kernel: Gaussian | None = None
         self.regularization, self.fixed = 0.0, similarity is None
-        self._start = start[:, : n_clusters - 1 + _GUARD]
+        self.start = start[:, : n_clusters - 1 + _GUARD]
         self._fields: Fields | None = None  # of the embedding at the last refresh
         self._pairs: Eigenpairs | None = None
 
@@ -75,7 +84,7 @@ class Contraction(ABC):
         if not self.fixed and self.similarity is not None:
             self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
         passes = max_passes or (10 if self._pairs is None else self._passes)
-        self._pairs = self._solve(fields, tol or self._tol, passes if self.groups is None else 1)
+        self._pairs = self._solve(fields, tol or self._tol, passes if self.labels is None else 1)
         self._fields = fields
         self._prepare(fields)
 
@@ -83,9 +92,15 @@ class Contraction(ABC):
     _passes: int
 
     @classmethod
-    def like(cls, other: Contraction) -> Self:
-        """Return a term of this kind with the similarities of another one, and its eigenvectors as a first guess."""
-        term = cls(other.n_clusters, other.penalty, other.block, other.similarity, other.groups)
+    def like(cls, other: Contraction, start: NDArray[Any] | None = None) -> Self:
+        """Return a term of this kind with the similarities of another one.
+
+        It has the clusters and the first guess of the other term, or no clusters and the first guess ``start``.
+        """
+        if start is None:
+            term = cls(other.n_clusters, other.penalty, other.start, other.similarity, other.labels)
+        else:
+            term = cls(other.n_clusters, other.penalty, start, other.similarity)
         term.kernel, term.regularization, term.fixed = other.kernel, other.regularization, True
         return term
 
@@ -93,11 +108,6 @@ class Contraction(ABC):
     @abstractmethod
     def eigenvectors(self) -> NDArray[np.float64]:
         """Eigenvectors of the K smallest eigenvalues at the last refresh, shape (n_samples, n_clusters)."""
-
-    @property
-    def block(self) -> NDArray[np.float64]:
-        """First guess of the eigenvectors at the next refresh, without the first."""
-        return self._start
 
     @abstractmethod
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
@@ -113,7 +123,7 @@ class Contraction(ABC):
 
     def state(self) -> dict[str, Any]:
         """Numbers and arrays from which the next refresh can start."""
-        state: dict[str, Any] = {"start": self._start, "regularization": self.regularization, "fixed": self.fixed}
+        state: dict[str, Any] = {"start": self.start, "regularization": self.regularization, "fixed": self.fixed}
         if self.kernel is not None:
             state["width"] = self.kernel.width
         if self._pairs is not None:
@@ -122,7 +132,7 @@ class Contraction(ABC):
 
     def restore(self, state: dict[str, Any], workers: Workers) -> None:
         """Restore a state; there is no gradient before the next refresh."""
-        self._start = state["start"]
+        self.start = state["start"]
         self.regularization, self.fixed = state["regularization"], state["fixed"]
         self.kernel = Gaussian(state["width"]) if "width" in state else None
         if "values" in state:

@@ -13,9 +13,9 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.embedding.fields import Fields
 from laptsne.embedding.fields.grid import STUDENT, bulk_box, convolved, n_cells
-from laptsne.embedding.fields.stencil import interpolate, spread
+from laptsne.embedding.fields.stencil import interpolate, spread, spread_parts
 from laptsne.embedding.fields.window import CubicSpline
-from laptsne.embedding.kernels import Kernel
+from laptsne.embedding.kernels import Gaussian, Kernel
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.embedding.potential import Potential
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
@@ -24,13 +24,13 @@ _SPLINE = CubicSpline()
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move
 SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
 _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D would take minutes
-_SPACING_PER_WIDTH = 0.35  # of a Gaussian kernel; errors are quadratic in it, up to 6 % of the gradient here
+SPACING_PER_WIDTH = 0.35  # of a Gaussian kernel; errors are quadratic in it, up to 6 % of the gradient here
 _MIN_CELLS = 16  # per side, for small embeddings
 # Upper limit of the number of nodes: proportional to the number of points, between these bounds.
 _NODES_PER_POINT = 64
 _FEW_NODES, MAX_NODES = 1 << 18, 1 << 21
-_EMPTY = 1e-6  # density, in points per node, below which nodes are ignored
-_MIN_DEGREE = 1e-3
+EMPTY = 1e-6  # density, in points per node, below which nodes are ignored
+MIN_DEGREE = 1e-3
 _LARGE = 1e30  # limit of factors in single precision
 _MAX_FOLLOWED = 16_384  # points of which the motion of their neighbourhood is averaged
 _NEIGHBOURHOOD = 2.0  # distance within which the motion of points between refreshes is averaged
@@ -88,6 +88,10 @@ class Frame:
         """Return charges of shape (n_fields, n_samples) at y, of shape (n_dims, n_samples), spread on the nodes."""
         return spread(_SPLINE, self._cell_units(y), charges, self.cells, self.workers)
 
+    def spread_clusters(self, y: Array, sizes: Array) -> Array:
+        """Return points ordered by cluster, spread on one grid per cluster; ``sizes`` are those of the clusters."""
+        return spread_parts(_SPLINE, self._cell_units(y), sizes, self.cells, self.workers)
+
     def interpolate(self, y: Array, grids: Array) -> Array:
         """Return the fields given by grids at y, shape (n_samples, n_fields)."""
         return interpolate(_SPLINE, self._cell_units(y), grids, None, self.workers)[0]
@@ -138,7 +142,7 @@ class MeshContraction(Contraction):
         assert self._shapes is not None
         grids = np.concatenate([self._degrees[None], self._shapes[: self.n_clusters - 1]])
         at_points = self._frame.interpolate(self._y, grids)
-        root = np.sqrt(np.maximum(at_points[:, :1], _MIN_DEGREE))
+        root = np.sqrt(np.maximum(at_points[:, :1], MIN_DEGREE))
         vectors = np.column_stack([root, root * at_points[:, 1:]])
         return np.asarray(vectors / np.linalg.norm(vectors, axis=0))
 
@@ -154,19 +158,7 @@ class MeshContraction(Contraction):
         exaggeration, so that the attraction of the new point needs no factor.
         """
         assert self._fields is not None
-        n = self._fields.n_samples
-        normaliser = max(float(self._fields.degrees.sum()), float(np.finfo(np.float32).tiny))
-        repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
-        if self.kernel is None:
-            frame, field, potential = self._frame, self._degrees + 1, self._potential
-        else:  # the repulsion has another kernel, which needs a finer mesh
-            frame = Frame.around(self._y, _fine_spacing(self._y), self._fields.workers)
-            field = frame.convolved(frame.spread(self._y, np.ones((1, n), np.float32)))[0]
-            nodes = frame.nodes(np.arange(field.size))
-            potential = self._frame.interpolate(nodes, self._potential[None]).astype(np.float32).reshape(field.shape)
-        grid = repulsion * field + contraction * potential
-        divisor = np.float32(min(exaggeration, _LARGE))
-        return Potential(frame.origin, frame.spacing, grid / divisor, charge=float(repulsion / divisor))
+        return full_potential(self._fields, self._frame, self._potential, strength, exaggeration)
 
     def state(self) -> dict[str, Any]:
         """Return the state of the base class and the mesh of the last refresh."""
@@ -187,14 +179,14 @@ class MeshContraction(Contraction):
             )
 
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
-        y = _rows(fields.Y)
+        y = rows_of(fields.Y)
         frame = Frame.around(y, self._spacing(y), fields.workers, self.kernel or STUDENT)
         density = frame.spread(y, np.ones((1, y.shape[1]), np.float32))
         degrees = frame.convolved(density)[0] - 1
         self._regularize(float(np.vdot(density, degrees)) / y.shape[1])
         self._degrees = degrees + np.float32(self.regularization)
-        active = np.flatnonzero(density.ravel() > _EMPTY)
-        n, d = density.ravel()[active], np.maximum(self._degrees.ravel()[active], _MIN_DEGREE)
+        active = np.flatnonzero(density.ravel() > EMPTY)
+        n, d = density.ravel()[active], np.maximum(self._degrees.ravel()[active], MIN_DEGREE)
         start = self._start_at(frame, y, active, n)
         self._frame, self._y, self._active, self._n, self._root = frame, y, active, n, np.sqrt(n * d)
         ratio = np.sqrt(n / d)
@@ -221,16 +213,12 @@ class MeshContraction(Contraction):
 
     def _spacing(self, y: Array) -> float:
         """Return the spacing of the mesh, before it is limited by the number of nodes."""
-        return _fine_spacing(y) if self.kernel is None else _SPACING_PER_WIDTH * self.kernel.width
+        return _fine_spacing(y) if self.kernel is None else SPACING_PER_WIDTH * self.kernel.width
 
     def _start_at(self, frame: Frame, y: Array, active: Array, n: Array) -> Array:
-        """Return a first guess of the u_k: those of the last refresh, moved with the points, or those of the data.
-
-        With given groups, their share of the points at each node.
-        """
-        if self._shapes is None or self.groups is not None:
-            given = self._start if self.groups is None else self.groups
-            start = np.ascontiguousarray(given.T, dtype=np.float32)
+        """Return a first guess of the u_k: those of the last refresh, moved with the points, or those of the data."""
+        if self._shapes is None:
+            start = np.ascontiguousarray(self.start.T, dtype=np.float32)
             return frame.spread(y, start).reshape(len(start), int(np.prod(frame.cells)))[:, active] / n
         moved = frame.spread(y, (y - self._y).astype(np.float32)).reshape(len(y), -1)[:, active] / n
         nodes = frame.nodes(active) - moved
@@ -256,14 +244,10 @@ class MeshContraction(Contraction):
         parts += offset.astype(np.float32).reshape(-1, *[1] * self._degrees.ndim)
         # The equation of the eigenvectors extends them to nodes without points.
         mu = pairs.values.astype(np.float32).reshape(-1, *[1] * self._degrees.ndim)
-        self._shapes = parts[:-1] / np.maximum(1 + mu * np.maximum(self._degrees, _MIN_DEGREE - 1), _MIN_DEGREE)
-        if self.groups is not None:
-            self._shapes.reshape(len(u), -1)[:, self._active] = u
+        self._shapes = parts[:-1] / np.maximum(1 + mu * np.maximum(self._degrees, MIN_DEGREE - 1), MIN_DEGREE)
         self._potential = parts[-1]
         for k in range(n_vectors):
-            # The derivative of the Rayleigh quotient of a function; for eigenvectors the two factors are equal.
-            own = parts[k] if self.groups is None else 2 * parts[k] - mu[k] * self._degrees * self._shapes[k]
-            self._potential -= np.float32(slope[k]) * own * self._shapes[k]
+            self._potential -= np.float32(slope[k]) * parts[k] * self._shapes[k]
         reach = _NEIGHBOURHOOD if self.kernel is None else self._frame.spacing
         self._near = Frame.around(self._y, reach, fields.workers)
         self._sample = slice(None, None, max(1, self._y.shape[1] // _MAX_FOLLOWED))
@@ -272,7 +256,7 @@ class MeshContraction(Contraction):
 
     def _trailing(self, fields: Fields) -> Array:
         """Return the positions minus the mean displacement of the neighbourhood since the refresh."""
-        y = _rows(fields.Y)
+        y = rows_of(fields.Y)
         if fields is self._fields:
             return y
         followed = self._y[:, self._sample]
@@ -281,7 +265,23 @@ class MeshContraction(Contraction):
         return y - self._near.interpolate(self._y, mean).T
 
 
-def _rows(Y: Array) -> Array:
+def full_potential(fields: Fields, frame: Frame, grid: Array, strength: float, exaggeration: float) -> Potential:
+    """Return the potential of a new point, given that of the contraction on the nodes of a mesh."""
+    n, y = fields.n_samples, rows_of(fields.Y)
+    normaliser = max(float(fields.degrees.sum()), float(np.finfo(np.float32).tiny))
+    repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
+    if isinstance(frame.kernel, Gaussian):  # the repulsion has another kernel, which needs a finer mesh
+        coarse, frame = frame, Frame.around(y, _fine_spacing(y), fields.workers)
+        nodes = frame.nodes(np.arange(np.prod(frame.cells)))
+        grid = coarse.interpolate(nodes, grid[None]).astype(np.float32).reshape(frame.cells[::-1])
+    field = frame.convolved(frame.spread(y, np.ones((1, n), np.float32)))[0]
+    divisor = np.float32(min(exaggeration, _LARGE))
+    grid = (repulsion * field + contraction * grid) / divisor
+    return Potential(frame.origin, frame.spacing, grid, charge=float(repulsion / divisor))
+
+
+def rows_of(Y: Array) -> Array:
+    """Return the coordinates, one row per dimension."""
     return np.array(Y.T, dtype=np.float64, order="C")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne.embedding.fields import ExactFields, Fields
-from laptsne.embedding.objective.contraction import Contraction
+from laptsne.embedding.objective.contraction import Contraction, indicators
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
 
 # Points of a lower degree count as isolated: the squared inverse of such degrees overflows in single precision.
@@ -34,7 +34,9 @@ class PairContraction(Contraction):
         graph = self._graph(fields)
         self._regularize(float(graph.degrees.mean()))
         self._degrees = graph.degrees + self.regularization
-        start = self._start if self.groups is None else np.sqrt(self._degrees)[:, None] * self.groups
+        start = self.start
+        if self.labels is not None:
+            start = np.sqrt(self._degrees)[:, None] * indicators(self.labels, self.n_clusters)
         pairs = largest_eigenpairs(
             lambda block: self._normalised_similarity(graph, block.T).T,
             np.ascontiguousarray(start.T),
@@ -43,7 +45,7 @@ class PairContraction(Contraction):
             tol=tol,
             max_passes=max_passes,
         )
-        self._start = self._start if self.groups is not None else pairs.vectors.T
+        self.start = self.start if self.labels is not None else pairs.vectors.T
         return pairs
 
     def _prepare(self, fields: Fields) -> None:

@@ -189,8 +189,8 @@ class Run:
         descent, moved = self.descent, np.empty_like(Y)
         stiffness = _STIFFNESS / len(self.Y) if self.strength else 0.0
         boundary = _BOUNDARY * rms_radius(self.Y) if stiffness else 0.0
-        args = (gradient, self.rate, self.momentum, descent.max_step, self.gain_increase, boundary, stiffness)
-        args = (*args, gains, velocity, Y, moved)
+        rules = (self.rate, self.momentum, descent.max_step, self.gain_increase, boundary, stiffness)
+        args = (gradient, *rules, gains, velocity, Y, moved)
         self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
         largest = float(np.abs(moved).max())
         in_bounds = largest < MAX_COORDINATE  # False for NaN

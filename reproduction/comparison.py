@@ -91,13 +91,13 @@ def compare_with_paper(runner: Runner, options: Options, name: str) -> list[Comp
     return [
         Comparison(
             published,
-            summarise(runner, options, name, "LaptSNE", _score_name(published, n_classes)) if n_classes else None,
+            summarise(runner, options, name, "LaptSNE", score_name(published, n_classes)) if n_classes else None,
         )
         for published in paper.published_scores(name)
     ]
 
 
-def _score_name(published: PublishedScore, n_classes: int) -> str:
+def score_name(published: PublishedScore, n_classes: int) -> str:
     """Return the name of a published score among the scores of an embedding."""
     if published.score.endswith("-nn"):
         return knn_name(int(published.score.removesuffix("-nn")), "paper")

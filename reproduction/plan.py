@@ -42,11 +42,15 @@ EARLY_ITERATIONS = (0, 10, 30, 50)
 
 @dataclass(frozen=True)
 class Options:
-    """The sets and methods to run, and whether to run fewer seeds and parameter values."""
+    """The sets and methods to run, and whether to run less.
+
+    ``quick`` is fewer seeds and parameter values, ``tables`` the comparison with the paper's tables alone.
+    """
 
     sets: tuple[str, ...]
     methods: tuple[str, ...]
     quick: bool = False
+    tables: bool = False
 
     @property
     def frontier_sets(self) -> tuple[str, ...]:

@@ -27,12 +27,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m reproduction", description=main.__doc__)
     parser.add_argument("--quick", action="store_true", help="three small sets and one seed, in a few minutes")
     parser.add_argument("--tables", action="store_true", help="only what the comparison with the paper's tables needs")
+    parser.add_argument("--report", action="store_true", help="write the report of the finished runs, without new ones")
     parser.add_argument("--sets", help=f"only these sets, separated by commas, of {', '.join(SETS)}")
     parser.add_argument("--methods", help=f"only these methods, separated by commas, of {', '.join(METHODS)}")
     parser.add_argument("--out", type=Path, default=Path("laptsne-results"), help="folder of the report and results")
     given = parser.parse_args(arguments)
     try:
-        reproduce(given.out, select(given.sets, given.methods, quick=given.quick, tables=given.tables))
+        options = select(given.sets, given.methods, quick=given.quick, tables=given.tables)
+        reproduce(given.out, options, frozen=given.report)
     except (ValueError, OSError) as error:
         print(f"reproduction: {error}", file=sys.stderr)
         return 2
@@ -61,8 +63,8 @@ def _choose(names: str | None, known: Sequence[str], option: str) -> tuple[str, 
     return tuple(name for name in known if name.lower() in {one.lower() for one in given})
 
 
-def reproduce(out: Path, options: Options) -> None:
-    """Make all runs, or load those made before, and write the report."""
+def reproduce(out: Path, options: Options, *, frozen: bool = False) -> None:
+    """Make all runs, or load those made before, and write the report; if frozen, load only."""
     n_done, due, last = 0, 0.0, ""
 
     def say(text: str) -> None:
@@ -71,7 +73,7 @@ def reproduce(out: Path, options: Options) -> None:
             print(f"run {n_done + 1}  {text}", file=sys.stderr, flush=True)
         last = text
 
-    runner = Runner(ResultCache(out / "cache"), say)
+    runner = Runner(ResultCache(out / "cache", frozen=frozen), say)
     for batch in all_batches(runner, options):
         n_computed = runner.n_computed
         for run in batch:

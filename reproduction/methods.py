@@ -113,7 +113,7 @@ def timed_fit(method: Method, X: Array, seed: int, settings: Settings, *, warm_u
     return Fit(np.asarray(fit.embedding, np.float32), facts, fit.snapshots, fit.rows)
 
 
-def _laptsne(X: Array, seed: int, settings: Settings) -> Fit:
+def fit_laptsne(X: Array, seed: int, settings: Settings) -> Fit:
     """Fit LaptSNE. Settings beyond its parameters: ``paper``, ``descent``, and ``keep`` (iterations to record)."""
     settings = dict(settings)
     make = LaptSNE.paper if settings.pop("paper", False) else LaptSNE
@@ -175,8 +175,8 @@ def batch_size(n_samples: int) -> int:
 _OURS: dict[str, Any] = {"package": "laptsne", "distribution": "laptsne", "own": True, "warm_up": {"max_iter": 20}}
 
 METHODS = {
-    "LaptSNE": Method(_laptsne, **_OURS),
-    "LaptSNE-Mini": Method(_laptsne, lambda n: {"batch_size": batch_size(n)}, **_OURS),
+    "LaptSNE": Method(fit_laptsne, **_OURS),
+    "LaptSNE-Mini": Method(fit_laptsne, lambda n: {"batch_size": batch_size(n)}, **_OURS),
     # As in the paper: no exaggeration, and its perplexities for small and large sets.
     "t-SNE": Method(
         lambda X, seed, settings: Fit(TSNE(random_state=seed, n_jobs=-1, **settings).fit_transform(X)),

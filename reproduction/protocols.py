@@ -21,7 +21,7 @@ from reproduction.runs import Run, Runner
 
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # the paper's grid
 CODED_LAMBDAS = (1e-1, 5e-2, 2e-2, 1e-2)  # those that the scripts of its authors contain
-LARGE_LAMBDAS = (1e-1, 1e-2, 1e-3)  # below that, the present method gives the map of t-SNE
+TUNED_LAMBDAS = (1e-1, 1e-2, 1e-3)  # below that, the present method gives the map of t-SNE
 _THROUGH_LANDMARKS = ("mnist", "fashion_mnist", "har")
 _FIVE_SEEDS = ("digits", "coil20", "waveform")
 BASELINES = ("t-SNE", "UMAP", "Eigenmaps", "PCA")  # those of the paper
@@ -48,19 +48,20 @@ class Protocol:
     lambdas: tuple[float, ...] = LAMBDAS
     published: bool = True
 
-    def grid(self, name: str, n_classes: int) -> list[Run]:
-        """Return the runs of the grid on a set."""
+    def grid(self, options: Options, name: str, n_classes: int) -> list[Run]:
+        """Return the runs of the grid on a set; fewer in a quick run, and on MNIST and Fashion-MNIST if tuned."""
         khat = paper.khat(name)
-        if self.published:
-            extra: tuple[tuple[str, Any], ...] = (("n_clusters", khat),)
-            if name in _THROUGH_LANDMARKS:
-                extra += (("through", "landmarks"),)
-            settings = [(("contraction", strength), *extra) for strength in self.lambdas]
-        else:
-            counts = dict.fromkeys((khat, n_classes, "auto"))
-            lambdas = LARGE_LAMBDAS if name in LARGE else self.lambdas
-            settings = [(("contraction", strength), ("n_clusters", n)) for n in counts for strength in lambdas]
-        return [Run(name, self.method, 0, changes, "cells") for changes in settings]
+        landmarks = self.published and name in _THROUGH_LANDMARKS
+        extra: tuple[tuple[str, Any], ...] = (("through", "landmarks"),) if landmarks else ()
+        counts = dict.fromkeys((khat,) if self.published or options.quick else (khat, "auto", n_classes))
+        n_lambdas, n_counts = len(self.lambdas), len(counts)
+        if options.quick or (name in LARGE and not self.published):
+            n_lambdas, n_counts = 2, 2
+        return [
+            Run(name, self.method, 0, (("contraction", strength), ("n_clusters", n), *extra), "cells")
+            for n in list(counts)[:n_counts]
+            for strength in self.lambdas[:n_lambdas]
+        ]
 
     def final(self, run: Run, options: Options) -> list[Run]:
         """Return the runs that are reported for a setting: with several seeds on small sets, and with all points."""
@@ -72,7 +73,7 @@ class Protocol:
 PUBLISHED = Protocol("as published", "LaptSNE as published")
 MINI = Protocol("Mini as published", "LaptSNE-Mini as published")
 CODED = Protocol("as coded", "LaptSNE as coded", CODED_LAMBDAS)
-TUNED = Protocol("tuned", "LaptSNE", published=False)
+TUNED = Protocol("tuned", "LaptSNE", TUNED_LAMBDAS, published=False)
 PROTOCOLS = (PUBLISHED, CODED, MINI, TUNED)
 
 
@@ -89,16 +90,16 @@ def choose(runner: Runner, runs: Sequence[Run]) -> Run | None:
     return scored[int(np.argmin(np.nanmean(columns, axis=0)))]
 
 
-def chosen(runner: Runner, protocol: Protocol, name: str) -> Run | None:
+def chosen(runner: Runner, protocol: Protocol, name: str, options: Options) -> Run | None:
     """Return the run of the grid that is best; None if the grid was not run."""
     if name not in runner.n_classes:
         return None
-    return choose(runner, protocol.grid(name, runner.n_classes[name]))
+    return choose(runner, protocol.grid(options, name, runner.n_classes[name]))
 
 
 def final_runs(runner: Runner, protocol: Protocol, name: str, options: Options) -> list[Run]:
     """Return the runs that are reported for a protocol on a set."""
-    best = chosen(runner, protocol, name)
+    best = chosen(runner, protocol, name, options)
     return protocol.final(best, options) if best else []
 
 
@@ -119,6 +120,6 @@ def table_batches(runner: Runner, options: Options) -> Iterator[list[Run]]:
             continue
         yield default_runs(options, name)
         for protocol in PROTOCOLS if "LaptSNE" in options.methods else ():
-            yield protocol.grid(name, runner.n_classes[name])
+            yield protocol.grid(options, name, runner.n_classes[name])
             yield final_runs(runner, protocol, name, options)
         yield baseline_runs(options, name)

@@ -14,8 +14,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reproduction import paper, plan, tables
-from reproduction.comparison import Comparison, WinCount, compare_with_paper
+from reproduction import cells, paper, plan, protocols, tables
+from reproduction.comparison import WinCount
 from reproduction.datasets import title
 from reproduction.figures import draw_figures
 from reproduction.frontier import compare_frontiers
@@ -80,10 +80,14 @@ def report_context(runner: Runner, options: Options, figures: dict[str, bytes]) 
         "runner": runner,
         "options": options,
         "tables": tables,
+        "cells": cells,
+        "protocols": protocols,
         "plan": plan,
         "paper": paper,
         "figures": figures,
-        "count": WinCount.of(_comparisons(runner, options)),
+        "counts": {
+            heading: _win_count(runner, options, heading) for heading in (protocols.TUNED.heading, cells.DEFAULTS)
+        },
         "frontiers": compare_frontiers(runner, options),
         "names": [name for name in options.sets if name in runner.n_classes],
         "missing": _missing(runner, options),
@@ -108,8 +112,10 @@ def _missing(runner: Runner, options: Options) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _comparisons(runner: Runner, options: Options) -> list[Comparison]:
-    return [one for name in options.sets for one in compare_with_paper(runner, options, name)]
+def _win_count(runner: Runner, options: Options, heading: str) -> WinCount:
+    return WinCount.of(
+        [cell.comparison(heading) for name in options.sets for cell in cells.cells(runner, options, name)]
+    )
 
 
 def _versions() -> dict[str, str]:
@@ -119,26 +125,15 @@ def _versions() -> dict[str, str]:
 
 def _results(runner: Runner, options: Options) -> dict[str, Any]:
     """Return all numbers, for programs."""
-    comparisons = _comparisons(runner, options)
+    found = [cell for name in options.sets for cell in cells.cells(runner, options, name)]
     return {
         "sets": {name: title(name) for name in options.sets},
         "methods": options.methods,
         "quick": options.quick,
         "versions": _versions(),
         "missing_sets": runner.missing_sets,
-        "counts": vars(WinCount.of(comparisons)),
-        "cells": [
-            {
-                "set": one.published.data,
-                "score": one.published.score,
-                "khat": one.published.khat,
-                "paper": one.published.by_method,
-                "ours": vars(one.ours) if one.ours else None,
-                "beats_paper": one.beats_paper,
-                "beats_best": one.beats_best,
-            }
-            for one in comparisons
-        ],
+        "counts": {heading: vars(_win_count(runner, options, heading)) for heading in cells.HEADINGS},
+        "cells": [_cell_results(cell) for cell in found],
         "frontier": {
             name: [
                 {
@@ -154,6 +149,18 @@ def _results(runner: Runner, options: Options) -> dict[str, Any]:
             for name, found in compare_frontiers(runner, options).items()
         },
         "runs": [_run_results(record) for record in runner.records.values()],
+    }
+
+
+def _cell_results(cell: cells.Cell) -> dict[str, Any]:
+    return {
+        "set": cell.published.data,
+        "score": cell.published.score,
+        "khat": cell.published.khat,
+        "paper": cell.published.by_method,
+        "ours": {heading: vars(ours) if ours else None for heading, ours in cell.ours.items()},
+        "best_tuned": cell.best_tuned,
+        "baseline": {cell.baseline: cell.baseline_score} if cell.baseline else {},
     }
 
 

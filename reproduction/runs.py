@@ -17,7 +17,7 @@ from reproduction import paper, published
 from reproduction.dataset import N_COMPONENTS, Dataset
 from reproduction.datasets import title
 from reproduction.methods import METHODS, Fit, MissingLibraryError, timed_fit
-from reproduction.result_cache import ResultCache, code_digest
+from reproduction.result_cache import NotStoredError, ResultCache, code_digest
 from reproduction.scores import ScoreGroup, score_groups
 
 
@@ -101,7 +101,7 @@ class Runner:
             try:
                 fit = self._fit(run, data)
                 record = Record(run, fit, remarks=list(fit.facts["warnings"]))
-            except MissingLibraryError as error:
+            except (MissingLibraryError, NotStoredError) as error:
                 record = Record(run, None, str(error))
             except Exception as error:  # whatever a library raises, the other runs go on
                 record = Record(run, None, f"failed: {type(error).__name__}: {error}")
@@ -180,5 +180,7 @@ class Runner:
 
             try:
                 record.scores |= self.cache.get(group.key(data, embedding_digest), compute)
+            except NotStoredError:
+                continue
             except Exception as error:  # a score that fails leaves the others
                 record.remarks.append(f"{group.compute.__name__} failed: {type(error).__name__}: {error}")

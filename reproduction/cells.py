@@ -37,7 +37,7 @@ class Cell:
 
     def comparison(self, heading: str) -> Comparison:
         """Return the comparison of a protocol with the method in the paper that it repeats."""
-        rival = "LaptSNE-Mini" if heading == MINI.heading else "LaptSNE"
+        rival = MINI.rival if heading == MINI.heading else "LaptSNE"
         return Comparison(self.published, self.ours[heading], rival)
 
     def is_near(self, heading: str) -> bool | None:

@@ -20,6 +20,7 @@ from reproduction.frontier import FrontierPoint, frontier_points
 from reproduction.methods import Fit
 from reproduction.plan import Options, Sweep
 from reproduction.protocols import PUBLISHED as PROTOCOL
+from reproduction.result_cache import NotStoredError
 from reproduction.runs import Run, Runner
 from reproduction.scores import cluster_name, knn_name
 
@@ -175,12 +176,16 @@ def gap_figure(runner: Runner, options: Options, sweep: Sweep) -> Figure | None:
     if fits is None:
         return None
     count = plan.SNAPSHOT_CLUSTERS
+    try:
+        spectra = {heading: runner.snapshot_eigenvalues(fit, count + 3) for heading, fit in fits.items()}
+    except NotStoredError:
+        return None
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     middle.sharey(left)
     styles = ({"color": _ORANGE, "linestyle": "--"}, {"color": _BLUE})
     for ax, style, (heading, fit) in zip((left, middle), styles, fits.items(), strict=True):
-        iterations, values = list(fit.snapshots), runner.snapshot_eigenvalues(fit, count + 3)
+        iterations, values = list(fit.snapshots), spectra[heading]
         for k in range(count - 3, count + 2):
             at_gap = k in (count - 1, count)
             colour = style["color"] if at_gap else "0.75"

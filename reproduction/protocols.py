@@ -65,7 +65,7 @@ class Protocol:
 
     def final(self, run: Run, options: Options) -> list[Run]:
         """Return the runs that are reported for a setting: with several seeds on small sets, and with all points."""
-        changes = tuple((key, "network" if key == "through" else value) for key, value in run.changes)
+        changes = tuple((key, "rows" if key == "through" else value) for key, value in run.changes)
         n_seeds = 5 if run.data in _FIVE_SEEDS and not options.quick else 1
         return [replace(run, seed=seed, changes=changes) for seed in range(n_seeds)]
 

@@ -2,8 +2,7 @@
 
 Small sets are embedded as they are. MNIST, Fashion-MNIST and HAR go through 10,000 landmarks and the network (Algorithm
 2 of the paper): k-means finds the landmarks, LaptSNE embeds them, and a network that is trained on their embedding
-embeds all rows. k-means and the network receive the data reduced to 50 dimensions by PCA, which is faster than the
-hundreds of the paper. The authors' code is at https://github.com/mathildasy/LaptSNE.
+embeds all rows. The authors' code is at https://github.com/mathildasy/LaptSNE.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _PROBE_POINTS = 150
 def _published(X: Array, seed: int, settings: Settings) -> Fit:
     """Fit LaptSNE by the paper. Settings beyond those of :func:`reproduction.methods.fit_laptsne`: ``through``.
 
-    "landmarks" embeds the landmarks only, "network" all rows by the network; without it there are no landmarks.
+    "landmarks" embeds the landmarks only, "rows" all rows by the network; without it there are no landmarks.
     """
     settings = dict(settings)
     through = settings.pop("through", None)
@@ -48,12 +47,10 @@ def _published(X: Array, seed: int, settings: Settings) -> Fit:
         # Batches have no grid: their sums run over all pairs of moving points and others.
         settings = {"n_neighbors": "auto", "method": "exact" if "batch_size" in settings else "fourier"} | settings
     fit = fit_laptsne(values, seed, {"paper": True, "optimizer": _DESCENT} | settings)
-    if through == "network":
-        assert rows is not None
-        features = np.asarray(reduced(X), np.float32)
-        network = Network.trained(features[rows], fit.embedding, check_random_state(seed))
+    if through == "rows":
+        network = Network.trained(values, fit.embedding, check_random_state(seed))
         with Workers() as workers:
-            return replace(fit, embedding=network.place(features, workers))
+            return replace(fit, embedding=network.place(np.asarray(X, np.float32), workers))
     return replace(fit, rows=rows)
 
 

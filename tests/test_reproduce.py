@@ -225,7 +225,7 @@ def test_large_sets_go_through_landmarks_and_the_network(new_runner, monkeypatch
     assert landmarks.fit.embedding.shape == (len(landmarks.fit.rows), 2)
     assert len(landmarks.fit.rows) <= 90
     assert landmarks.scores["NMI of 3 clusters"] == 1  # with the labels of the landmarks
-    everything = runner.record(Run("har", "LaptSNE as published", 0, (*settings, ("through", "network")), "cells"))
+    everything = runner.record(Run("har", "LaptSNE as published", 0, (*settings, ("through", "rows")), "cells"))
     assert everything.fit.embedding.shape == (150, 2)
     assert everything.fit.rows is None
     off = np.linalg.norm(everything.fit.embedding[landmarks.fit.rows] - landmarks.fit.embedding, axis=1)
@@ -320,7 +320,7 @@ def test_grids_have_the_numbers_of_the_paper_and_large_sets_end_with_the_network
     assert {dict(run.changes)["n_clusters"] for run in runs} == {14}
     (final,) = PUBLISHED.final(runs[0], options)
     assert dict(runs[0].changes)["through"] == "landmarks"
-    assert dict(final.changes)["through"] == "network"
+    assert dict(final.changes)["through"] == "rows"
     assert all("through" not in dict(run.changes) for run in TUNED.grid(options, "mnist", 10))
     assert {dict(run.changes)["n_clusters"] for run in TUNED.grid(options, "digits", 10)} == {11, "auto", 10}
 

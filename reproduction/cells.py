@@ -76,14 +76,27 @@ def _values(runner: Runner, runs: Iterable[Run], score: str) -> list[float]:
 
 def cell_table(runner: Runner, options: Options, name: str) -> ReportTable:
     """The paper's figures of a set and ours; a figure that is at least as good as the paper's is highlighted."""
-    headings = ["score", "paper", "best, paper"]
+    return ReportTable(_columns(), [_cell_row(cell, spread=True) for cell in cells(runner, options, name)])
+
+
+def all_cells_table(runner: Runner, options: Options) -> ReportTable:
+    """The same for all sets, without the spread over the seeds."""
+    rows = [
+        [TableCell(title(name)), *_cell_row(cell, spread=False)]
+        for name in options.sets
+        for cell in cells(runner, options, name)
+    ]
+    return ReportTable(("set", *_columns()), rows)
+
+
+def _columns() -> tuple[str, ...]:
+    ours: list[str] = []
     for heading in HEADINGS:
-        headings += ["Mini, paper", heading] if heading == MINI.heading else [heading]
-    rows = [_cell_row(cell) for cell in cells(runner, options, name)]
-    return ReportTable((*headings, "best baseline"), rows)
+        ours += ["Mini, paper", heading] if heading == MINI.heading else [heading]
+    return "score", "paper", "best, paper", *ours, "best baseline"
 
 
-def _cell_row(cell: Cell) -> list[TableCell]:
+def _cell_row(cell: Cell, *, spread: bool) -> list[TableCell]:
     published, decimals = cell.published, cell.published.decimals
     best = published.best_method
     texts = (published.by_method["LaptSNE"], published.by_method[best], published.by_method["LaptSNE-Mini"])
@@ -93,8 +106,10 @@ def _cell_row(cell: Cell) -> list[TableCell]:
         if heading == MINI.heading:
             row += text_row(mini_text)
         comparison = cell.comparison(heading)
-        text = comparison.ours.text(decimals) if comparison.ours else _NONE
-        row.append(TableCell(text, bool(comparison.beats_paper)))
+        ours = comparison.ours
+        if ours is not None and not spread:
+            ours = Statistic(ours.mean, 0.0, 1)
+        row.append(TableCell(ours.text(decimals) if ours else _NONE, bool(comparison.beats_paper)))
     if cell.baseline_score is None:
         return [*row, TableCell(_NONE)]
     return [*row, TableCell(f"{cell.baseline_score:.{decimals}f} {cell.baseline}")]

@@ -48,7 +48,7 @@ def draw_figures(runner: Runner, options: Options) -> dict[str, bytes]:
         "eigenvalues-published": published_eigenvalue_figure,
     }
     figures = {name: make(runner, options) for name, make in makers.items()}
-    for sweep, ending in zip(plan.sweeps(quick=options.quick), ("", "-published"), strict=True):
+    for ending, sweep in plan.sweeps(quick=options.quick).items():
         figures |= {
             f"heat{ending}": heat_figure(runner, sweep),
             f"grid{ending}": grid_figure(runner, sweep),

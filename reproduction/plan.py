@@ -88,16 +88,23 @@ PUBLISHED = Sweep(
     contraction=(("contraction", 0.1), ("n_clusters", SNAPSHOT_CLUSTERS)),
     n_iter=500,
 )
+CODED = replace(
+    PUBLISHED,
+    method="LaptSNE as coded",
+    heading="as coded",
+    heat=((0.0, 1e-4, 1e-3, 1e-2, 2e-2, 5e-2, 1e-1), _COUNTS),
+    grid=((0.0, 0.01, 0.02, 0.05), (3, 5, 11, 15, 20)),
+    contraction=(("contraction", 0.02), ("n_clusters", SNAPSHOT_CLUSTERS)),
+)
 
 
-def sweeps(*, quick: bool) -> tuple[Sweep, ...]:
-    """Return the sweeps of the present method and as published."""
-    if not quick:
-        return PRESENT, PUBLISHED
-    return tuple(
-        replace(sweep, heat=((0.0, strength), (10, 19)), grid=((0.0, strength), (5, 11)))
-        for sweep, strength in ((PRESENT, 0.02), (PUBLISHED, 0.1))
-    )
+def sweeps(*, quick: bool) -> dict[str, Sweep]:
+    """Return the sweeps, by the ending of the names of their figures."""
+    found = {"": PRESENT, "-published": PUBLISHED, "-coded": CODED}
+    if quick:
+        short: Axes = (0.0, 0.02), (11, 19)
+        found = {ending: replace(sweep, heat=short, grid=short) for ending, sweep in found.items()}
+    return found
 
 
 @dataclass(frozen=True)
@@ -153,7 +160,7 @@ def sweep_runs(options: Options) -> list[Run]:
     if "LaptSNE" not in options.methods:
         return []
     runs: list[Run] = []
-    for sweep in sweeps(quick=options.quick):
+    for sweep in sweeps(quick=options.quick).values():
         for name, (contractions, counts) in ((HEAT_SET, sweep.heat), (GRID_SET, sweep.grid)):
             if name in options.sets:
                 runs += [sweep.run(name, strength, count) for strength in contractions for count in counts]

@@ -1,4 +1,4 @@
-"""The report: report.html, report.md with its figures, and results.json."""
+"""The report: report.html, report.md with its figures, cells.md with the paper's scores, and results.json."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LIBRARIES = ("laptsne", "numpy", "scipy", "scikit-learn", "numba", "openTSNE", 
 
 
 def write_report(out: Path, runner: Runner, options: Options) -> None:
-    """Write results.json, report.md with its figures, and report.html; each file is replaced as a whole."""
+    """Write results.json, cells.md, report.md with its figures, and report.html; each is replaced as a whole."""
     runner.say("writing the report")
     figures = draw_figures(runner, options)
     context = report_context(runner, options, figures)
@@ -37,6 +37,8 @@ def write_report(out: Path, runner: Runner, options: Options) -> None:
         _replace_file(out / "figures" / f"{name}.png", png)
     results = json.dumps(_results(runner, options), indent=1, ensure_ascii=False)
     _replace_file(out / "results.json", results.encode())
+    parts = (cells.win_table, cells.settings_table, cells.all_cells_table)
+    _replace_file(out / "cells.md", "\n".join(table(runner, options).markdown() for table in parts).encode())
     _replace_file(out / "report.md", render("markdown", context).encode())
     _replace_file(out / "report.html", render("html", context).encode())
 

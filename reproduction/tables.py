@@ -31,6 +31,12 @@ class ReportTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[TableCell]]
 
+    def markdown(self) -> str:
+        """Return the table in Markdown, for pages of the documentation."""
+        lines = [self.columns, ["---"] * len(self.columns)]
+        lines += [[f"**{cell.text}**" if cell.best else cell.text for cell in row] for row in self.rows]
+        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
 
 @dataclass(frozen=True)
 class ScoreColumn:

@@ -346,7 +346,7 @@ def test_scores_are_compared_with_the_method_of_the_paper_that_they_repeat(new_r
 
 
 def test_without_contraction_a_sweep_has_one_run():
-    for sweep in plan.sweeps(quick=False):
+    for sweep in plan.sweeps(quick=False).values():
         assert len({sweep.run("coil20", 0.0, count) for count in (5, 10)}) == 1
         assert len({sweep.run("coil20", 0.1, count) for count in (5, 10)}) == 2
 
@@ -444,6 +444,12 @@ def test_the_report_has_every_score_and_says_what_is_missing(report):
         assert "of 30 scores are at least as good as those of LaptSNE in the paper" in content
     assert parser.texts.count("HAR (rebuilt)") > 0
     assert parser.texts.count("HAR") == 0
+    rows = [
+        line
+        for line in (report / "cells.md").read_text().splitlines()
+        if line.startswith(("| COIL20 |", "| Waveform |"))
+    ]
+    assert len(rows) == 20
     assert (report / "figures" / "all-maps.png").read_bytes().startswith(b"\x89PNG")
     assert html.count("data:image/png") == markdown.count("](figures/") == len(list((report / "figures").glob("*.png")))
 

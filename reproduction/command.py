@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reproduction.dataset import SETS
 from reproduction.methods import METHODS
 from reproduction.plan import QUICK_SETS, Options, all_runs
+from reproduction.protocols import table_batches
 from reproduction.report import write_report
 from reproduction.result_cache import ResultCache
-from reproduction.runs import Runner
+from reproduction.runs import Run, Runner
 
 _REPORT_INTERVAL = 60.0  # seconds between two reports while runs go on
 
@@ -25,12 +26,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser("python -m reproduction", description=main.__doc__)
     parser.add_argument("--quick", action="store_true", help="three small sets and one seed, in a few minutes")
+    parser.add_argument("--tables", action="store_true", help="only what the comparison with the paper's tables needs")
+    parser.add_argument("--report", action="store_true", help="write the report of the finished runs, without new ones")
     parser.add_argument("--sets", help=f"only these sets, separated by commas, of {', '.join(SETS)}")
     parser.add_argument("--methods", help=f"only these methods, separated by commas, of {', '.join(METHODS)}")
     parser.add_argument("--out", type=Path, default=Path("laptsne-results"), help="folder of the report and results")
     given = parser.parse_args(arguments)
     try:
-        reproduce(given.out, select(given.sets, given.methods, quick=given.quick))
+        options = select(given.sets, given.methods, quick=given.quick, tables=given.tables)
+        reproduce(given.out, options, frozen=given.report)
     except (ValueError, OSError) as error:
         print(f"reproduction: {error}", file=sys.stderr)
         return 2
@@ -41,10 +45,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def select(sets: str | None, methods: str | None, *, quick: bool) -> Options:
+def select(sets: str | None, methods: str | None, *, quick: bool, tables: bool = False) -> Options:
     """Return the options for names as typed; raise ValueError if one is unknown."""
     chosen = QUICK_SETS if quick and sets is None else _choose(sets, SETS, "sets")
-    return Options(chosen, _choose(methods, tuple(METHODS), "methods"), quick)
+    return Options(chosen, _choose(methods, tuple(METHODS), "methods"), quick, tables)
 
 
 def _choose(names: str | None, known: Sequence[str], option: str) -> tuple[str, ...]:
@@ -59,19 +63,18 @@ def _choose(names: str | None, known: Sequence[str], option: str) -> tuple[str, 
     return tuple(name for name in known if name.lower() in {one.lower() for one in given})
 
 
-def reproduce(out: Path, options: Options) -> None:
-    """Make all runs, or load those made before, and write the report."""
-    batches = all_runs(options)
-    n_runs, n_done, due, last = sum(len(batch) for batch in batches), 0, 0.0, ""
+def reproduce(out: Path, options: Options, *, frozen: bool = False) -> None:
+    """Make all runs, or load those made before, and write the report; if frozen, load only."""
+    n_done, due, last = 0, 0.0, ""
 
     def say(text: str) -> None:
         nonlocal last
         if text != last:  # each score of a run says the same
-            print(f"run {min(n_done + 1, n_runs)} of {n_runs}  {text}", file=sys.stderr, flush=True)
+            print(f"run {n_done + 1}  {text}", file=sys.stderr, flush=True)
         last = text
 
-    runner = Runner(ResultCache(out / "cache"), say)
-    for batch in batches:
+    runner = Runner(ResultCache(out / "cache", frozen=frozen), say)
+    for batch in all_batches(runner, options):
         n_computed = runner.n_computed
         for run in batch:
             if runner.has(run.data):
@@ -81,3 +84,10 @@ def reproduce(out: Path, options: Options) -> None:
             write_report(out, runner, options)
             due = time.monotonic() + _REPORT_INTERVAL
     write_report(out, runner, options)
+
+
+def all_batches(runner: Runner, options: Options) -> Iterator[list[Run]]:
+    """Yield all runs in batches, after each of which a report is worth writing: those of the paper's tables first."""
+    yield from table_batches(runner, options)
+    if not options.tables:
+        yield from all_runs(options)

@@ -36,15 +36,19 @@ class Statistic:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A published score and ours, None if we have none; the better figure wins, ties as printed included."""
+    """A published score and ours, None if we have none; the better figure wins, ties as printed included.
+
+    ``rival`` is the method in the paper with which ours is compared.
+    """
 
     published: PublishedScore
     ours: Statistic | None
+    rival: str = "LaptSNE"
 
     @property
     def beats_paper(self) -> bool | None:
-        """Whether ours is at least as good as the paper's LaptSNE."""
-        return self._beats("LaptSNE")
+        """Whether ours is at least as good as its rival in the paper."""
+        return self._beats(self.rival)
 
     @property
     def beats_best(self) -> bool | None:
@@ -85,19 +89,7 @@ def summarise(runner: Runner, options: Options, name: str, method: str, score: s
     return Statistic.of([record.scores[score] for record in records if record and score in record.scores])
 
 
-def compare_with_paper(runner: Runner, options: Options, name: str) -> list[Comparison]:
-    """Compare LaptSNE with all published scores of a set."""
-    n_classes = runner.n_classes.get(name)
-    return [
-        Comparison(
-            published,
-            summarise(runner, options, name, "LaptSNE", _score_name(published, n_classes)) if n_classes else None,
-        )
-        for published in paper.published_scores(name)
-    ]
-
-
-def _score_name(published: PublishedScore, n_classes: int) -> str:
+def score_name(published: PublishedScore, n_classes: int) -> str:
     """Return the name of a published score among the scores of an embedding."""
     if published.score.endswith("-nn"):
         return knn_name(int(published.score.removesuffix("-nn")), "paper")

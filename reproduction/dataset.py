@@ -39,10 +39,14 @@ class Dataset:
         """Load a set; raise FileNotFoundError or another OSError if it is not available."""
         return cls(name, *datasets.load(name))
 
+    def at(self, rows: NDArray[Any]) -> Dataset:
+        """Return some rows as a data set of their own."""
+        return Dataset(self.name, self.loaded[rows], self.y[rows])
+
     @cached_property
     def X(self) -> NDArray[Any]:
         """The data, reduced by PCA if they have many features."""
-        return _reduce(self.loaded)
+        return reduced(self.loaded)
 
     @cached_property
     def faithfulness(self) -> Faithfulness:
@@ -68,11 +72,12 @@ class Dataset:
 def load_reduced(name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """Load X and y, with X reduced to 50 dimensions by PCA if it has more than 64 features."""
     X, y = datasets.load(name)
-    return _reduce(X), y
+    return reduced(X), y
 
 
-def _reduce(X: NDArray[Any]) -> NDArray[Any]:
+def reduced(X: NDArray[Any]) -> NDArray[Any]:
+    """Reduce data to 50 dimensions by PCA if they have more than 64 features."""
     if X.shape[1] <= _MAX_FEATURES:
         return X
-    reduced: NDArray[Any] = PCA(N_COMPONENTS, random_state=0).fit_transform(X.astype(np.float32))
-    return reduced
+    scores: NDArray[Any] = PCA(N_COMPONENTS, random_state=0).fit_transform(X.astype(np.float32))
+    return scores

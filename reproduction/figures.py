@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from laptsne import plotting
 from laptsne.colours.palette import PALETTE, colours
 from laptsne.graph.spectrum import eigengap_clusters
-from reproduction import plan
+from reproduction import paper, plan
 from reproduction.datasets import title
 from reproduction.frontier import FrontierPoint, frontier_points
 from reproduction.methods import Fit
-from reproduction.plan import Options
+from reproduction.plan import Options, Sweep
+from reproduction.protocols import PUBLISHED as PROTOCOL
+from reproduction.result_cache import NotStoredError
 from reproduction.runs import Run, Runner
 from reproduction.scores import cluster_name, knn_name
 
@@ -43,12 +45,16 @@ def draw_figures(runner: Runner, options: Options) -> dict[str, bytes]:
         "maps": lambda runner, options: embeddings_figure(runner, options, ("LaptSNE", "LaptSNE-Mini", "t-SNE"), 2.6),
         "all-maps": lambda runner, options: embeddings_figure(runner, options, options.methods, 1.9),
         "eigenvalues": eigenvalue_figure,
-        "heat": heat_figure,
-        "grid": grid_figure,
-        "early": early_figure,
-        "gap": gap_figure,
+        "eigenvalues-published": published_eigenvalue_figure,
     }
     figures = {name: make(runner, options) for name, make in makers.items()}
+    for ending, sweep in plan.sweeps(quick=options.quick).items():
+        figures |= {
+            f"heat{ending}": heat_figure(runner, sweep),
+            f"grid{ending}": grid_figure(runner, sweep),
+            f"early{ending}": early_figure(runner, options, sweep),
+            f"gap{ending}": gap_figure(runner, options, sweep),
+        }
     return {name: _png(figure) for name, figure in figures.items() if figure is not None}
 
 
@@ -93,10 +99,10 @@ def embeddings_figure(runner: Runner, options: Options, methods: Sequence[str], 
     return _embedding_grid(panels, [title(name) for name in names], methods, size)
 
 
-def grid_figure(runner: Runner, options: Options) -> Figure | None:
+def grid_figure(runner: Runner, sweep: Sweep) -> Figure | None:
     """Embeddings over contraction and number of clusters."""
-    contractions, counts = plan.GRID_AXES[options.quick]
-    runs = [[plan.contracted_run(plan.GRID_SET, strength, count) for strength in contractions] for count in counts]
+    contractions, counts = sweep.grid
+    runs = [[sweep.run(plan.GRID_SET, strength, count) for strength in contractions] for count in counts]
     if runs[-1][-1] not in runner.records:
         return None
     panels = [[_embedding(runner, run) for run in row] for row in runs]
@@ -117,10 +123,24 @@ def eigenvalue_figure(runner: Runner, options: Options) -> Figure | None:
     return figure
 
 
-def heat_figure(runner: Runner, options: Options) -> Figure | None:
+def published_eigenvalue_figure(runner: Runner, options: Options) -> Figure | None:
+    """Eigenvalues as published, perplexity 25, with the gap that the authors read."""
+    names = [name for name in options.sets if name in runner.n_classes]
+    grids = {name: PROTOCOL.grid(options, name, runner.n_classes[name]) for name in names}
+    fits = {name: fit for name, runs in grids.items() if (fit := runner.fit(runs[0]))}
+    if not fits:
+        return None
+    figure, axes = _panels(len(fits), 4, 2.8, 2.3)
+    for ax, (name, fit) in zip(axes, fits.items(), strict=True):
+        plotting.eigenvalues(fit.facts["data_eigenvalues"], paper.khat(name), ax=ax)
+        ax.set_title(title(name), fontsize=10)
+    return figure
+
+
+def heat_figure(runner: Runner, sweep: Sweep) -> Figure | None:
     """Heat maps of accuracy, neighbours kept, NMI and silhouette over contraction and number of clusters."""
-    name, (contractions, counts) = plan.HEAT_SET, plan.HEAT_AXES[options.quick]
-    runs = [[plan.contracted_run(name, strength, count) for count in counts] for strength in contractions]
+    name, (contractions, counts) = plan.HEAT_SET, sweep.heat
+    runs = [[sweep.run(name, strength, count) for count in counts] for strength in contractions]
     if not all(run in runner.records for row in runs for run in row):
         return None
     panels = {"20-nn, training": knn_name(20, "paper"), "neighbours kept": "neighbours kept"}
@@ -140,28 +160,32 @@ def heat_figure(runner: Runner, options: Options) -> Figure | None:
     return figure
 
 
-def early_figure(runner: Runner, options: Options) -> Figure | None:
-    """Embeddings in the first iterations."""
-    fits = _snapshot_fits(runner, options)
+def early_figure(runner: Runner, options: Options, sweep: Sweep) -> Figure | None:
+    """Embeddings during the iterations."""
+    fits = _snapshot_fits(runner, options, sweep)
     if fits is None:
         return None
-    labels, steps = runner.labels[plan.SNAPSHOT_SET], plan.EARLY_ITERATIONS
+    labels, steps = runner.labels[plan.SNAPSHOT_SET], sweep.snapshots
     panels = [[(fit.snapshots[step], labels) for step in steps] for fit in fits.values()]
     return _embedding_grid(panels, list(fits), [f"iteration {step}" if step else "start" for step in steps], 2.2)
 
 
-def gap_figure(runner: Runner, options: Options) -> Figure | None:
+def gap_figure(runner: Runner, options: Options, sweep: Sweep) -> Figure | None:
     """Eigenvalues around the gap of the embedding over the iterations, and the gap itself."""
-    fits = _snapshot_fits(runner, options)
+    fits = _snapshot_fits(runner, options, sweep)
     if fits is None:
         return None
     count = plan.SNAPSHOT_CLUSTERS
+    try:
+        spectra = {heading: runner.snapshot_eigenvalues(fit, count + 3) for heading, fit in fits.items()}
+    except NotStoredError:
+        return None
     figure = Figure(figsize=(10, 3.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     middle.sharey(left)
     styles = ({"color": _ORANGE, "linestyle": "--"}, {"color": _BLUE})
     for ax, style, (heading, fit) in zip((left, middle), styles, fits.items(), strict=True):
-        iterations, values = list(fit.snapshots), runner.snapshot_eigenvalues(fit, count + 3)
+        iterations, values = list(fit.snapshots), spectra[heading]
         for k in range(count - 3, count + 2):
             at_gap = k in (count - 1, count)
             colour = style["color"] if at_gap else "0.75"
@@ -177,8 +201,8 @@ def gap_figure(runner: Runner, options: Options) -> Figure | None:
     return figure
 
 
-def _snapshot_fits(runner: Runner, options: Options) -> dict[str, Fit] | None:
-    fits = [runner.fit(run) for run in plan.snapshot_runs(options)]
+def _snapshot_fits(runner: Runner, options: Options, sweep: Sweep) -> dict[str, Fit] | None:
+    fits = [runner.fit(run) for run in sweep.snapshot_runs(quick=options.quick)]
     found = {heading: fit for heading, fit in zip(("t-SNE", "LaptSNE"), fits, strict=True) if fit}
     return found if len(found) == len(fits) else None
 

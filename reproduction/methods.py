@@ -23,6 +23,7 @@ from sklearn.neighbors import kneighbors_graph
 
 from laptsne import Descent, LaptSNE
 from laptsne.graph.spectrum import laplacian_spectrum
+from reproduction.result_cache import code_digest
 
 Array = NDArray[Any]
 Settings = dict[str, Any]
@@ -40,6 +41,7 @@ class Fit:
     embedding: Array
     facts: dict[str, Any] = field(default_factory=dict)  # JSON values: seconds, warnings, LaptSNE's attributes
     snapshots: dict[int, Array] = field(default_factory=dict)  # embeddings by iteration
+    rows: Array | None = None  # numbers of the embedded rows, None if all are
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,10 @@ class Method:
         The name by which the library is imported and the one by which it is installed.
     own : bool
         Whether it is ours: its results then depend on our code rather than on the version of a library.
+    probe : callable
+        For a method of ours, returns a digest on which its results depend instead of on all of our code.
+    reduced : bool
+        Whether it receives the data reduced by PCA rather than as loaded.
     warm_up : dict
         Settings changed for a first, short, untimed fit; empty if the method compiles nothing.
     """
@@ -65,7 +71,15 @@ class Method:
     package: str = "sklearn"
     distribution: str = "scikit-learn"
     own: bool = False
+    probe: Callable[[], str] | None = None
+    reduced: bool = True
     warm_up: Settings = field(default_factory=dict)
+
+    def source(self) -> str:
+        """Return what the results depend on: a digest of our code, or the version of a library."""
+        if self.probe:
+            return self.probe()
+        return code_digest("laptsne.estimator") if self.own else self.version()
 
     def version(self) -> str:
         """Return the version of the library; raise MissingLibraryError if it is not installed."""
@@ -96,10 +110,10 @@ def timed_fit(method: Method, X: Array, seed: int, settings: Settings, *, warm_u
         raise ValueError("the embedding has coordinates that are not finite.")
     messages = sorted({str(w.message) for w in caught if issubclass(w.category, ConvergenceWarning)})
     facts = {"seconds": seconds, "warnings": messages} | fit.facts
-    return Fit(np.asarray(fit.embedding, np.float32), facts, fit.snapshots)
+    return Fit(np.asarray(fit.embedding, np.float32), facts, fit.snapshots, fit.rows)
 
 
-def _laptsne(X: Array, seed: int, settings: Settings) -> Fit:
+def fit_laptsne(X: Array, seed: int, settings: Settings) -> Fit:
     """Fit LaptSNE. Settings beyond its parameters: ``paper``, ``descent``, and ``keep`` (iterations to record)."""
     settings = dict(settings)
     make = LaptSNE.paper if settings.pop("paper", False) else LaptSNE
@@ -161,8 +175,8 @@ def batch_size(n_samples: int) -> int:
 _OURS: dict[str, Any] = {"package": "laptsne", "distribution": "laptsne", "own": True, "warm_up": {"max_iter": 20}}
 
 METHODS = {
-    "LaptSNE": Method(_laptsne, **_OURS),
-    "LaptSNE-Mini": Method(_laptsne, lambda n: {"batch_size": batch_size(n)}, **_OURS),
+    "LaptSNE": Method(fit_laptsne, **_OURS),
+    "LaptSNE-Mini": Method(fit_laptsne, lambda n: {"batch_size": batch_size(n)}, **_OURS),
     # As in the paper: no exaggeration, and its perplexities for small and large sets.
     "t-SNE": Method(
         lambda X, seed, settings: Fit(TSNE(random_state=seed, n_jobs=-1, **settings).fit_transform(X)),

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from reproduction import paper
 from reproduction.dataset import LARGE
 from reproduction.runs import Run
 
@@ -16,18 +15,8 @@ Curves = dict[str, list[tuple[str, Run]]]
 QUICK_SETS = ("digits", "coil20", "waveform")
 _QUICK_FRONTIER = ("digits", "coil20")
 _FIVE_SEEDS = ("digits", "coil20", "waveform", "coil100", "har")  # the sets that are cheap enough
-_TIMED_SETS = ("coil20", "coil100")
 GRID_SET = "digits"
 HEAT_SET = "coil20"
-# Contractions and numbers of clusters, by whether the run is a quick one.
-GRID_AXES: dict[bool, Axes] = {
-    True: ((0.0, 0.01, 0.04), (5, 11)),
-    False: ((0.0, 0.005, 0.02, 0.08), (3, 5, 11, 15, 20)),
-}
-HEAT_AXES: dict[bool, Axes] = {
-    True: ((0.0, 0.005, 0.02), (10, 19, 25)),
-    False: ((0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08), (5, 8, 10, 15, 19, 20, 25, 30)),
-}
 # LaptSNE finds no evidence of clusters here and would not contract: its frontier uses the number from the eigengap.
 _WITHOUT_EVIDENCE = ("waveform",)
 # LaptSNE on the frontier: with the late exaggeration that contraction brings by default, and without.
@@ -36,17 +25,99 @@ OURS = COMBINED, ALONE = "LaptSNE, contraction", "LaptSNE, contraction alone"
 _MAX_CONTRACTION = {"coil100": 0.08}
 SNAPSHOT_SET = "digits"
 SNAPSHOT_CLUSTERS = 11
-SNAPSHOT_CONTRACTION = 0.1
-EARLY_ITERATIONS = (0, 10, 30, 50)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A method whose figures show the effect of both parameters, and of the iterations.
+
+    Parameters
+    ----------
+    method : str
+        The method.
+    heading : str
+        What the figures say of it.
+    heat, grid : tuple
+        Contractions and numbers of clusters of the heat maps and of the grid of embeddings.
+    snapshots : tuple of int
+        Iterations of which the embedding is shown; the last one is that of the figure of the gap.
+    contraction : tuple
+        Settings of the contraction while embeddings are kept.
+    n_iter : int
+        Number of iterations of a fit.
+    """
+
+    method: str
+    heading: str
+    heat: Axes
+    grid: Axes
+    snapshots: tuple[int, ...]
+    contraction: Changes
+    n_iter: int
+
+    def run(self, name: str, contraction: float, n_clusters: int) -> Run:
+        """Return a run with both parameters given; without contraction the number of clusters has no effect."""
+        changes: Changes = (("contraction", contraction),)
+        if contraction:
+            changes += (("n_clusters", n_clusters),)
+        return Run(name, self.method, 0, changes, "sweep")
+
+    def snapshot_runs(self, *, quick: bool) -> list[Run]:
+        """Return runs without and with contraction that keep embeddings during optimisation."""
+        steps = tuple(sorted({*self.snapshots, *range(0, self.n_iter + 1, 25 if quick else 10)}))
+        settings: tuple[Changes, ...] = ((("contraction", 0.0),), self.contraction)
+        return [Run(SNAPSHOT_SET, self.method, 0, (*changes, ("keep", steps)), "none") for changes in settings]
+
+
+_COUNTS = (5, 8, 10, 15, 19, 20, 25, 30)
+PRESENT = Sweep(
+    "LaptSNE",
+    "present method",
+    heat=((0.0, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08), _COUNTS),
+    grid=((0.0, 0.005, 0.02, 0.08), (3, 5, 11, 15, 20)),
+    snapshots=(0, 50, 150, 300),
+    contraction=(),
+    n_iter=300,
+)
+PUBLISHED = Sweep(
+    "LaptSNE as published",
+    "as published",
+    heat=((0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1), _COUNTS),
+    grid=((0.0, 0.001, 0.01, 0.1), (3, 5, 11, 15, 20)),
+    snapshots=(0, 10, 30, 50),
+    contraction=(("contraction", 0.1), ("n_clusters", SNAPSHOT_CLUSTERS)),
+    n_iter=500,
+)
+CODED = replace(
+    PUBLISHED,
+    method="LaptSNE as coded",
+    heading="as coded",
+    heat=((0.0, 1e-4, 1e-3, 1e-2, 2e-2, 5e-2, 1e-1), _COUNTS),
+    grid=((0.0, 0.01, 0.02, 0.05), (3, 5, 11, 15, 20)),
+    contraction=(("contraction", 0.02), ("n_clusters", SNAPSHOT_CLUSTERS)),
+)
+
+
+def sweeps(*, quick: bool) -> dict[str, Sweep]:
+    """Return the sweeps, by the ending of the names of their figures."""
+    found = {"": PRESENT, "-published": PUBLISHED, "-coded": CODED}
+    if quick:
+        short: Axes = (0.0, 0.02), (11, 19)
+        found = {ending: replace(sweep, heat=short, grid=short) for ending, sweep in found.items()}
+    return found
 
 
 @dataclass(frozen=True)
 class Options:
-    """The sets and methods to run, and whether to run fewer seeds and parameter values."""
+    """The sets and methods to run, and whether to run less.
+
+    ``quick`` is fewer seeds and parameter values, ``tables`` the comparison with the paper's tables alone.
+    """
 
     sets: tuple[str, ...]
     methods: tuple[str, ...]
     quick: bool = False
+    tables: bool = False
 
     @property
     def frontier_sets(self) -> tuple[str, ...]:
@@ -62,7 +133,6 @@ def all_runs(options: Options) -> list[list[Run]]:
     """Return all runs in batches, after each of which a report is worth writing: cheap ones first."""
     return [
         *(table_runs(options, name) for name in options.sets if name not in LARGE),
-        list(timing_runs(options).values()),
         sweep_runs(options),
         *(table_runs(options, name) for name in options.sets if name in LARGE),
         *(
@@ -85,51 +155,18 @@ def table_runs(options: Options, name: str) -> list[Run]:
     return runs
 
 
-def contracted_run(name: str, contraction: float, n_clusters: int) -> Run:
-    """Return a run of a sweep over both parameters; without contraction the number of clusters has no effect."""
-    if contraction == 0:
-        return plain_run(name, purpose="sweep")
-    return Run(name, "LaptSNE", 0, (("contraction", contraction), ("n_clusters", n_clusters)), "sweep")
-
-
 def sweep_runs(options: Options) -> list[Run]:
-    """Return the runs of the heat maps, the grid of embeddings and the snapshots."""
+    """Return the runs of the heat maps, the grids of embeddings and the snapshots."""
     if "LaptSNE" not in options.methods:
         return []
-    axes = {HEAT_SET: HEAT_AXES[options.quick], GRID_SET: GRID_AXES[options.quick]}
-    runs = [
-        contracted_run(name, contraction, n_clusters)
-        for name, (contractions, counts) in axes.items()
-        if name in options.sets
-        for contraction in contractions
-        for n_clusters in counts
-    ]
-    if SNAPSHOT_SET in options.sets:
-        runs += snapshot_runs(options)
+    runs: list[Run] = []
+    for sweep in sweeps(quick=options.quick).values():
+        for name, (contractions, counts) in ((HEAT_SET, sweep.heat), (GRID_SET, sweep.grid)):
+            if name in options.sets:
+                runs += [sweep.run(name, strength, count) for strength in contractions for count in counts]
+        if SNAPSHOT_SET in options.sets:
+            runs += sweep.snapshot_runs(quick=options.quick)
     return list(dict.fromkeys(runs))
-
-
-def snapshot_runs(options: Options) -> list[Run]:
-    """Return runs of t-SNE and LaptSNE with the paper's settings that keep embeddings during optimisation."""
-    steps = tuple(sorted({*EARLY_ITERATIONS, *range(0, 501, 25 if options.quick else 10)}))
-    settings = [_paper_settings(SNAPSHOT_CLUSTERS, contraction, 500) for contraction in (0.0, SNAPSHOT_CONTRACTION)]
-    return [Run(SNAPSHOT_SET, "LaptSNE", 0, (*changes, ("keep", steps)), "none") for changes in settings]
-
-
-def timing_runs(options: Options) -> dict[tuple[str, str], Run]:
-    """Return runs of 100 iterations with the paper's settings, by set and method in its table of times."""
-    runs = {}
-    for name in _TIMED_SETS:
-        khat = paper.khat(name)
-        if name in options.sets and khat is not None:
-            settings = _paper_settings(khat, 0.01, 100)
-            if "LaptSNE" in options.methods:
-                runs[name, "LaptSNE"] = Run(name, "LaptSNE", 0, settings, "none")
-                runs[name, "t-SNE"] = Run(name, "LaptSNE", 0, _paper_settings(khat, 0.0, 100), "none")
-            if "LaptSNE-Mini" in options.methods:
-                settings += (("batch_size", 100), ("n_batch_neighbors", 10))
-                runs[name, "LaptSNE-Mini"] = Run(name, "LaptSNE-Mini", 0, settings, "none")
-    return runs
 
 
 def frontier_runs(options: Options, name: str) -> Curves:
@@ -181,7 +218,3 @@ def _exaggeration(factor: float) -> Changes:
 def _changed_run(name: str, method: str, parameter: str, value: float, default: float) -> Run:
     """Return a run with one setting changed; at its default that is the run of the tables."""
     return Run(name, method, 0, () if value == default else ((parameter, value),), "frontier")
-
-
-def _paper_settings(n_clusters: int, contraction: float, max_iter: int) -> Changes:
-    return (("paper", True), ("n_clusters", n_clusters), ("contraction", contraction), ("max_iter", max_iter))

@@ -1,4 +1,4 @@
-"""The report: report.html, report.md with its figures, and results.json."""
+"""The report: report.html, report.md with its figures, cells.md with the paper's scores, and results.json."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from reproduction import paper, plan, tables
-from reproduction.comparison import Comparison, WinCount, compare_with_paper
+from reproduction import cells, paper, plan, protocols, tables
+from reproduction.comparison import WinCount
 from reproduction.datasets import title
 from reproduction.figures import draw_figures
 from reproduction.frontier import compare_frontiers
@@ -28,7 +28,7 @@ _LIBRARIES = ("laptsne", "numpy", "scipy", "scikit-learn", "numba", "openTSNE", 
 
 
 def write_report(out: Path, runner: Runner, options: Options) -> None:
-    """Write results.json, report.md with its figures, and report.html; each file is replaced as a whole."""
+    """Write results.json, cells.md, report.md with its figures, and report.html; each is replaced as a whole."""
     runner.say("writing the report")
     figures = draw_figures(runner, options)
     context = report_context(runner, options, figures)
@@ -37,6 +37,8 @@ def write_report(out: Path, runner: Runner, options: Options) -> None:
         _replace_file(out / "figures" / f"{name}.png", png)
     results = json.dumps(_results(runner, options), indent=1, ensure_ascii=False)
     _replace_file(out / "results.json", results.encode())
+    parts = (cells.win_table, cells.settings_table, cells.all_cells_table)
+    _replace_file(out / "cells.md", "\n".join(table(runner, options).markdown() for table in parts).encode())
     _replace_file(out / "report.md", render("markdown", context).encode())
     _replace_file(out / "report.html", render("html", context).encode())
 
@@ -80,10 +82,14 @@ def report_context(runner: Runner, options: Options, figures: dict[str, bytes]) 
         "runner": runner,
         "options": options,
         "tables": tables,
+        "cells": cells,
+        "protocols": protocols,
         "plan": plan,
         "paper": paper,
         "figures": figures,
-        "count": WinCount.of(_comparisons(runner, options)),
+        "counts": {
+            heading: _win_count(runner, options, heading) for heading in (protocols.TUNED.heading, cells.DEFAULTS)
+        },
         "frontiers": compare_frontiers(runner, options),
         "names": [name for name in options.sets if name in runner.n_classes],
         "missing": _missing(runner, options),
@@ -108,8 +114,10 @@ def _missing(runner: Runner, options: Options) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
-def _comparisons(runner: Runner, options: Options) -> list[Comparison]:
-    return [one for name in options.sets for one in compare_with_paper(runner, options, name)]
+def _win_count(runner: Runner, options: Options, heading: str) -> WinCount:
+    return WinCount.of(
+        [cell.comparison(heading) for name in options.sets for cell in cells.cells(runner, options, name)]
+    )
 
 
 def _versions() -> dict[str, str]:
@@ -119,26 +127,15 @@ def _versions() -> dict[str, str]:
 
 def _results(runner: Runner, options: Options) -> dict[str, Any]:
     """Return all numbers, for programs."""
-    comparisons = _comparisons(runner, options)
+    found = [cell for name in options.sets for cell in cells.cells(runner, options, name)]
     return {
         "sets": {name: title(name) for name in options.sets},
         "methods": options.methods,
         "quick": options.quick,
         "versions": _versions(),
         "missing_sets": runner.missing_sets,
-        "counts": vars(WinCount.of(comparisons)),
-        "cells": [
-            {
-                "set": one.published.data,
-                "score": one.published.score,
-                "khat": one.published.khat,
-                "paper": one.published.by_method,
-                "ours": vars(one.ours) if one.ours else None,
-                "beats_paper": one.beats_paper,
-                "beats_best": one.beats_best,
-            }
-            for one in comparisons
-        ],
+        "counts": {heading: vars(_win_count(runner, options, heading)) for heading in cells.HEADINGS},
+        "cells": [_cell_results(cell) for cell in found],
         "frontier": {
             name: [
                 {
@@ -154,6 +151,18 @@ def _results(runner: Runner, options: Options) -> dict[str, Any]:
             for name, found in compare_frontiers(runner, options).items()
         },
         "runs": [_run_results(record) for record in runner.records.values()],
+    }
+
+
+def _cell_results(cell: cells.Cell) -> dict[str, Any]:
+    return {
+        "set": cell.published.data,
+        "score": cell.published.score,
+        "khat": cell.published.khat,
+        "paper": cell.published.by_method,
+        "ours": {heading: vars(ours) if ours else None for heading, ours in cell.ours.items()},
+        "best_tuned": cell.best_tuned,
+        "baseline": {cell.baseline: cell.baseline_score} if cell.baseline else {},
     }
 
 

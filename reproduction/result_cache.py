@@ -30,15 +30,25 @@ class ResultCache:
     ----------
     folder : Path
         Where the results are; created if it does not exist.
+    frozen : bool, default=False
+        Whether to compute nothing: a result that is not stored raises NotStoredError.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, frozen: bool = False) -> None:
         self._compute = Memory(folder, verbose=0).cache(_compute, ignore=["compute"])
+        self._frozen = frozen
 
     def get(self, key: Mapping[str, Any], compute: Callable[[], T]) -> T:
         """Return the stored result for a key of JSON values; compute and store it if there is none."""
-        result: T = self._compute(json.dumps(key, sort_keys=True), compute)
+        text = json.dumps(key, sort_keys=True)
+        if self._frozen and not self._compute.check_call_in_cache(text, compute):
+            raise NotStoredError("not run yet.")
+        result: T = self._compute(text, compute)
         return result
+
+
+class NotStoredError(Exception):
+    """A result is not stored, and nothing is to be computed."""
 
 
 def _compute(key: str, compute: Callable[[], T]) -> T:  # joblib stores the result under the key

@@ -13,11 +13,11 @@ from scipy.spatial.distance import pdist, squareform
 from threadpoolctl import threadpool_limits
 
 from laptsne.graph.spectrum import laplacian_spectrum
-from reproduction import paper
+from reproduction import paper, published
 from reproduction.dataset import N_COMPONENTS, Dataset
 from reproduction.datasets import title
 from reproduction.methods import METHODS, Fit, MissingLibraryError, timed_fit
-from reproduction.result_cache import ResultCache, code_digest
+from reproduction.result_cache import NotStoredError, ResultCache, code_digest
 from reproduction.scores import ScoreGroup, score_groups
 
 
@@ -101,13 +101,14 @@ class Runner:
             try:
                 fit = self._fit(run, data)
                 record = Record(run, fit, remarks=list(fit.facts["warnings"]))
-            except MissingLibraryError as error:
+            except (MissingLibraryError, NotStoredError) as error:
                 record = Record(run, None, str(error))
             except Exception as error:  # whatever a library raises, the other runs go on
                 record = Record(run, None, f"failed: {type(error).__name__}: {error}")
             self.records[run] = record
         if record.fit:
-            self._score(record, record.fit.embedding, data, run.purpose)
+            rows = record.fit.rows
+            self._score(record, record.fit.embedding, data if rows is None else data.at(rows), run.purpose)
         return record
 
     def fit(self, run: Run) -> Fit | None:
@@ -142,7 +143,7 @@ class Runner:
         return self._data
 
     def _fit(self, run: Run, data: Dataset) -> Fit:
-        method = METHODS[run.method]
+        method = METHODS.get(run.method) or published.METHODS[run.method]
         settings = method.settings(len(data.loaded)) | dict(run.changes)
 
         def compute() -> Fit:
@@ -150,7 +151,7 @@ class Runner:
             self.n_computed += 1
             warm_up = (run.method, data.name) not in self._warm
             self._warm.add((run.method, data.name))
-            return timed_fit(method, data.X, run.seed, settings, warm_up=warm_up)
+            return timed_fit(method, data.X if method.reduced else data.loaded, run.seed, settings, warm_up=warm_up)
 
         key = {
             "kind": "fit",
@@ -159,12 +160,14 @@ class Runner:
             "seed": run.seed,
             "data": data.digest,
             "n_components": N_COMPONENTS,
-            "code": code_digest("laptsne.estimator") if method.own else method.version(),
+            "code": method.source(),
         }
         return self.cache.get(key, compute)
 
     def _score(self, record: Record, Y: NDArray[Any], data: Dataset, purpose: str) -> None:
-        counts = (paper.khat(data.name), self.n_clusters(data.name)) if purpose == "table" else ()
+        counts = {"table": (paper.khat(data.name), self.n_clusters(data.name)), "cells": (paper.khat(data.name),)}.get(
+            purpose, ()
+        )
         embedding_digest = str(joblib.hash(Y))
         for group in score_groups(purpose, data, tuple(count for count in counts if count and count > 1)):
 
@@ -177,5 +180,7 @@ class Runner:
 
             try:
                 record.scores |= self.cache.get(group.key(data, embedding_digest), compute)
+            except NotStoredError:
+                continue
             except Exception as error:  # a score that fails leaves the others
                 record.remarks.append(f"{group.compute.__name__} failed: {type(error).__name__}: {error}")

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reproduction import paper
-from reproduction.comparison import Comparison, Statistic, WinCount, compare_with_paper, summarise
+from reproduction.comparison import Statistic, summarise
 from reproduction.datasets import title
 from reproduction.frontier import FrontierComparison
-from reproduction.plan import Options, plain_run, timing_runs
+from reproduction.plan import Options, plain_run
 from reproduction.runs import Run, Runner
 from reproduction.scores import CLUSTER_SCORES, FAITHFULNESS, cluster_name, knn_name, neighbor_counts
 
@@ -31,6 +31,12 @@ class ReportTable:
     columns: Sequence[str]
     rows: Sequence[Sequence[TableCell]]
 
+    def markdown(self) -> str:
+        """Return the table in Markdown, for pages of the documentation."""
+        lines = [self.columns, ["---"] * len(self.columns)]
+        lines += [[f"**{cell.text}**" if cell.best else cell.text for cell in row] for row in self.rows]
+        return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
 
 @dataclass(frozen=True)
 class ScoreColumn:
@@ -44,48 +50,6 @@ class ScoreColumn:
         """Return the best mean as printed."""
         means = [round(statistic.mean, 3) for statistic in statistics if statistic]
         return (min if self.lower_is_better else max)(means, default=None)
-
-
-def published_table(runner: Runner, options: Options, name: str) -> ReportTable:
-    """The paper's scores of a set next to ours, and the faithfulness of our embeddings, which the paper lacks."""
-    rows = [_published_row(one) for one in compare_with_paper(runner, options, name)]
-    for score in FAITHFULNESS:
-        ours = _text(summarise(runner, options, name, "LaptSNE", score))
-        rows.append(_row(f"{score} ↑", _NONE, _NONE, ours, _NONE, _NONE))
-    return ReportTable(
-        ("score", "LaptSNE, paper", "best, paper", "LaptSNE, here", "matches its LaptSNE", "matches its best"), rows
-    )
-
-
-def _published_row(one: Comparison) -> list[TableCell]:
-    published, decimals = one.published, one.published.decimals
-    paper_score, best_score = (published.by_method[name] for name in ("LaptSNE", published.best_method))
-    heading = f"{published.score}{', k-hat' if published.khat else ''} {_arrow(published.lower_is_better)}"
-    answers = (_NONE if wins is None else "yes" if wins else "no" for wins in (one.beats_paper, one.beats_best))
-    return [
-        *_row(heading, f"{paper_score:.{decimals}f}"),
-        TableCell(f"{best_score:.{decimals}f} ({published.best_method})", one.beats_best is False),
-        TableCell(_text(one.ours, decimals), bool(one.beats_best)),
-        *_row(*answers),
-    ]
-
-
-def count_table(runner: Runner, options: Options) -> ReportTable:
-    """Numbers of published scores that ours reach, by set and in total, next to the neighbours that ours keep."""
-    rows, everything = [], []
-    for name in options.sets:
-        comparisons = compare_with_paper(runner, options, name)
-        everything += comparisons
-        kept = _text(summarise(runner, options, name, "LaptSNE", "neighbours kept"))
-        rows.append(_row(title(name), *_counts(comparisons), kept))
-    rows.append(_row("all", *_counts(everything), ""))
-    return ReportTable(("set", "match LaptSNE in the paper", "match the best in the paper", "neighbours kept"), rows)
-
-
-def _counts(comparisons: list[Comparison]) -> list[str]:
-    count = WinCount.of(comparisons)
-    without = f" ({count.cells - count.compared} not run)" if count.compared < count.cells else ""
-    return [f"{wins} of {count.cells}{without}" for wins in (count.paper, count.best)]
 
 
 def methods_table(runner: Runner, options: Options, name: str) -> ReportTable:
@@ -133,7 +97,7 @@ def frontier_table(found: dict[str, list[FrontierComparison]]) -> ReportTable:
     for heading, comparisons in [*((title(name), ones) for name, ones in found.items()), ("all", everything)]:
         groups = [[one for one in comparisons if one.point.curve == curve] for curve in curves]
         ahead = (f"{sum(one.ahead for one in group)} of {len(group)}" for group in (*groups, comparisons))
-        rows.append(_row(heading, *(_NONE if text == "0 of 0" else text for text in ahead)))
+        rows.append(text_row(heading, *(_NONE if text == "0 of 0" else text for text in ahead)))
     return ReportTable(("set", *curves, "all"), rows)
 
 
@@ -152,19 +116,9 @@ def contraction_table(runner: Runner, options: Options) -> ReportTable:
                 scores = [runner.records[pair[side]].scores for pair in pairs]
                 row.append(_text(Statistic.of([found[score] for found in scores if score in found])))
         row += [_text(Statistic.of([pair[side]["kl"] for pair in facts])) for side in (0, 1)]
-        rows.append(_row(*row, _text(Statistic.of([ours["kl"] - plain["kl"] for plain, ours in facts]))))
+        rows.append(text_row(*row, _text(Statistic.of([ours["kl"] - plain["kl"] for plain, ours in facts]))))
     columns = ("SC without", "SC with", "kept without", "kept with", "KL without", "KL with", "KL difference")
     return ReportTable(("set", "clusters", "contraction", *columns), rows)
-
-
-def iteration_table(runner: Runner, options: Options) -> ReportTable:
-    """Seconds for 100 iterations with the paper's settings."""
-    rows = []
-    for (name, method), run in timing_runs(options).items():
-        fit, printed = runner.fit(run), paper.seconds(name)[method]
-        times = [f"{fit.facts['seconds']:.2f}", f"{printed / fit.facts['seconds']:.0f}"] if fit else [_NONE, _NONE]
-        rows.append(_row(title(name), method, f"{printed:.1f}", *times))
-    return ReportTable(("set", "method", "paper", "here", "paper / here"), rows)
 
 
 def time_table(runner: Runner, options: Options) -> ReportTable:
@@ -199,7 +153,7 @@ def _method_table(runner: Runner, options: Options, columns: dict[str, list[Scor
         ]
         best = column[0].best(found)
         cells.append([TableCell(_text(one), one is not None and round(one.mean, 3) == best) for one in found])
-        headings.append(f"{column[0].heading}\N{NO-BREAK SPACE}{_arrow(column[0].lower_is_better)}")
+        headings.append(f"{column[0].heading}\N{NO-BREAK SPACE}{arrow(column[0].lower_is_better)}")
     return ReportTable(headings, [[TableCell(name), *row] for name, *row in zip(options.methods, *cells, strict=True)])
 
 
@@ -211,7 +165,8 @@ def _mean_over_sets(statistics: list[Statistic | None]) -> Statistic | None:
     return statistics[0] if len(statistics) == 1 else Statistic(sum(means) / len(means), 0.0, 1)
 
 
-def _row(*texts: str) -> list[TableCell]:
+def text_row(*texts: str) -> list[TableCell]:
+    """Return cells with texts, none of them highlighted."""
     return [TableCell(text) for text in texts]
 
 
@@ -219,5 +174,6 @@ def _text(statistic: Statistic | None, decimals: int = 3) -> str:
     return statistic.text(decimals) if statistic else _NONE
 
 
-def _arrow(lower_is_better: bool) -> str:  # noqa: FBT001
+def arrow(lower_is_better: bool) -> str:  # noqa: FBT001
+    """Return the sign that says which figures are better."""
     return "↓" if lower_is_better else "↑"

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 
 import laptsne
-from reproduction import command, datasets, frontier, methods, paper, plan
+from reproduction import cells, command, datasets, frontier, methods, paper, plan, protocols, published
 from reproduction.comparison import Comparison, Statistic, WinCount
 from reproduction.frontier import FrontierPoint
 from reproduction.methods import METHODS, Fit, Method
 from reproduction.paper import PublishedScore
 from reproduction.plan import Options
+from reproduction.protocols import PUBLISHED, TUNED, choose
 from reproduction.report import render, report_context, write_report
-from reproduction.result_cache import ResultCache, code_digest, sources_of
+from reproduction.result_cache import NotStoredError, ResultCache, code_digest, sources_of
 from reproduction.runs import Record, Run, Runner
 
 
@@ -36,9 +37,9 @@ class CountingMethod:
 
 @pytest.fixture
 def small(monkeypatch, rng):
-    """Every set is three groups of 50 points."""
+    """Every set is three groups of 50 points, with as many features as the network needs to learn from."""
     labels = np.repeat([0, 1, 2], 50)
-    X = rng.normal(scale=10, size=(3, 6))[labels] + rng.normal(size=(150, 6))
+    X = rng.normal(scale=10, size=(3, 40))[labels] + rng.normal(size=(150, 40))
     monkeypatch.setattr(datasets, "load", lambda name: (X, labels))
 
 
@@ -72,6 +73,14 @@ def test_a_result_is_computed_once_per_key(tmp_path):
     np.testing.assert_array_equal(found.embedding, np.arange(6.0).reshape(3, 2))
     for other in ({"seed": 1}, {"settings": {"a": (1, 3)}}, {"kind": "score"}):
         assert ResultCache(tmp_path).get(key | other, lambda: "other") == "other"
+
+
+def test_a_frozen_cache_computes_nothing(tmp_path):
+    frozen, key = ResultCache(tmp_path, frozen=True), {"kind": "fit"}
+    with pytest.raises(NotStoredError, match="not run yet"):
+        frozen.get(key, refuse)
+    ResultCache(tmp_path).get(key, lambda: "stored")
+    assert frozen.get(key, refuse) == "stored"
 
 
 @pytest.mark.parametrize("damage", [lambda data: b"", lambda data: b"nonsense", lambda data: data[:-20]])
@@ -175,9 +184,52 @@ def test_other_data_and_other_code_are_other_results(new_runner, counting, monke
         X, labels = datasets.load("digits")
         monkeypatch.setattr(datasets, "load", lambda name: (X + 1, labels))
     else:
-        monkeypatch.setattr("reproduction.runs.code_digest", lambda module: "of another version")
+        monkeypatch.setattr("reproduction.methods.code_digest", lambda module: "of another version")
     new_runner().record(Run("digits", "PCA"))
     assert counting.seeds == [0, 0]
+
+
+def test_results_as_published_depend_on_what_the_paper_settings_compute(new_runner, counting, monkeypatch):
+    method = Method(counting, own=True, probe=lambda: "same", reduced=False)
+    monkeypatch.setitem(published.METHODS, "LaptSNE as published", method)
+    run = Run("digits", "LaptSNE as published", purpose="none")
+    new_runner().record(run)
+    monkeypatch.setattr("reproduction.methods.code_digest", lambda module: "of another version")
+    new_runner().record(run)
+    assert counting.seeds == [0]
+    other = Method(counting, own=True, probe=lambda: "other", reduced=False)
+    monkeypatch.setitem(published.METHODS, "LaptSNE as published", other)
+    new_runner().record(run)
+    assert counting.seeds == [0, 0]
+
+
+def test_the_probe_sees_changes_of_the_paper_settings(monkeypatch):
+    before = published.probe_digest()
+    settings = laptsne.estimator.parameters.paper_settings()
+    monkeypatch.setattr("laptsne.parameters.paper_settings", lambda: settings)
+    published.probe_digest.cache_clear()
+    assert published.probe_digest() == before
+    settings["learning_rate"] = 99.0
+    published.probe_digest.cache_clear()
+    assert published.probe_digest() != before
+    published.probe_digest.cache_clear()
+
+
+def test_large_sets_go_through_landmarks_and_the_network(new_runner, monkeypatch):
+    monkeypatch.setattr(published, "N_LANDMARKS", 90)
+    monkeypatch.setattr(published, "_landmarks", {})
+    runner = new_runner()
+    settings = (("contraction", 0.1), ("n_clusters", 3), ("max_iter", 60), ("perplexity", 10.0))
+    landmarks = runner.record(Run("har", "LaptSNE as published", 0, (*settings, ("through", "landmarks")), "cells"))
+    assert landmarks.missing is None
+    assert landmarks.fit.embedding.shape == (len(landmarks.fit.rows), 2)
+    assert len(landmarks.fit.rows) <= 90
+    assert landmarks.scores["NMI of 3 clusters"] == 1  # with the labels of the landmarks
+    everything = runner.record(Run("har", "LaptSNE as published", 0, (*settings, ("through", "rows")), "cells"))
+    assert everything.fit.embedding.shape == (150, 2)
+    assert everything.fit.rows is None
+    off = np.linalg.norm(everything.fit.embedding[landmarks.fit.rows] - landmarks.fit.embedding, axis=1)
+    assert np.median(off) < 0.5 * landmarks.fit.embedding.std()
 
 
 def test_a_method_that_fails_or_is_missing_does_not_stop_the_rest(new_runner, counting, monkeypatch):
@@ -236,6 +288,67 @@ def test_counts_and_means():
     assert Statistic.of([0.1, 0.3]).text(2) == "0.20 ± 0.14"
     assert Statistic.of([0.1]).text(2) == "0.10"
     assert Statistic.of([]) is None
+
+
+def scored(runner, run, value):
+    """Record a run all of whose scores are a value."""
+    names = [protocols.score_name(one, runner.n_classes[run.data]) for one in paper.published_scores(run.data)]
+    signs = [-1 if one.lower_is_better else 1 for one in paper.published_scores(run.data)]
+    scores = {name: sign * value for name, sign in zip(names, signs, strict=True)}
+    runner.records[run] = Record(run, Fit(np.ones((3, 2))), scores=scores)
+
+
+def test_a_protocol_reports_the_setting_that_reaches_most_scores(new_runner):
+    runner, options = new_runner(), Options(("digits",), ("LaptSNE",))
+    runner.n_classes["digits"] = 10
+    runs = PUBLISHED.grid(options, "digits", 10)
+    assert choose(runner, runs) is None
+    for run, value in zip(runs, (0.2, 0.98, 0.4, 0.97, 0.3, 0.2), strict=True):
+        scored(runner, run, value)
+    assert choose(runner, runs) is runs[1]  # as many as the fourth, but better
+    runner.records[runs[1]].scores["SC of 10 clusters"] = 0.1
+    assert choose(runner, runs) is runs[3]
+    final = protocols.final_runs(runner, PUBLISHED, "digits", options)
+    assert [run.seed for run in final] == [0, 1, 2, 3, 4]
+    assert {run.changes for run in final} == {runs[3].changes}
+
+
+def test_grids_have_the_numbers_of_the_paper_and_large_sets_end_with_the_network():
+    options = Options(("mnist",), ("LaptSNE",))
+    runs = PUBLISHED.grid(options, "mnist", 10)
+    assert [dict(run.changes)["contraction"] for run in runs] == [1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6]
+    assert {dict(run.changes)["n_clusters"] for run in runs} == {14}
+    (final,) = PUBLISHED.final(runs[0], options)
+    assert dict(runs[0].changes)["through"] == "landmarks"
+    assert dict(final.changes)["through"] == "rows"
+    assert all("through" not in dict(run.changes) for run in TUNED.grid(options, "mnist", 10))
+    assert {dict(run.changes)["n_clusters"] for run in TUNED.grid(options, "digits", 10)} == {11, "auto", 10}
+
+
+def test_scores_are_compared_with_the_method_of_the_paper_that_they_repeat(new_runner):
+    runner, options = new_runner(), Options(("digits",), ("LaptSNE",))
+    runner.n_classes["digits"] = 10
+    for protocol, value in ((PUBLISHED, 0.97), (protocols.MINI, 0.97)):
+        run = protocol.grid(options, "digits", 10)[0]
+        scored(runner, run, value)
+    found = {(cell.published.score, cell.published.khat): cell for cell in cells.cells(runner, options, "digits")}
+    cell = found["80-nn", False]  # the paper has 0.970, and 0.952 for LaptSNE-Mini
+    assert cell.comparison(PUBLISHED.heading).beats_paper
+    assert cell.comparison(protocols.MINI.heading).beats_paper
+    assert cell.is_near(PUBLISHED.heading)
+    assert cell.is_near(protocols.MINI.heading)
+    assert found["20-nn", False].is_near(PUBLISHED.heading)
+    assert not found["20-nn", False].comparison(PUBLISHED.heading).beats_paper  # 0.987
+    assert not found["NMI", False].is_near(PUBLISHED.heading)  # 0.9084: better, but not the same
+    assert found["SC", False].is_near(PUBLISHED.heading) is None
+    assert cell.ours["tuned"] is None
+    assert cell.comparison("tuned").beats_paper is None
+
+
+def test_without_contraction_a_sweep_has_one_run():
+    for sweep in plan.sweeps(quick=False).values():
+        assert len({sweep.run("coil20", 0.0, count) for count in (5, 10)}) == 1
+        assert len({sweep.run("coil20", 0.1, count) for count in (5, 10)}) == 2
 
 
 def test_embeddings_are_compared_with_the_best_of_ours_that_are_as_separated():
@@ -310,16 +423,19 @@ def report(reproduce, small, counting, monkeypatch, tmp_path):
 
 def test_the_report_has_every_score_and_says_what_is_missing(report):
     results = json.loads((report / "results.json").read_text())
-    assert results["counts"]["cells"] == 30
-    assert results["counts"]["compared"] == 17  # all but k-NN with 200 and more neighbours on har
+    for heading in cells.HEADINGS:
+        assert results["counts"][heading]["cells"] == 30
+        # All but k-NN with 200 and more neighbours on har.
+        assert results["counts"][heading]["compared"] == 17
     html, markdown = (report / "report.html").read_text(), (report / "report.md").read_text()
     parser = TableTexts()
     parser.feed(html)
     for cell in results["cells"]:
-        if cell["ours"] is not None:
-            digits = 3 if cell["score"].endswith("-nn") else 4
-            assert f"{cell['ours']['mean']:.{digits}f}" in parser.texts
-            assert f"{cell['paper']['LaptSNE']:.{digits}f}" in parser.texts
+        digits = 3 if cell["score"].endswith("-nn") else 4
+        for ours in cell["ours"].values():
+            if ours is not None:
+                assert f"{ours['mean']:.{digits}f}" in parser.texts
+                assert f"{cell['paper']['LaptSNE']:.{digits}f}" in parser.texts
     assert results["missing_sets"] == {"coil20": "coil20 is not here"}
     for content in (html, markdown):
         assert "coil20 is not here" in content
@@ -328,6 +444,12 @@ def test_the_report_has_every_score_and_says_what_is_missing(report):
         assert "of 30 scores are at least as good as those of LaptSNE in the paper" in content
     assert parser.texts.count("HAR (rebuilt)") > 0
     assert parser.texts.count("HAR") == 0
+    rows = [
+        line
+        for line in (report / "cells.md").read_text().splitlines()
+        if line.startswith(("| COIL20 |", "| Waveform |"))
+    ]
+    assert len(rows) == 20
     assert (report / "figures" / "all-maps.png").read_bytes().startswith(b"\x89PNG")
     assert html.count("data:image/png") == markdown.count("](figures/") == len(list((report / "figures").glob("*.png")))
 
@@ -344,6 +466,18 @@ def test_unknown_names_are_refused_with_those_that_exist(reproduce, tmp_path, ca
     assert reproduce(*arguments) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_report_of_finished_runs_makes_no_new_ones(reproduce, small, counting, tmp_path):
+    arguments = "--tables", "--sets", "digits", "--methods", "PCA", "--out", "results"
+    assert reproduce(*arguments, "--report") == 0
+    assert counting.seeds == []
+    assert "PCA, seed 0: not run yet." in (tmp_path / "results" / "report.md").read_text()
+    assert reproduce(*arguments) == 0
+    assert counting.seeds == [0]
+    assert reproduce(*arguments, "--report") == 0
+    assert counting.seeds == [0]
+    assert "not run yet" not in (tmp_path / "results" / "report.md").read_text()
 
 
 def test_an_interrupt_ends_with_one_line(reproduce, small, counting, capsys):

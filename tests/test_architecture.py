@@ -30,6 +30,7 @@ LAYERS = [
     "landmarks",
     "memory",
     "contraction_path",
+    "map_contraction",
     "explorer",
     "plotting",
     "scanpy",

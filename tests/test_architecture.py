@@ -31,6 +31,7 @@ LAYERS = [
     "landmarks",
     "memory",
     "contraction_path",
+    "map_contraction",
     "explorer",
     "plotting",
     "scanpy",

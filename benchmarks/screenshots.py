@@ -125,11 +125,17 @@ def photograph(browser: Browser, page_file: Path, folder: Path, name: str) -> No
 
 
 def photograph_for_readme(browser: Browser, out: Path) -> None:
-    """Save the light view of the digits."""
+    """Save the light view of the digits, with the pointer on one of them."""
     with tempfile.TemporaryDirectory() as folder:
         page_file = Path(folder, "digits.html")
         digits(page_file)
-        opened(browser, page_file, "light").screenshot(path=out)
+        page = opened(browser, page_file, "light")
+        box = page.locator("#map").bounding_box()
+        assert box is not None
+        x, y = page.evaluate("explorer.screen(3)")
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        page.wait_for_timeout(300)
+        page.screenshot(path=out)
 
 
 def compare(Y: Any, labels: Any, out: Path) -> None:

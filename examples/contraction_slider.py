@@ -19,13 +19,14 @@ from laptsne.contraction_path import contraction_path
 STEPS = 4  # frames between two maps of the path
 PAUSE = 8  # frames at either end
 MILLISECONDS = 70  # per frame
+SHOWN = 0.998  # of the coordinates: single points that lie far out would shrink the map
 
 
 def main() -> None:
     X, y = load_digits(return_X_y=True)
     path = contraction_path(LaptSNE(random_state=0).fit(X), X)
-    scaled = [Y / np.abs(Y).max() for Y in path.embeddings]
-    limit = 1.08 * max(np.abs(Y).max() for Y in scaled)
+    scaled = [Y / np.quantile(np.abs(Y), SHOWN) for Y in path.embeddings]
+    limit = 1.1
     frames = []
     for position in np.linspace(0, len(scaled) - 1, STEPS * (len(scaled) - 1) + 1):
         left = min(int(position), len(scaled) - 2)

@@ -36,7 +36,7 @@ def estimate_memory(n_samples: int, n_features: int, *, dtype: DTypeLike = np.fl
     A million points with 50 features, and all pairs of 20,000 points, in GiB:
 
     >>> from laptsne import estimate_memory
-    >>> 3 < estimate_memory(1_000_000, 50) / 2**30 < 6
+    >>> 1.5 < estimate_memory(1_000_000, 50) / 2**30 < 3
     True
     >>> 2 < estimate_memory(20_000, 50, n_neighbors="all", method="exact") / 2**30 < 4
     True

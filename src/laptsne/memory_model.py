@@ -17,6 +17,7 @@ from laptsne.embedding.fields.chebyshev import coupling_bytes
 from laptsne.embedding.fields.fourier import SPACING as GRID_SPACING
 from laptsne.embedding.objective.mesh import MAX_NODES
 from laptsne.embedding.objective.mesh import SPACING as MESH_SPACING
+from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY
 from laptsne.graph.ivf import PROBE_ENTRIES
 from laptsne.graph.neighbors import EUCLIDEAN_METRICS, MAX_EXACT_NEIGHBORS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB
 from laptsne.graph.ordering import MAX_UNORDERED
@@ -86,7 +87,7 @@ class Demand:
     def of(cls, model: Any, n_samples: int, n_features: int, itemsize: int, n_given: float = 0) -> Demand:
         """Demand of a model for data of this shape, or for a graph with ``n_given`` entries per row."""
         perplexity = parameters.auto_perplexity(n_samples) if model.perplexity == "auto" else model.perplexity
-        wanted = int(3 * perplexity) if model.n_neighbors == "auto" else model.n_neighbors
+        wanted = int(NEIGHBORS_PER_PERPLEXITY * perplexity) if model.n_neighbors == "auto" else model.n_neighbors
         everything = wanted == "all" or (model.metric == "affinities" and not n_given)
         n_neighbors = n_samples if everything else min(max(wanted, 1), n_samples - 1)
         if n_given:
@@ -282,7 +283,7 @@ def check_memory(demand: Demand, model: Any) -> None:
 def _remedy(model: Any, demand: Demand) -> str:
     if model.n_neighbors == "all":
         return "Use n_neighbors='auto', which does not store all pairs."
-    fewer_neighbors = f"fewer neighbours: perplexity=10 instead of {demand.n_neighbors / 3:.3g}"
+    fewer_neighbors = f"fewer neighbours: perplexity=10 instead of {demand.n_neighbors / NEIGHBORS_PER_PERPLEXITY:.3g}"
     if demand.landmarks:
         return f"Use fewer landmarks than {model.n_landmarks:,}, each of which takes 20 rows, or {fewer_neighbors}."
     if demand.is_dense:

@@ -12,6 +12,7 @@ from laptsne._runtime.typing import Array
 from laptsne.graph.neighbors import all_distances, neighbor_distances
 from laptsne.graph.symmetrization import plus_transpose
 
+NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/perplexity.py has what fewer change
 _BLOCK = 1024
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 
@@ -163,13 +164,14 @@ def feasible_perplexity(
 
 
 def _n_neighbors(perplexity: float, n_neighbors: int | str, n_samples: int) -> int:
-    wanted = int(3 * perplexity) if n_neighbors == "auto" else int(n_neighbors)
+    wanted = int(NEIGHBORS_PER_PERPLEXITY * perplexity) if n_neighbors == "auto" else int(n_neighbors)
     return min(max(wanted, 1), n_samples - 1)
 
 
 def _lowered(perplexity: float, n_neighbors: int) -> float:
     # Rounded down, like the number of neighbours.
-    return max(perplexity if int(3 * perplexity) <= n_neighbors else n_neighbors / 3, 1.0)
+    enough = int(NEIGHBORS_PER_PERPLEXITY * perplexity) <= n_neighbors
+    return max(perplexity if enough else n_neighbors / NEIGHBORS_PER_PERPLEXITY, 1.0)
 
 
 def _feasible(perplexity: float, n_neighbors: int) -> float:
@@ -177,8 +179,9 @@ def _feasible(perplexity: float, n_neighbors: int) -> float:
     lowered = _lowered(perplexity, n_neighbors)
     if lowered < perplexity:
         warnings.warn(
-            f"perplexity={perplexity:g} takes {int(3 * perplexity)} neighbours per point, but there are only "
-            f"{n_neighbors}: it is lowered to {lowered:.4g}. Set perplexity to at most that to silence this warning.",
+            f"perplexity={perplexity:g} takes {int(NEIGHBORS_PER_PERPLEXITY * perplexity)} neighbours per point, but "
+            f"there are only {n_neighbors}: it is lowered to {lowered:.4g}. Set perplexity to at most that to silence "
+            "this warning.",
             UserWarning,
             stacklevel=2,
         )
@@ -228,7 +231,7 @@ def conditional_affinities(distances: Array, perplexity: float, workers: Workers
         p[i] = _representable(p[i], *_SQUARABLE)
     np.square(p, out=p)
     indptr, flat = np.arange(n_points + 1) * n_neighbors, p.reshape(-1)
-    perplexity = max(min(perplexity, n_neighbors / 3), 1.0)
+    perplexity = max(min(perplexity, n_neighbors / NEIGHBORS_PER_PERPLEXITY), 1.0)
     workers.rows(_conditional_rows, n_points, indptr, flat, perplexity, flat, work=100.0 * flat.size)
     return p
 

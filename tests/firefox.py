@@ -1,6 +1,8 @@
 """A headless Firefox, driven by WebDriver BiDi, which it speaks itself: Playwright needs a patched one."""
 
+import base64
 import contextlib
+import io
 import itertools
 import json
 import re
@@ -45,6 +47,13 @@ class Firefox:
         result = self.send("script.evaluate", expression=code, target=target, awaitPromise=True)
         assert result["type"] == "success", result
         return json.loads(result["result"]["value"])
+
+    def pixels(self):
+        """The window as an array of colours from 0 to 1."""
+        from matplotlib.image import imread
+
+        shot = self.send("browsingContext.captureScreenshot", context=self.context)
+        return imread(io.BytesIO(base64.b64decode(shot["data"])))[..., :3]
 
     def wait(self, expression, seconds=30):
         end = time.monotonic() + seconds

@@ -369,6 +369,8 @@ def test_firefox(file, tmp_path):
         assert len(page.read("explorer.names")) == 3
         box = page.read("(({x, y}) => [x, y])(document.getElementById('map').getBoundingClientRect())")
         x, y = np.add(box, page.read("explorer.screen(60)"))
+        near = page.pixels()[round(y) - 2 : round(y) + 3, round(x) - 2 : round(x) + 3].reshape(-1, 3) * 255
+        assert np.abs(near - page.read("explorer.colour(60)")).sum(1).min() < 90
         page.drag([(x - 60, y - 60), (x + 60, y - 60), (x + 60, y + 60), (x - 60, y + 60)], key="\ue008")
         page.wait("explorer.selected.length > 10")
         assert set(page.read("explorer.selected")) <= set(range(PER_CLUSTER, 2 * PER_CLUSTER))

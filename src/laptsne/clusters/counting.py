@@ -24,6 +24,7 @@ _MIN_STABILITY = 0.55  # adjusted Rand index of the communities of subsamples
 MIN_SIZE = 10  # points of a cluster
 _MIN_OF_MEAN = 0.25  # size of a cluster that is contracted, relative to the mean
 _MAX_LEVELS = 20  # of clusters within clusters
+_BLOCK = 1 << 16  # rows of P processed at once
 
 
 class _Test(NamedTuple):
@@ -137,7 +138,10 @@ def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
     group[labels < 0] = sizes.size + np.arange(int((labels < 0).sum()))
     n_groups = int(group.max()) + 1
     assign = scipy.sparse.csr_matrix((np.ones(group.size), group, np.arange(group.size + 1)), (group.size, n_groups))
-    shared = (assign.T @ scipy.sparse.csr_matrix(P) @ assign[:, :n_main]).toarray()
+    shared = np.zeros((n_groups, n_main))
+    for start in range(0, group.size, _BLOCK):  # all at once would take one and a half times the memory of P
+        rows = slice(start, start + _BLOCK)
+        shared += (assign[rows].T @ scipy.sparse.csr_matrix(P[rows]) @ assign[:, :n_main]).toarray()
     target = np.where(shared.max(axis=1) > 0, shared.argmax(axis=1), -1)
     target[:n_main] = np.arange(n_main)
     return target[group]

@@ -138,12 +138,13 @@ def test_reordering_of_a_copy_leaves_the_graph_alone(large_graph, monkeypatch):
 
 
 def test_a_fit_does_not_depend_on_the_reordering(blobs, monkeypatch):
-    settings = {"perplexity": 10, "max_iter": 20, "random_state": 0, "method": "fourier"}
+    # Few iterations: the descent amplifies rounding by a factor of a hundred in six of them, also without contraction.
+    settings = {"perplexity": 10, "max_iter": 14, "random_state": 0, "method": "fourier"}
     expected = LaptSNE(**settings).fit(blobs[0])
     monkeypatch.setattr("laptsne.graph.ordering.MAX_UNORDERED", 100)
     found = LaptSNE(**settings).fit(blobs[0])
-    # Sums in another order differ by rounding, of an embedding that spans 8.
-    np.testing.assert_allclose(found.embedding_, expected.embedding_, rtol=1e-3, atol=2e-4)
+    # Sums in another order differ by rounding.
+    np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=2e-4)
     assert abs(found.affinities_ - expected.affinities_).max() == 0
 
 

@@ -1,18 +1,13 @@
 """``laptsne embed`` and ``laptsne explore``: read, fit, write, and a summary in five lines."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 from laptsne.cli.drawing import import_beside
 from laptsne.cli.fitting import FittedDataset, fit_dataset, prepare
 from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
 from laptsne.cli.outputs import OutputFiles
 from laptsne.cli.terminal import say
-
-if TYPE_CHECKING:
-    from laptsne.contraction_path import ContractionPath
+from laptsne.contraction_path import ContractionPath
 
 _MAX_SHOWN = 20  # clusters of which the evidence is printed
 

@@ -1,23 +1,20 @@
 """What the explorer of a fitted dataset shows: columns, images, and the contraction path."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from laptsne import LandmarkLaptSNE
 from laptsne.cli.fitting import FittedDataset, input_errors
 from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.h5ad import read_genes
 from laptsne.cli.tables.reading import EXAMPLE
 from laptsne.cli.tables.writing import free_name
 from laptsne.cli.terminal import say, waiting
-
-if TYPE_CHECKING:
-    from laptsne.contraction_path import ContractionPath
+from laptsne.contraction_path import ContractionPath, contraction_path
 
 _MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
@@ -57,7 +54,7 @@ def explorer_path(fitted: FittedDataset, *, quiet: bool) -> ContractionPath | No
     """Return embeddings at increasing contraction; None if there is nothing to contract, or too much to compute."""
     model = fitted.model
     n_points = len(model.embedding_)
-    if model.n_clusters_ == 1 or hasattr(model, "landmark_embedding_"):
+    if model.n_clusters_ == 1 or isinstance(model, LandmarkLaptSNE):
         return None
     if n_points > _MAX_POINTS:
         message = (
@@ -66,8 +63,6 @@ def explorer_path(fitted: FittedDataset, *, quiet: bool) -> ContractionPath | No
         )
         say([message], "yellow")
         return None
-    from laptsne.contraction_path import contraction_path  # noqa: PLC0415  slow to import
-
     with waiting("fitting maps at increasing contraction", quiet=quiet), input_errors():
         return contraction_path(model, fitted.prepared.X)
 

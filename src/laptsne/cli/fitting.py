@@ -12,8 +12,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils._param_validation import InvalidParameterError
 
-import laptsne
-from laptsne import LaptSNE
+from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.cli.errors import InputError, StoppedEarlyWarning
 from laptsne.cli.membership import clusters_of
 from laptsne.cli.options import FeatureOptions, InputOptions
@@ -121,7 +120,7 @@ def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet:
     started = time.perf_counter()
     if "n_landmarks" in parameters and scipy.sparse.issparse(prepared.X):
         raise InputError("--landmarks needs dense data, and these are sparse; give --pca 50 as well.")
-    model = (laptsne.LandmarkLaptSNE if "n_landmarks" in parameters else LaptSNE)(**parameters)
+    model = (LandmarkLaptSNE if "n_landmarks" in parameters else LaptSNE)(**parameters)
     shown = not quiet and console.is_terminal
     with input_errors(), ProgressBar(model.max_iter, "finding neighbours") if shown else nullcontext() as bar:
         model.callbacks = bar

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -24,10 +24,8 @@ from laptsne.cli.fitting import FittedDataset, input_errors
 from laptsne.cli.membership import cluster_names
 from laptsne.cli.tables.dataset import Dataset
 from laptsne.cli.tables.writing import WRITABLE, write_arrow, write_embedding
+from laptsne.contraction_path import ContractionPath
 from laptsne.explorer.columns import CLUSTERS
-
-if TYPE_CHECKING:
-    from laptsne.contraction_path import ContractionPath
 
 STDOUT = Path("-")
 _PLOTS = (".png", ".svg", ".pdf")

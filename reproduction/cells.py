@@ -10,12 +10,22 @@ from reproduction.comparison import Comparison, Statistic, WinCount, score_name
 from reproduction.datasets import title
 from reproduction.paper import PublishedScore
 from reproduction.plan import Options
-from reproduction.protocols import MINI, PROTOCOLS, TUNED, baseline_runs, chosen, default_runs, final_runs
+from reproduction.protocols import (
+    BASELINE,
+    COLUMNS,
+    DEFAULTS,
+    MINI,
+    PROTOCOLS,
+    TUNED,
+    baseline_runs,
+    chosen,
+    default_runs,
+    final_runs,
+)
 from reproduction.runs import Run, Runner
 from reproduction.tables import ReportTable, TableCell, arrow, text_row
 
-DEFAULTS = "defaults"
-HEADINGS = (*(protocol.heading for protocol in PROTOCOLS), DEFAULTS)
+HEADINGS = tuple(column for column in COLUMNS if column != BASELINE)
 _TOLERANCE = 0.02  # within which a score is that of the paper
 _NONE = "—"
 
@@ -93,7 +103,7 @@ def _columns() -> tuple[str, ...]:
     ours: list[str] = []
     for heading in HEADINGS:
         ours += ["Mini, paper", heading] if heading == MINI.heading else [heading]
-    return "score", "paper", "best, paper", *ours, "best baseline"
+    return "score", "paper", "best, paper", *ours, BASELINE
 
 
 def _cell_row(cell: Cell, *, spread: bool) -> list[TableCell]:

@@ -133,15 +133,18 @@ def win_table(runner: Runner, options: Options) -> ReportTable:
     for heading in HEADINGS:
         counts = [WinCount.of([cell.comparison(heading) for cell in found]) for found in (*by_set.values(), everything)]
         near = [cell.is_near(heading) for cell in everything]
-        texts = (f"{count.paper} {count.best}" for count in counts)
+        texts = (f"{count.paper} {count.best}" if count.compared else _NONE for count in counts)
         rows.append(text_row(heading, *texts, f"{near.count(True)} of {len(near) - near.count(None)}"))
-    bests = [sum(_tuned_wins(cell) for cell in found) for found in (*by_set.values(), everything)]
-    rows.append(text_row("tuned for each cell", *(str(count) for count in bests), _NONE))
+    bests = [
+        [_tuned_wins(cell) for cell in found if cell.best_tuned is not None] for found in (*by_set.values(), everything)
+    ]
+    rows.append(text_row("tuned for each cell", *(str(sum(wins)) if wins else _NONE for wins in bests), _NONE))
     return ReportTable(("protocol", *(title(name) for name in by_set), "all", "within 0.02"), rows)
 
 
 def _tuned_wins(cell: Cell) -> bool:
-    return bool(cell.best_tuned is not None and Comparison(cell.published, Statistic.of([cell.best_tuned])).beats_paper)
+    assert cell.best_tuned is not None
+    return bool(Comparison(cell.published, Statistic.of([cell.best_tuned])).beats_paper)
 
 
 def settings_table(runner: Runner, options: Options) -> ReportTable:

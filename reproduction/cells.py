@@ -10,12 +10,22 @@ from reproduction.comparison import Comparison, Statistic, WinCount, score_name
 from reproduction.datasets import title
 from reproduction.paper import PublishedScore
 from reproduction.plan import Options
-from reproduction.protocols import MINI, PROTOCOLS, TUNED, baseline_runs, chosen, default_runs, final_runs
+from reproduction.protocols import (
+    BASELINE,
+    COLUMNS,
+    DEFAULTS,
+    MINI,
+    PROTOCOLS,
+    TUNED,
+    baseline_runs,
+    chosen,
+    default_runs,
+    final_runs,
+)
 from reproduction.runs import Run, Runner
 from reproduction.tables import ReportTable, TableCell, arrow, text_row
 
-DEFAULTS = "defaults"
-HEADINGS = (*(protocol.heading for protocol in PROTOCOLS), DEFAULTS)
+HEADINGS = tuple(column for column in COLUMNS if column != BASELINE)
 _TOLERANCE = 0.02  # within which a score is that of the paper
 _NONE = "—"
 
@@ -93,7 +103,7 @@ def _columns() -> tuple[str, ...]:
     ours: list[str] = []
     for heading in HEADINGS:
         ours += ["Mini, paper", heading] if heading == MINI.heading else [heading]
-    return "score", "paper", "best, paper", *ours, "best baseline"
+    return "score", "paper", "best, paper", *ours, BASELINE
 
 
 def _cell_row(cell: Cell, *, spread: bool) -> list[TableCell]:
@@ -123,15 +133,18 @@ def win_table(runner: Runner, options: Options) -> ReportTable:
     for heading in HEADINGS:
         counts = [WinCount.of([cell.comparison(heading) for cell in found]) for found in (*by_set.values(), everything)]
         near = [cell.is_near(heading) for cell in everything]
-        texts = (f"{count.paper} {count.best}" for count in counts)
+        texts = (f"{count.paper} {count.best}" if count.compared else _NONE for count in counts)
         rows.append(text_row(heading, *texts, f"{near.count(True)} of {len(near) - near.count(None)}"))
-    bests = [sum(_tuned_wins(cell) for cell in found) for found in (*by_set.values(), everything)]
-    rows.append(text_row("tuned for each cell", *(str(count) for count in bests), _NONE))
+    bests = [
+        [_tuned_wins(cell) for cell in found if cell.best_tuned is not None] for found in (*by_set.values(), everything)
+    ]
+    rows.append(text_row("tuned for each cell", *(str(sum(wins)) if wins else _NONE for wins in bests), _NONE))
     return ReportTable(("protocol", *(title(name) for name in by_set), "all", "within 0.02"), rows)
 
 
 def _tuned_wins(cell: Cell) -> bool:
-    return bool(cell.best_tuned is not None and Comparison(cell.published, Statistic.of([cell.best_tuned])).beats_paper)
+    assert cell.best_tuned is not None
+    return bool(Comparison(cell.published, Statistic.of([cell.best_tuned])).beats_paper)
 
 
 def settings_table(runner: Runner, options: Options) -> ReportTable:

@@ -11,7 +11,7 @@ from pathlib import Path
 from reproduction.dataset import SETS
 from reproduction.methods import METHODS
 from reproduction.plan import QUICK_SETS, Options, all_runs
-from reproduction.protocols import table_batches
+from reproduction.protocols import COLUMNS, table_batches
 from reproduction.report import write_report
 from reproduction.result_cache import ResultCache
 from reproduction.runs import Run, Runner
@@ -26,7 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     parser = argparse.ArgumentParser("python -m reproduction", description=main.__doc__)
     parser.add_argument("--quick", action="store_true", help="three small sets and one seed, in a few minutes")
-    parser.add_argument("--tables", action="store_true", help="only what the comparison with the paper's tables needs")
+    parser.add_argument(
+        "--tables",
+        nargs="?",
+        const=",".join(COLUMNS),
+        help="only the comparison with the paper's tables; of its columns, separated by commas, those that are named "
+        f"are run, and the others have the results of earlier runs: {', '.join(COLUMNS)}",
+    )
     parser.add_argument("--report", action="store_true", help="write the report of the finished runs, without new ones")
     parser.add_argument("--sets", help=f"only these sets, separated by commas, of {', '.join(SETS)}")
     parser.add_argument("--methods", help=f"only these methods, separated by commas, of {', '.join(METHODS)}")
@@ -45,10 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def select(sets: str | None, methods: str | None, *, quick: bool, tables: bool = False) -> Options:
+def select(sets: str | None, methods: str | None, *, quick: bool, tables: str | None = None) -> Options:
     """Return the options for names as typed; raise ValueError if one is unknown."""
+    columns = None if tables is None else _choose(tables, COLUMNS, "tables")
     chosen = QUICK_SETS if quick and sets is None else _choose(sets, SETS, "sets")
-    return Options(chosen, _choose(methods, tuple(METHODS), "methods"), quick, tables)
+    return Options(chosen, _choose(methods, tuple(METHODS), "methods"), quick, columns)
 
 
 def _choose(names: str | None, known: Sequence[str], option: str) -> tuple[str, ...]:
@@ -74,8 +81,9 @@ def reproduce(out: Path, options: Options, *, frozen: bool = False) -> None:
         last = text
 
     runner = Runner(ResultCache(out / "cache", frozen=frozen), say)
-    for batch in all_batches(runner, options):
+    for column, batch in all_batches(runner, options):
         n_computed = runner.n_computed
+        runner.cache.frozen = frozen or (options.columns is not None and column not in options.columns)
         for run in batch:
             if runner.has(run.data):
                 runner.record(run)
@@ -86,8 +94,11 @@ def reproduce(out: Path, options: Options, *, frozen: bool = False) -> None:
     write_report(out, runner, options)
 
 
-def all_batches(runner: Runner, options: Options) -> Iterator[list[Run]]:
-    """Yield all runs in batches, after each of which a report is worth writing: those of the paper's tables first."""
+def all_batches(runner: Runner, options: Options) -> Iterator[tuple[str, list[Run]]]:
+    """Yield all runs in batches, after each of which a report is worth writing: those of the paper's tables first.
+
+    The latter come with the name of their column.
+    """
     yield from table_batches(runner, options)
     if not options.tables:
-        yield from all_runs(options)
+        yield from (("", batch) for batch in all_runs(options))

@@ -111,13 +111,19 @@ def sweeps(*, quick: bool) -> dict[str, Sweep]:
 class Options:
     """The sets and methods to run, and whether to run less.
 
-    ``quick`` is fewer seeds and parameter values, ``tables`` the comparison with the paper's tables alone.
+    ``quick`` is fewer seeds and parameter values. ``columns`` are those of the comparison with the paper's tables to
+    run; the others have the results that are stored. None runs them all, and everything else.
     """
 
     sets: tuple[str, ...]
     methods: tuple[str, ...]
     quick: bool = False
-    tables: bool = False
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def tables(self) -> bool:
+        """Whether the comparison with the paper's tables is all that is wanted."""
+        return self.columns is not None
 
     @property
     def frontier_sets(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ TUNED_LAMBDAS = (1e-1, 1e-2, 1e-3)  # below that, the present method gives the m
 _THROUGH_LANDMARKS = ("mnist", "fashion_mnist", "har")
 _FIVE_SEEDS = ("digits", "coil20", "waveform")
 BASELINES = ("t-SNE", "UMAP", "Eigenmaps", "PCA")  # those of the paper
+DEFAULTS, BASELINE = "defaults", "best baseline"  # columns beside those of the protocols
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ MINI = Protocol("Mini as published", "LaptSNE-Mini as published", rival="LaptSNE
 CODED = Protocol("as coded", "LaptSNE as coded", CODED_LAMBDAS)
 TUNED = Protocol("tuned", "LaptSNE", TUNED_LAMBDAS, published=False)
 PROTOCOLS = (PUBLISHED, CODED, MINI, TUNED)
+COLUMNS = (*(protocol.heading for protocol in PROTOCOLS), DEFAULTS, BASELINE)
 
 
 def choose(runner: Runner, runs: Sequence[Run], rival: str = "LaptSNE") -> Run | None:
@@ -119,13 +121,13 @@ def baseline_runs(options: Options, name: str) -> list[Run]:
     return [Run(name, method, 0, (), "cells") for method in BASELINES if method in options.methods]
 
 
-def table_batches(runner: Runner, options: Options) -> Iterator[list[Run]]:
-    """Yield the runs that the comparison with the paper's tables needs, set by set."""
+def table_batches(runner: Runner, options: Options) -> Iterator[tuple[str, list[Run]]]:
+    """Yield the runs of the comparison with the paper's tables, set by set, with the names of their columns."""
     for name in options.sets:
         if not runner.has(name):
             continue
-        yield default_runs(options, name)
+        yield DEFAULTS, default_runs(options, name)
         for protocol in PROTOCOLS if "LaptSNE" in options.methods else ():
-            yield protocol.grid(options, name, runner.n_classes[name])
-            yield final_runs(runner, protocol, name, options)
-        yield baseline_runs(options, name)
+            yield protocol.heading, protocol.grid(options, name, runner.n_classes[name])
+            yield protocol.heading, final_runs(runner, protocol, name, options)
+        yield BASELINE, baseline_runs(options, name)

@@ -88,7 +88,7 @@ def report_context(runner: Runner, options: Options, figures: dict[str, bytes]) 
         "paper": paper,
         "figures": figures,
         "counts": {
-            heading: _win_count(runner, options, heading) for heading in (protocols.TUNED.heading, cells.DEFAULTS)
+            heading: _win_count(runner, options, heading) for heading in (protocols.TUNED.heading, protocols.DEFAULTS)
         },
         "frontiers": compare_frontiers(runner, options),
         "names": [name for name in options.sets if name in runner.n_classes],

@@ -36,12 +36,12 @@ class ResultCache:
 
     def __init__(self, folder: Path, *, frozen: bool = False) -> None:
         self._compute = Memory(folder, verbose=0).cache(_compute, ignore=["compute"])
-        self._frozen = frozen
+        self.frozen = frozen
 
     def get(self, key: Mapping[str, Any], compute: Callable[[], T]) -> T:
         """Return the stored result for a key of JSON values; compute and store it if there is none."""
         text = json.dumps(key, sort_keys=True)
-        if self._frozen and not self._compute.check_call_in_cache(text, compute):
+        if self.frozen and not self._compute.check_call_in_cache(text, compute):
             raise NotStoredError("not run yet.")
         result: T = self._compute(text, compute)
         return result

@@ -460,6 +460,7 @@ def test_the_report_has_every_score_and_says_what_is_missing(report):
         (("--sets", "digits,letters"), "--sets got letters; give some of digits, coil20"),
         (("--methods", "LaptSNE,Isomap"), "--methods got Isomap; give some of LaptSNE, LaptSNE-Mini"),
         (("--sets", ","), "--sets got no name; give some of digits"),
+        (("--tables", "as told"), "--tables got as told; give some of as published, as coded"),
     ],
 )
 def test_unknown_names_are_refused_with_those_that_exist(reproduce, tmp_path, capsys, arguments, message):
@@ -477,6 +478,16 @@ def test_a_report_of_finished_runs_makes_no_new_ones(reproduce, small, counting,
     assert counting.seeds == [0]
     assert reproduce(*arguments, "--report") == 0
     assert counting.seeds == [0]
+    assert "not run yet" not in (tmp_path / "results" / "report.md").read_text()
+
+
+def test_columns_of_the_paper_tables_that_are_not_named_are_not_run(reproduce, small, counting, tmp_path):
+    arguments = "--sets", "digits", "--methods", "PCA", "--out", "results"
+    assert reproduce(*arguments, "--tables", "defaults,tuned") == 0
+    assert counting.seeds == []
+    assert reproduce(*arguments, "--tables", "best baseline") == 0
+    assert counting.seeds == [0]
+    assert reproduce(*arguments, "--tables", "defaults,tuned") == 0
     assert "not run yet" not in (tmp_path / "results" / "report.md").read_text()
 
 

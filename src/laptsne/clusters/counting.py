@@ -15,7 +15,7 @@ from laptsne.graph.communities import communities
 from laptsne.graph.symmetrization import plus_transpose
 
 N_NEIGHBORS = 20  # in the graph of which the clusters are communities
-_SCALES = (N_NEIGHBORS, 30)  # neighbours in the graphs in which separate groups are evidence
+_COARSE_SCALE = 30  # neighbours in another graph in which separate groups are evidence
 # Other evidence, for samples that are small for their number of clusters: all borders together, and stable communities.
 _FINE_SCALE = 10  # neighbours
 _SUBSAMPLED = (500, 10_000)  # numbers of points; fewer tell nothing, and more need no such help
@@ -84,17 +84,19 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     """
     workers = workers or Workers(1)
     labels = np.zeros(P.shape[0], np.int64)
-    evident = any(_has_separate_groups(P, n_neighbors, workers) for n_neighbors in _SCALES)
-    if not evident and not _has_stable_communities(P, workers):
-        return labels
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
-    test = _FIRST
+    found = communities(graph.graph, labels)
+    if not _has_separate_groups(graph, found):
+        coarse = NeighborGraph(nearest_graph(P, _COARSE_SCALE, workers), workers)
+        if not _has_separate_groups(coarse, communities(coarse.graph, labels)) and not _is_stable(P, workers):
+            return labels
+    merged = graph.merged(found, *_FIRST)
     for _ in range(_MAX_LEVELS):
-        within = graph.within(labels)
-        merged = within.merged(communities(within.graph, labels), *test)
         if merged.max() == labels.max():
             break
-        labels, test = merged, _WITHIN
+        labels = merged
+        within = graph.within(labels)
+        merged = within.merged(communities(within.graph, labels), *_WITHIN)
     return by_size(labels)
 
 
@@ -147,15 +149,13 @@ def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
     return target[group]
 
 
-def _has_separate_groups(P: Any, n_neighbors: int, workers: Workers) -> bool:
-    """Whether at least two groups of a neighbour graph are separate by the strict test."""
-    graph = NeighborGraph(nearest_graph(P, n_neighbors, workers), workers)
-    found = communities(graph.graph, np.zeros(P.shape[0], np.int64))
+def _has_separate_groups(graph: NeighborGraph, found: Array) -> bool:
+    """Whether at least two groups of communities of a neighbour graph are separate by the strict test."""
     sizes = np.bincount(graph.merged(found, *EVIDENT))
     return int((sizes >= MIN_SIZE).sum()) > 1
 
 
-def _has_stable_communities(P: Any, workers: Workers) -> bool:
+def _is_stable(P: Any, workers: Workers) -> bool:
     """Whether the communities of a small sample have a low reciprocity and are those of subsamples too."""
     n_samples = P.shape[0]
     if not _SUBSAMPLED[0] <= n_samples <= _SUBSAMPLED[1]:

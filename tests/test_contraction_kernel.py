@@ -78,18 +78,24 @@ def test_gaps_open_and_shapes_stay(rng):
     assert student_radius / student_gap < 0.5 * thrice_radius / thrice_gap
 
 
+def slopes_of_potential(term, Y):
+    """The slope of the potential at each point, without contraction and with a strength of 0.1."""
+    slopes = np.empty((2, *Y.shape))
+    for slope, strength in zip(slopes, (0.0, 0.1), strict=True):
+        potential = term.potential(strength)
+        for i, y in enumerate(Y):
+            work = np.empty((3, 4)), np.empty((3, 4))
+            potential_at(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+    return slopes
+
+
 def test_new_points_feel_both_kernels(rng):
     """The potential is the repulsion plus the contraction, whose slope is the gradient at the points of the map."""
     Y = np.vstack([rng.normal(scale=3, size=(300, 2)), rng.normal(scale=3, size=(300, 2)) + np.array([12, 0])])
     fields = ExactFields(Y)
     term = MeshContraction(2, Penalty("log", 0.01), rng.normal(size=(600, 3)), Similarity(4.0))
     term.refresh(fields, tol=1e-4, max_passes=50)
-    slopes = np.empty((2, 600, 2))
-    for slope, strength in zip(slopes, (0.0, 0.1), strict=True):
-        potential = term.potential(strength)
-        for i, y in enumerate(Y):
-            work = np.empty((3, 4)), np.empty((3, 4))
-            potential_at(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+    slopes = slopes_of_potential(term, Y)
     expected = 600 * 0.1 / 2 * term.gradient(fields)
     assert np.linalg.norm(slopes[1] - slopes[0] - expected) < 0.05 * np.linalg.norm(expected)
     repulsion = 600 / fields.degrees.sum() * fields.slope
@@ -209,12 +215,7 @@ def test_new_points_feel_the_contraction_of_the_cluster_around_them(rng):
     fields = ExactFields(Y)
     term = ClusterContraction(3, Penalty("log", 0.01), np.empty((900, 0)), Similarity(3.0), labels)
     term.refresh(fields)
-    slopes = np.empty((2, 900, 2))
-    for slope, strength in zip(slopes, (0.0, 0.1), strict=True):
-        potential = term.potential(strength)
-        for i, y in enumerate(Y):
-            work = np.empty((3, 4)), np.empty((3, 4))
-            potential_at(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+    slopes = slopes_of_potential(term, Y)
     expected = 900 * 0.1 / 2 * term.gradient(fields)
     assert np.linalg.norm(slopes[1] - slopes[0] - expected) < 0.1 * np.linalg.norm(expected)
 

@@ -194,15 +194,23 @@ def _strongest_rows(
 ) -> None:
     """Set the rows of ``found`` to the neighbours of the highest affinity, and -1 where there are fewer."""
     for i in range(start, stop):
-        values = data[indptr[i] : indptr[i + 1]]
-        order = np.argsort(-values, kind="mergesort")
-        n_found = 0
-        for e in order:
-            j = e if indices is None else indices[indptr[i] + e]
-            if n_found < n_neighbors and values[e] > 0 and j != i:
-                found[i, n_found] = j
-                n_found += 1
-        found[i, n_found:] = -1
+        row, first, n_found = found[i], indptr[i], 0
+        for e in range(first, indptr[i + 1]):
+            j = e - first if indices is None else indices[e]
+            if data[e] <= 0 or j == i or (n_found == n_neighbors and data[e] <= data[row[n_neighbors - 1]]):
+                continue
+            # Insert the edge where it belongs; equal affinities keep their order.
+            at = min(n_found, n_neighbors - 1)
+            while at > 0 and data[row[at - 1]] < data[e]:
+                row[at] = row[at - 1]
+                at -= 1
+            row[at] = e
+            n_found = min(n_found + 1, n_neighbors)
+        for t in range(n_neighbors):
+            if t >= n_found:
+                row[t] = -1
+            else:
+                row[t] = row[t] - first if indices is None else indices[row[t]]
 
 
 def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:

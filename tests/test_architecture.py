@@ -28,6 +28,7 @@ LAYERS = [
     "diagnostics",
     "estimator",
     "landmarks",
+    "lapumap",
     "memory",
     "contraction_path",
     "map_contraction",

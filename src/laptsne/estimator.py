@@ -17,13 +17,17 @@ from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne.diagnostics import DiagnosticsMixin
 from laptsne.distributed import is_dask, mapped
+from laptsne.embedding.backend import Backend
 from laptsne.embedding.descent import Descent
+from laptsne.embedding.initialization import initial_embedding
 from laptsne.embedding.kernels import Kernel
 from laptsne.embedding.lazy_potential import LazyPotential
+from laptsne.embedding.objective import CrossEntropy, KLDivergence
 from laptsne.embedding.optimizer import Result
 from laptsne.embedding.potential import Potential
 from laptsne.embedding.state import Callback
-from laptsne.fitting import data_eigenvalues, fit_affinities
+from laptsne.embedding.umap_kernel import UmapKernel
+from laptsne.fitting import backend_of, data_eigenvalues, fit_affinities
 from laptsne.graph.affinity import feasible_perplexity, joint_affinities
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory_model import Demand, check_memory
@@ -194,6 +198,7 @@ class LaptSNE(
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = parameters.CONSTRAINTS
     # Not saved: the largest part of a model, which only a further fit needs.
     _not_saved: ClassVar[set[str]] = {"affinities_"}
+    _loss_attribute: ClassVar[str] = "kl_divergence_"
 
     embedding_: NDArray[Any]
     _mapping: Placement | Network | None
@@ -404,7 +409,7 @@ class LaptSNE(
         self.contraction_width_ = result.contraction_width
         self.eigenvalues_ = result.eigenvalues
         self.eigenvalue_residual_ = result.residual
-        self.kl_divergence_ = result.kl_divergence
+        setattr(self, self._loss_attribute, result.kl_divergence)
         self.objective_ = result.objective
         self.reliability_ = None
         self._potential = result.potential
@@ -419,10 +424,37 @@ class LaptSNE(
         if potential is None or self.metric == "affinities":
             return None
         options = {"metric": self.metric, "metric_params": self.metric_params}
-        placement = Placement(None if self._is_pairwise else X, Y, potential, perplexity=self.perplexity_, **options)
+        options |= {"perplexity": self.perplexity_, "kernel": self._placement_kernel()}
+        placement = Placement(None if self._is_pairwise else X, Y, potential, **options)
         if self._is_pairwise:  # the distances are not kept
             placement.support = support_of_distances(X, placement.n_neighbors)
         return placement
+
+    # What other losses on the same engine replace.
+
+    def _loss(self, P: Any, order: NDArray[Any] | None) -> KLDivergence | CrossEntropy:
+        return KLDivergence(P, order)
+
+    def _backend(self, loss: Any, workers: Workers) -> Backend:
+        return backend_of(self, loss.P.shape[0], workers)
+
+    def _initial(self, X: Any, eigenvectors: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
+        options = {"metric": self.metric, "random_state": random_state}
+        return initial_embedding(self.init, X, eigenvectors, self.n_components, **options)
+
+    def _contraction(self, n_clusters: int) -> float | None:
+        """Strength of the contraction; None for the default of t-SNE."""
+        return None if isinstance(self.contraction, str) else float(self.contraction)
+
+    def _descent(self) -> Descent:
+        return self.optimizer or Descent()
+
+    def _step_size(self, n_samples: int) -> float | str:
+        return self.learning_rate
+
+    def _placement_kernel(self) -> UmapKernel | None:
+        """Kernel of the attraction of new points; None for Student's."""
+        return None
 
     @property
     def data_eigenvalues_(self) -> NDArray[np.float64]:

@@ -9,15 +9,17 @@ if TYPE_CHECKING:
     from laptsne.embedding.descent import Descent
     from laptsne.estimator import LaptSNE
     from laptsne.landmarks import LandmarkLaptSNE
+    from laptsne.lapumap import LapUMAP
     from laptsne.map_contraction import contract
     from laptsne.memory import estimate_memory
 
-__all__ = ["Descent", "LandmarkLaptSNE", "LaptSNE", "__version__", "contract", "estimate_memory"]
+__all__ = ["Descent", "LandmarkLaptSNE", "LapUMAP", "LaptSNE", "__version__", "contract", "estimate_memory"]
 
 # Imported on first use: numba, SciPy and scikit-learn take more than a second, which `laptsne --help` does not need.
 _MODULE_OF = {
     "Descent": "embedding.descent",
     "LandmarkLaptSNE": "landmarks",
+    "LapUMAP": "lapumap",
     "LaptSNE": "estimator",
     "contract": "map_contraction",
     "estimate_memory": "memory",

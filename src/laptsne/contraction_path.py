@@ -11,13 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.embedding.descent import Descent
-from laptsne.embedding.objective import KLDivergence, Similarity
+from laptsne.embedding.objective import Similarity
 from laptsne.embedding.optimizer import iterate
 from laptsne.embedding.problem import Problem, auto_contraction
 from laptsne.embedding.run import LATE_EXAGGERATION, Run
 from laptsne.estimator import LaptSNE
-from laptsne.fitting import backend_of, contracted_clusters
+from laptsne.fitting import contracted_clusters
 from laptsne.graph.ordering import ordered_for_locality
 from laptsne.metrics import affinity_recall, rasterized
 from laptsne.parameters import has_one_kernel
@@ -133,16 +132,17 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
 
 def _strengths(model: LaptSNE, n_maps: int) -> tuple[Array, int]:
     """Strengths of the embeddings, and the index of the model's."""
-    own = _strength(model)
+    own = _strength(model, model.n_clusters_)
     below = n_maps // 2 if model.contraction_ else 1
     factors = np.geomspace(1, _STRONGEST, n_maps - below) if n_maps - below > 1 else np.ones(1)
     strengths = own * np.concatenate([np.arange(below) / below, factors])
     return strengths, below if model.contraction_ else 0
 
 
-def _strength(model: LaptSNE) -> float:
+def _strength(model: LaptSNE, n_clusters: int) -> float:
     """The contraction of the model, or the default one if it has none."""
-    return model.contraction_ or auto_contraction(model.n_clusters_, gaussian=not has_one_kernel(model))
+    given = model.contraction_ or model._contraction(n_clusters)
+    return given or auto_contraction(n_clusters, gaussian=not has_one_kernel(model))
 
 
 @dataclass(frozen=True)
@@ -158,19 +158,17 @@ class _Walk:
     """What all descents along the path share."""
 
     def __init__(self, model: LaptSNE, workers: Workers) -> None:
-        backend = backend_of(model, len(model.embedding_), workers)
+        self.kl = model._loss(*ordered_for_locality(model.affinities_, workers, copy=True))
+        backend = model._backend(self.kl, workers)
         # The width of the model for all embeddings, so that only the strength changes.
         width = None if backend.similarity is None else Similarity(model.contraction_width_)
         self.backend = replace(backend, similarity=width)
-        self.kl = KLDivergence(*ordered_for_locality(model.affinities_, workers, copy=True))
         labels = np.asarray(model.labels_)
         self.labels = contracted_clusters(self.kl, labels) if model.n_clusters == "auto" else labels
         self.n_clusters = int(self.labels.max()) + 1
-        self.own_strength: float = model.contraction_ or auto_contraction(
-            self.n_clusters, gaussian=not has_one_kernel(model)
-        )
-        self.descent = replace(model.optimizer or Descent(), contraction_start=0, contraction_ramp=0, check_every=25)
-        self.learning_rate = model.learning_rate
+        self.own_strength = _strength(model, self.n_clusters)
+        self.descent = replace(model._descent(), contraction_start=0, contraction_ramp=0, check_every=25)
+        self.learning_rate = model._step_size(len(labels))
         self.exaggeration = self.descent.exaggeration or LATE_EXAGGERATION
 
     def stop_at(self, Y: Array) -> _Stop:

@@ -26,6 +26,7 @@ from laptsne.memory_model import Demand, check_memory
 from laptsne.new_points import NewPointsMixin, mapping_of
 from laptsne.persistence import PersistenceMixin
 from laptsne.summary import SummaryMixin
+from laptsne.tsne_loss import TsneLossMixin
 
 # One memory layout: sums along rows and columns differ in their last bits between layouts.
 _CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -36,6 +37,7 @@ class LaptSNE(
     DiagnosticsMixin,
     NewPointsMixin,
     PersistenceMixin,
+    TsneLossMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
@@ -347,7 +349,7 @@ class LaptSNE(
         self.contraction_width_ = result.contraction_width
         self.eigenvalues_ = result.eigenvalues
         self.eigenvalue_residual_ = result.residual
-        self.kl_divergence_ = result.kl_divergence
+        setattr(self, self._loss_attribute, result.kl_divergence)
         self.objective_ = result.objective
         self.reliability_ = None
         self._potential = result.potential

@@ -11,10 +11,8 @@ from laptsne._runtime.threads import Workers
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.embedding.backend import Backend, uses_fourier
 from laptsne.embedding.checkpoint import Checkpoint, digest_of
-from laptsne.embedding.descent import Descent
-from laptsne.embedding.initialization import initial_embedding
 from laptsne.embedding.minibatch import Batches, BatchRun
-from laptsne.embedding.objective import KLDivergence, Penalty, Similarity
+from laptsne.embedding.objective import CrossEntropy, KLDivergence, Penalty, Similarity
 from laptsne.embedding.objective.similarity import FLOOR
 from laptsne.embedding.optimizer import Result, minimize
 from laptsne.embedding.problem import MAX_CONTRACTED, Problem, strength_of
@@ -24,6 +22,7 @@ from laptsne.graph.ordering import ordered_for_locality, reordered
 from laptsne.graph.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
 from laptsne.parameters import callbacks_of, has_one_kernel, kernel_of
 
+Loss = KLDivergence | CrossEntropy
 # Parameters that do not change a descent, and those that act through the affinities and the initial embedding.
 _NOT_IN_DIGEST = {
     *("checkpoint", "callbacks", "verbose", "n_jobs", "out_of_sample"),
@@ -69,9 +68,8 @@ def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomSta
     """
     P, order = ordered_for_locality(P, workers) if model.batch_size is None else (P, None)
     spectrum = _spectrum(model, P, order, workers)
-    options = {"metric": model.metric, "random_state": random_state}
-    Y = initial_embedding(model.init, X, spectrum.eigenvectors, model.n_components, **options)
-    kl = KLDivergence(P, order)
+    Y = model._initial(X, spectrum.eigenvectors, random_state)
+    kl = model._loss(P, order)
     labels = _clusters(model, P, order, spectrum, workers)
     run = _run(model, _problem(model, kl, labels, spectrum, workers), Y, random_state)
     with progress(model.max_iter) if model.verbose else contextlib.nullcontext() as shown:
@@ -132,7 +130,7 @@ def _clusters(model: Any, P: Any, order: NDArray[Any] | None, spectrum: Spectrum
     return labels
 
 
-def contracted_clusters(kl: KLDivergence, labels: NDArray[np.intp]) -> NDArray[np.intp]:
+def contracted_clusters(kl: Loss, labels: NDArray[np.intp]) -> NDArray[np.intp]:
     """Cluster that every point is contracted with, of the clusters that were counted in the data."""
     if kl.order is None:
         return main_clusters(labels, kl.P, MAX_CONTRACTED)
@@ -141,7 +139,7 @@ def contracted_clusters(kl: KLDivergence, labels: NDArray[np.intp]) -> NDArray[n
     return contracted
 
 
-def _problem(model: Any, kl: KLDivergence, labels: NDArray[np.intp], spectrum: Spectrum, workers: Workers) -> Problem:
+def _problem(model: Any, kl: Loss, labels: NDArray[np.intp], spectrum: Spectrum, workers: Workers) -> Problem:
     counted = model.n_clusters == "auto"
     if counted:
         labels = contracted_clusters(kl, labels)
@@ -150,23 +148,23 @@ def _problem(model: Any, kl: KLDivergence, labels: NDArray[np.intp], spectrum: S
         n_clusters = eigengap_clusters(spectrum.eigenvalues)
     else:
         n_clusters = int(model.n_clusters)
-    gaussian = not has_one_kernel(model)
-    requested = None if isinstance(model.contraction, str) else float(model.contraction)
-    strength = strength_of(requested, n_clusters, gaussian=gaussian, counted=counted)
-    backend = backend_of(model, kl.P.shape[0], workers)
+    backend = model._backend(kl, workers)
+    gaussian = backend.similarity is not None
+    strength = strength_of(model._contraction(n_clusters), n_clusters, gaussian=gaussian, counted=counted)
     return Problem(kl, backend, backend.contraction(labels, n_clusters, spectrum.eigenvectors[:, 1:]), strength)
 
 
 def _run(model: Any, problem: Problem, Y: NDArray[np.float64], random_state: np.random.RandomState) -> Run:
-    descent = model.optimizer or Descent()
-    schedule = {name: getattr(model, name) for name in ("max_iter", "early_exaggeration", "learning_rate")}
+    descent = model._descent()
+    schedule = {"max_iter": model.max_iter, "early_exaggeration": model.early_exaggeration}
+    schedule["learning_rate"] = model._step_size(len(Y))
     if model.batch_size is None:
         return Run(problem, Y, descent, **schedule)
     batches = Batches(problem.kl.P, model.batch_size, model.n_batch_neighbors, random_state)
     return BatchRun(batches, problem, Y, descent, **schedule)
 
 
-def _checkpoint(model: Any, kl: KLDivergence, Y: NDArray[np.float64]) -> Checkpoint | None:
+def _checkpoint(model: Any, kl: Loss, Y: NDArray[np.float64]) -> Checkpoint | None:
     if model.checkpoint is None:
         return None
     settings = {name: value for name, value in model.get_params(deep=False).items() if name not in _NOT_IN_DIGEST}

@@ -132,7 +132,8 @@ def mapping_of(
         return None
     pairwise = parameters.is_pairwise(model.metric)
     options = {"metric": model.metric, "metric_params": model.metric_params}
-    placement = Placement(None if pairwise else X, Y, potential, perplexity=model.perplexity_, **options)
+    options |= {"perplexity": model.perplexity_, "kernel": model._placement_kernel()}
+    placement = Placement(None if pairwise else X, Y, potential, **options)
     if pairwise:  # the distances are not kept
         placement.support = support_of_distances(X, placement.n_neighbors)
     return placement

@@ -168,7 +168,7 @@ class _Reader:
         name = "landscape" if "landscape" in content else "potential"  # the former in files of version 0.1.0
         X, Y, potential = (self.decode(content[part]) for part in ("placement", "map", name))
         _check_data(X, model.n_features_in_)
-        options = {"metric": model.metric, "metric_params": model.metric_params}
+        options = {"metric": model.metric, "metric_params": model.metric_params, "kernel": model._placement_kernel()}
         options["support"] = self.decode(content.get("support"))  # not in files of version 0.1.0
         return Placement(X, Y, potential, perplexity=float(content["perplexity"]), **options)
 

@@ -56,6 +56,8 @@ def _figures(model: Any) -> list[str]:
         found.append(f"{clusters}, contraction {model.contraction_:.3g}")
     if hasattr(model, "kl_divergence_"):
         found.append(f"KL divergence {model.kl_divergence_:.3f}")
+    if hasattr(model, "cross_entropy_"):
+        found.append(f"cross entropy {model.cross_entropy_:.3f}")
     if hasattr(model, "n_iter_"):
         found.append(f"{model.n_iter_} iterations")
     return found

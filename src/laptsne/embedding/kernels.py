@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -78,6 +78,20 @@ class Gaussian:
 
 
 Kernel = Student | Gaussian
+
+
+class RadialKernel(Protocol):
+    """A function of the distance, which can be put on a grid; it must be hashable."""
+
+    @property
+    def width(self) -> float:
+        """Distance over which it varies."""
+
+    def __call__(self, r2: NDArray[Any]) -> NDArray[Any]:
+        """Return the values at squared distances r2."""
+
+    def __hash__(self) -> int:
+        """Return a number for the cache of spectra."""
 
 
 @inlined

@@ -10,7 +10,7 @@ from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import STIFF_MOMENTUM, Descent
 from laptsne.embedding.fields import ExactFields, Fields
 from laptsne.embedding.kernels import Kernel, similarity
-from laptsne.embedding.objective import PairContraction
+from laptsne.embedding.objective import KLDivergence, PairContraction
 from laptsne.embedding.objective.pairs import inverse_root
 from laptsne.embedding.problem import Problem
 from laptsne.embedding.run import Run
@@ -312,7 +312,9 @@ class BatchRun(Run):
             contraction = self.strength * self._contraction_gradient()[rows]
         elif tracked is not None:  # before the gradient of KL: the fields of unit charges come with it
             contraction = self.strength * self.tracked.contraction_gradient(fields, rows)
-        gradient = self.problem.kl.gradient_rows(fields, rows, self.tracked.normaliser, self.exaggeration)
+        kl = self.problem.kl
+        assert isinstance(kl, KLDivergence)
+        gradient = kl.gradient_rows(fields, rows, self.tracked.normaliser, self.exaggeration)
         self._step_scale = self._step_scale_of(len(rows))
         gains, velocity = None if self.gains is None else self.gains[rows], self.velocity[rows]
         moved = self._moved(gradient + contraction, gains, velocity, self.Y[rows])

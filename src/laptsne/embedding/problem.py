@@ -4,7 +4,7 @@ import warnings
 from dataclasses import dataclass
 
 from laptsne.embedding.backend import Backend
-from laptsne.embedding.objective import Contraction, KLDivergence
+from laptsne.embedding.objective import Contraction, CrossEntropy, KLDivergence
 
 _TOTAL = 0.2  # strength over all clusters; docs/method.md has what else was tried
 _STUDENT_TOTAL, _STUDENT_MAX = 0.4, 0.04  # the same, and the most per cluster, with the Student kernel
@@ -50,7 +50,7 @@ class Problem:
 
     Parameters
     ----------
-    kl : KLDivergence
+    kl : KLDivergence or CrossEntropy
     backend : Backend
         How sums over the embedding are computed.
     contraction : Contraction
@@ -58,7 +58,7 @@ class Problem:
         Full strength of the contraction.
     """
 
-    kl: KLDivergence
+    kl: KLDivergence | CrossEntropy
     backend: Backend
     contraction: Contraction
     strength: float

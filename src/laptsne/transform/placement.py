@@ -11,6 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.potential import Potential, potential_at
+from laptsne.embedding.umap_kernel import UmapKernel, umap_attraction
 from laptsne.graph.affinity import conditional_affinities
 from laptsne.graph.neighbors import NeighborIndex, neighbor_distances, row_batches
 from laptsne.transform.support import MIN_SUPPORT, Support, voted
@@ -23,15 +24,23 @@ _STARTS = 5  # nearest neighbours whose positions are tried as the start
 
 
 @inlined
-def _loss(y: Array, p: Array, near: Array, gradient: Array) -> tuple[float, float]:
-    """Add the attraction to the neighbours to the gradient; return its loss and the curvature of its majorant."""
+def _loss(y: Array, p: Array, near: Array, a: float | None, b: float | None, gradient: Array) -> tuple[float, float]:
+    """Add the attraction to the neighbours to the gradient; return its loss and the curvature of its majorant.
+
+    a and b are the parameters of UMAP's kernel, None for Student's.
+    """
     loss = curvature = 0.0
     for e in range(p.size):
         r2 = 0.0
         for d in range(y.size):
             r2 += (y[d] - near[e, d]) ** 2
-        strength = 2 * p[e] / (1 + r2)
-        loss += p[e] * np.log(1 + r2)
+        if a is None or b is None:
+            strength = 2 * p[e] / (1 + r2)
+            loss += p[e] * np.log(1 + r2)
+        else:
+            potential, slope = umap_attraction(r2, a, b)
+            strength = 2 * p[e] * slope
+            loss += p[e] * potential
         curvature += strength
         for d in range(y.size):
             gradient[d] += strength * (y[d] - near[e, d])
@@ -40,7 +49,17 @@ def _loss(y: Array, p: Array, near: Array, gradient: Array) -> tuple[float, floa
 
 @compiled
 def _place_rows(
-    start: int, stop: int, indices: Array, p: Array, Y: Array, origin: Array, spacing: float, grid: Array, placed: Array
+    start: int,
+    stop: int,
+    indices: Array,
+    p: Array,
+    Y: Array,
+    a: float | None,
+    b: float | None,
+    origin: Array,
+    spacing: float,
+    grid: Array,
+    placed: Array,
 ) -> None:
     """Set the rows of placed to the positions of points with affinities p to the points of these indices."""
     n_dims = Y.shape[1]
@@ -57,7 +76,7 @@ def _place_rows(
         y[:], gradient[:] = near[0], 0
         for e in range(min(k, _STARTS)):
             value = potential_at(near[e], origin, spacing, grid, w, s, ahead)
-            attraction, bound = _loss(near[e], p[i], near, ahead)
+            attraction, bound = _loss(near[e], p[i], near, a, b, ahead)
             if value + attraction < loss:
                 loss, curvature = value + attraction, bound
                 y[:], gradient[:] = near[e], ahead
@@ -69,7 +88,7 @@ def _place_rows(
                 moved[d] = y[d] - step
                 squared_length += step * step
             value = potential_at(moved, origin, spacing, grid, w, s, ahead)
-            attraction, bound = _loss(moved, p[i], near, ahead)
+            attraction, bound = _loss(moved, p[i], near, a, b, ahead)
             if value + attraction <= loss:
                 loss, curvature = value + attraction, bound
                 y[:], gradient[:] = moved, ahead
@@ -82,7 +101,13 @@ def _place_rows(
 
 
 def settled(
-    indices: Array, distances: Array, perplexity: float, Y: Array, potential: Potential, workers: Workers
+    indices: Array,
+    distances: Array,
+    perplexity: float,
+    Y: Array,
+    potential: Potential,
+    workers: Workers,
+    kernel: UmapKernel | None = None,
 ) -> Array:
     """Return the positions, shape (n_points, n_components), of new points in the embedding Y.
 
@@ -90,7 +115,8 @@ def settled(
     """
     p = conditional_affinities(distances, perplexity, workers)
     placed = np.empty((len(indices), Y.shape[1]))
-    args = (indices, p, Y.astype(np.float64), potential.origin, potential.spacing, potential.padded, placed)
+    shape = (None, None) if kernel is None else (kernel.a, kernel.b)
+    args = (indices, p, Y.astype(np.float64), *shape, potential.origin, potential.spacing, potential.padded, placed)
     workers.rows(_place_rows, len(indices), *args, work=1e3 * p.size)
     return placed
 
@@ -127,6 +153,8 @@ class Placement:
         As in :class:`laptsne.graph.neighbors.NeighborIndex`.
     support : Support, optional
         Distances within the data, if known. Those of features are computed when first needed.
+    kernel : UmapKernel, optional
+        Kernel of the attraction, :math:`-\sum_j p_j \log \varphi`; by default Student's, as in the formula.
     """
 
     def __init__(
@@ -139,6 +167,7 @@ class Placement:
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
         support: Support | None = None,
+        kernel: UmapKernel | None = None,
     ) -> None:
         n_dims = potential.origin.size if isinstance(potential, Potential) else Y.shape[-1]
         if Y.ndim != 2 or Y.shape[1] != n_dims or not np.isfinite(Y).all() or (X is not None and X.shape[0] != len(Y)):
@@ -146,7 +175,7 @@ class Placement:
         self.X, self.Y, self._potential = X, Y, potential
         self.perplexity = min(perplexity, MAX_PERPLEXITY)
         self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(Y))
-        self.metric, self.metric_params = metric, metric_params
+        self.metric, self.metric_params, self.kernel = metric, metric_params, kernel
         if support is not None and len(support.spacing) != len(Y):
             raise ValueError(f"placement: support of {len(support.spacing)} points does not match {len(Y)} points.")
         self.support = support
@@ -172,7 +201,8 @@ class Placement:
         """Return the positions of new points, shape (n_points, n_components)."""
         placed = np.empty((X.shape[0], self.n_components), self.dtype)
         for rows, found in self._searched(X, workers):
-            placed[rows] = settled(*found[:2], self.perplexity, self.Y, self.potential(workers), workers)
+            potential = self.potential(workers)
+            placed[rows] = settled(*found[:2], self.perplexity, self.Y, potential, workers, self.kernel)
             placed[rows][found.twins >= 0] = self.Y[found.twins[found.twins >= 0]]
         return placed
 

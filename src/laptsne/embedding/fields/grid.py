@@ -14,7 +14,7 @@ import scipy.fft
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.embedding.fields.window import Window
-from laptsne.embedding.kernels import Gaussian, Kernel, Student
+from laptsne.embedding.kernels import Gaussian, RadialKernel, Student
 
 # The Student kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
 _MIN_PERIOD = 24.0
@@ -53,7 +53,7 @@ def n_cells(extent: float, spacing: float, margin: int) -> int:
     return -(-cells // step) * step
 
 
-def period(cells: int, spacing: float, kernel: Kernel = STUDENT) -> int:
+def period(cells: int, spacing: float, kernel: RadialKernel = STUDENT) -> int:
     """Return the size of the transforms, so large that points do not interact with images of others."""
     if isinstance(kernel, Gaussian):
         least = cells + int(np.ceil(_REACH * kernel.width / spacing))
@@ -66,7 +66,7 @@ def period(cells: int, spacing: float, kernel: Kernel = STUDENT) -> int:
 
 
 @lru_cache(maxsize=4)
-def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window, kernel: Kernel) -> Array:
+def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window, kernel: RadialKernel) -> Array:
     """Return the spectrum of the kernel on a periodic grid, with the window compensated.
 
     The window blurs and aliases charges; the factor minimises the squared error over all positions within a cell.
@@ -89,7 +89,7 @@ def _along(values: Array, axis: int, n_dims: int) -> Array:
     return np.expand_dims(values, tuple(e for e in range(n_dims) if e != axis))
 
 
-def convolved(grids: Array, spacing: float, window: Window, workers: Workers, kernel: Kernel = STUDENT) -> Array:
+def convolved(grids: Array, spacing: float, window: Window, workers: Workers, kernel: RadialKernel = STUDENT) -> Array:
     """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
     if isinstance(kernel, Gaussian) and max(grids.shape[1:]) <= _MAX_SIDE:
         matrices = [_gaussian_matrix(side, spacing / kernel.width, window) for side in grids.shape[1:]]

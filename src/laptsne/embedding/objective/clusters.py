@@ -83,13 +83,24 @@ class ClusterContraction(Contraction):
         rest = image - self._refreshed.values[:, None] * self._degrees * shapes
         return float(np.sqrt((rest**2 / self._degrees @ self._density).max(initial=0.0)))
 
+    @property
+    def points(self) -> Array:
+        """Embedding of the last refresh, of shape (n_components, n_samples)."""
+        return np.asarray(self._y)
+
     def potential(self, strength: float, exaggeration: float = 1.0) -> Potential:
         """Return the potential of a new point; see :meth:`MeshContraction.potential`."""
         assert self._fields is not None
+        return full_potential(self._fields, self._frame, self._potential_of_new(), strength, exaggeration)
+
+    def potential_at(self, y: Array) -> Array:
+        """Return the contraction term of new points at positions of shape (n_components, n_points)."""
+        return np.asarray(self._frame.interpolate(y, self._potential_of_new()[None])[:, 0])
+
+    def _potential_of_new(self) -> Array:
         # Beyond the points, the shares are those in the fields.
         near = np.maximum(self._images, _TINY)
-        share = np.where(self._density > EMPTY, self._share, near / near.sum(axis=0))
-        return full_potential(self._fields, self._frame, self._potential(share), strength, exaggeration)
+        return self._potential(np.where(self._density > EMPTY, self._share, near / near.sum(axis=0)))
 
     def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
         assert self.kernel is not None

@@ -15,7 +15,7 @@ from laptsne.embedding.fields import Fields
 from laptsne.embedding.fields.grid import STUDENT, bulk_box, convolved, n_cells
 from laptsne.embedding.fields.stencil import interpolate, spread, spread_parts
 from laptsne.embedding.fields.window import CubicSpline
-from laptsne.embedding.kernels import Gaussian, Kernel
+from laptsne.embedding.kernels import Gaussian, RadialKernel
 from laptsne.embedding.objective.contraction import Contraction
 from laptsne.embedding.potential import Potential
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
@@ -62,11 +62,11 @@ class Frame:
     spacing: float
     cells: tuple[int, ...]
     workers: Workers
-    kernel: Kernel = STUDENT
+    kernel: RadialKernel = STUDENT
 
     @classmethod
     def around(
-        cls, y: Array, spacing: float, workers: Workers, kernel: Kernel = STUDENT, most: int | None = None
+        cls, y: Array, spacing: float, workers: Workers, kernel: RadialKernel = STUDENT, most: int | None = None
     ) -> Frame:
         """Return a mesh over the points, coarser than requested if it would have more than ``most`` nodes."""
         most = most or min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
@@ -149,6 +149,15 @@ class MeshContraction(Contraction):
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         """Return the gradient of the potential of the last refresh, which moves with the points."""
         return self._frame.gradient(self._trailing(fields), self._potential)
+
+    @property
+    def points(self) -> Array:
+        """Embedding of the last refresh, of shape (n_components, n_samples)."""
+        return np.asarray(self._y)
+
+    def potential_at(self, y: Array) -> Array:
+        """Return the potential of the last refresh at positions of shape (n_components, n_points)."""
+        return np.asarray(self._frame.interpolate(y, self._potential[None])[:, 0])
 
     def potential(self, strength: float, exaggeration: float = 1.0) -> Potential:
         r"""Return the potential of a new point over the embedding of the last refresh, without the attraction.

@@ -1,0 +1,124 @@
+"""The loss of UMAP: cross entropy between the graph of the data and the similarities of the embedding."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from laptsne._runtime.compiled import compiled
+from laptsne._runtime.typing import Array
+from laptsne.embedding.fields import Fields
+from laptsne.embedding.fields.repulsion import Repulsion, grid_repulsion, pair_repulsion
+from laptsne.embedding.umap_kernel import UmapKernel, umap_attraction
+
+
+@compiled
+def _attraction_rows(
+    start: int,
+    stop: int,
+    y: Array,
+    indptr: Array,
+    indices: Array,
+    weights: Array,
+    a: float,
+    b: float,
+    force: Array,
+    value: Array | None,
+) -> None:
+    """Set force to the gradient of the attraction of each point by its neighbours, and value to the attraction."""
+    n_dims = y.shape[0]
+    for i in range(start, stop):
+        force[i] = 0
+        total = 0.0
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            r2 = 0.0
+            for d in range(n_dims):
+                r2 += (y[d, i] - y[d, j]) ** 2
+            potential, slope = umap_attraction(r2, a, b)
+            pull = 2 * weights[e] * slope
+            for d in range(n_dims):
+                force[i, d] += pull * (y[d, i] - y[d, j])
+            if value is not None:
+                total += weights[e] * potential
+        if value is not None:
+            value[i] = total
+
+
+class CrossEntropy:
+    r"""The loss that umap-learn effectively minimises, in full.
+
+    .. math:: -\sum_{ij} p_{ij} \log \varphi_{ij} - \frac{\gamma m}{4 n} \sum_{i \ne j} (p_i + p_j)
+              \log(1 - \varphi_{ij}), \quad p_i = \sum_j p_{ij},
+
+    with the weights of the graph :math:`p_{ij}`, divided by their sum, m negative samples per edge and the repulsion
+    strength :math:`\gamma`. In an epoch, umap-learn samples every edge in both directions in proportion to its weight,
+    moves both ends, and pushes the first end away from m random points, which do not move. The expected motion of point
+    i is thus :math:`2 \sum_j p_{ij} \nabla \log\varphi_{ij} + \frac{m}{n} p_i \sum_j \nabla \log(1 - \varphi_{ij})`
+    (Damrich and Hamprecht 2021, "On UMAP's true loss function"). The loss has the symmetric weights
+    :math:`(p_i + p_j) / 2` instead of :math:`p_i`, without which it would have no gradient.
+
+    It has the interface of :class:`laptsne.embedding.objective.KLDivergence`.
+
+    Parameters
+    ----------
+    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
+        Symmetric weights that sum to 1.
+    order : array of shape (n_samples,), optional
+        Indices of the points to which the rows and columns of P belong, if P has another order.
+    kernel : UmapKernel
+        :math:`\varphi`.
+    repulsion : float
+        :math:`\gamma m`.
+    exact : bool
+        Whether the repulsion is summed over all pairs, rather than on a grid.
+    """
+
+    def __init__(self, P: Any, order: Array | None, *, kernel: UmapKernel, repulsion: float, exact: bool) -> None:
+        self.P, self.order, self.kernel, self.repulsion, self.exact = P, order, kernel, repulsion, exact
+        graph = scipy.sparse.csr_matrix(P)
+        self._graph = (graph.indptr, graph.indices, graph.data)
+        n = P.shape[0]
+        # Degrees in units of their mean, in the order of the points.
+        degrees = np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel() * n
+        self.degrees = degrees if order is None else np.empty(n)
+        if order is not None:
+            self.degrees[order] = degrees
+        self._factor = repulsion / (4 * n**2)
+
+    @property
+    def trivial(self) -> float:
+        """Loss of the trivial embedding, in which all points coincide."""
+        zero = np.zeros(1)
+        return float(self.repulsion / 2 * self.kernel.repulsion(zero)[0] + np.log1p(self.kernel.a))
+
+    def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
+        """Return the loss, with the attractive part multiplied by ``exaggeration``."""
+        y = np.ascontiguousarray(fields.Y.T, dtype=np.float64)
+        attraction = np.empty(fields.n_samples)
+        self._attraction(y, fields, attraction)
+        repulsion = self._repulsion(y, fields, with_value=True).value
+        assert repulsion is not None
+        return float(exaggeration * attraction.sum() + self._factor * repulsion.sum())
+
+    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
+        """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
+        y = np.ascontiguousarray(fields.Y.T, dtype=np.float64)
+        repulsion = self._repulsion(y, fields).gradient
+        return np.asarray(2 * exaggeration * self._attraction(y, fields) + 2 * self._factor * repulsion)
+
+    def _repulsion(self, y: Array, fields: Fields, *, with_value: bool = False) -> Repulsion:
+        compute = pair_repulsion if self.exact else grid_repulsion
+        return compute(y, self.degrees, self.kernel, fields.workers, with_value=with_value)
+
+    def _attraction(self, y: Array, fields: Fields, value: Array | None = None) -> Array:
+        ordered = y if self.order is None else y[:, self.order]
+        force = np.empty(y.T.shape)
+        args = (ordered, *self._graph, self.kernel.a, self.kernel.b, force, value)
+        fields.workers.rows(_attraction_rows, len(force), *args, work=20.0 * self._graph[2].size)
+        if self.order is None:
+            return force
+        unordered = np.empty_like(force)
+        unordered[self.order] = force
+        return unordered

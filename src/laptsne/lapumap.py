@@ -1,0 +1,271 @@
+"""UMAP with contraction: the estimator of t-SNE with another graph, kernel and loss."""
+
+import os
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from laptsne import parameters
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.embedding.descent import Descent
+from laptsne.embedding.objective import CrossEntropy
+from laptsne.embedding.state import Callback
+from laptsne.embedding.umap_backend import UmapBackend
+from laptsne.embedding.umap_kernel import UmapKernel
+from laptsne.estimator import LaptSNE
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.fuzzy import fuzzy_graph
+from laptsne.reliability import Reliability
+
+_SPAN = 10.0  # of the initial embedding, as in umap-learn
+_JITTER = 1e-2  # of the initial embedding, which separates points that coincide
+# The repulsion is nearly singular: short steps, and none of the gains that lengthen them (docs/umap.md).
+_MAX_STEP = 0.2
+_RATE = 0.2  # times n_samples
+# Contraction strength over all clusters: a quarter of that of LaptSNE, whose maps are several times as wide.
+_TOTAL = 0.05
+_MAX_PAIRS = {1: 300, 2: 500, 3: 3000}  # points up to which all pairs are faster than a grid, by dimension
+
+_OWN_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_neighbors": [Interval(Integral, 2, None, closed="left")],
+    "min_dist": [Interval(Real, 0, None, closed="left")],
+    "spread": [Interval(Real, 0, None, closed="neither")],
+    "local_connectivity": [Interval(Real, 0, None, closed="left")],
+    "set_op_mix_ratio": [Interval(Real, 0, 1, closed="both")],
+    "repulsion_strength": [Interval(Real, 0, None, closed="neither")],
+    "negative_sample_rate": [Interval(Integral, 1, None, closed="left")],
+    "method": [StrOptions({"auto", "exact", "fourier"})],
+}
+_SHARED = (
+    *("n_components", "n_clusters", "contraction", "contraction_width", "metric", "metric_params", "init"),
+    *("learning_rate", "max_iter", "optimizer", "checkpoint", "callbacks", "verbose", "n_jobs", "random_state"),
+)
+
+
+class LapUMAP(LaptSNE):
+    r"""UMAP with contraction of the clusters of the data.
+
+    The graph, the kernel and the parameters are those of umap-learn. The loss is the one that umap-learn effectively
+    minimises (:class:`laptsne.embedding.objective.CrossEntropy`), but it is minimised in full instead of by random
+    negative samples: the repulsion of all pairs is computed on a grid by FFT, and over near pairs where it is nearly
+    singular. With the same ``random_state`` the result is the same to the bit for any number of threads.
+
+    As in :class:`LaptSNE`, the clusters for which the data give evidence are contracted; without evidence, or with
+    ``contraction=0``, the result is a map of UMAP.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=15
+        Number of neighbours of a point, counting itself as in umap-learn. A number larger than that of the samples is
+        lowered with a warning.
+    n_components : {1, 2, 3}, default=2
+        Dimension of the embedding.
+    min_dist : float, default=0.1
+        How close neighbours may lie in the embedding, at most ``spread``.
+    spread : float, default=1.0
+        Scale of the embedding.
+    metric : str or callable, default="euclidean"
+        A metric of scikit-learn's nearest neighbours; "precomputed" if X holds distances (dense), is a sparse graph of
+        distances, or a tuple (indices, distances); or "affinities" if X is the graph itself, such as ``graph_`` of an
+        umap-learn model, ``obsp["connectivities"]`` of scanpy or ``affinities_`` of another fit.
+    metric_params : dict, default=None
+        Further arguments of the metric, as in :class:`LaptSNE`.
+    local_connectivity : float, default=1.0
+        Number of nearest neighbours to which every point is connected with weight 1.
+    set_op_mix_ratio : float, default=1.0
+        Between the intersection, 0, and the union, 1, of the neighbourhoods of two points.
+    repulsion_strength : float, default=1.0
+        Factor of the repulsion.
+    negative_sample_rate : int, default=5
+        Another factor of the repulsion: the number of negative samples per edge that umap-learn would draw.
+    n_clusters : int, "auto" or "eigengap", default="auto"
+        Number of clusters that are contracted, as in :class:`LaptSNE`.
+    contraction : float or "auto", default="auto"
+        Strength of the contraction; 0 is UMAP. "auto" is 0.05 divided by the number of clusters that are contracted.
+    contraction_width : float or "auto", default="auto"
+        Width of the kernel of the contraction, as in :class:`LaptSNE`.
+    init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
+        Initial embedding, scaled to a span of 10. An array is centred, otherwise used as it is.
+    learning_rate : float or "auto", default="auto"
+        Step size; "auto" is ``0.2 * n_samples``.
+    max_iter : int, default=400
+        Maximum number of iterations. One of them costs about as much as an epoch of umap-learn.
+    method : {"auto", "exact", "fourier"}, default="auto"
+        How the repulsion is computed: "exact" over all pairs, "fourier" on a grid and over near pairs.
+    optimizer : Descent, default=None
+        Momentum, schedules and stopping; None is ``Descent(gains=False, max_step=0.2, middle_exaggeration=1,
+        exaggeration=1)``.
+    checkpoint, callbacks, verbose, n_jobs, random_state
+        As in :class:`LaptSNE`.
+
+    Attributes
+    ----------
+    embedding_ : array of shape (n_samples, n_components)
+        The embedding.
+    affinities_ : sparse matrix in CSR format of shape (n_samples, n_samples)
+        The graph, divided by the sum of its weights.
+    cross_entropy_ : float
+        Loss of the embedding without contraction.
+    objective_ : float
+        ``cross_entropy_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
+    labels_, n_clusters_, clusters_, contraction_, contraction_width_, eigenvalues_, eigenvalue_residual_,\
+    data_eigenvalues_, n_iter_, n_features_in_, feature_names_in_
+        As in :class:`LaptSNE`.
+
+    References
+    ----------
+    L. McInnes, J. Healy and J. Melville, "UMAP: Uniform Manifold Approximation and Projection for Dimension
+    Reduction", 2018. S. Damrich and F. Hamprecht, "On UMAP's true loss function", NeurIPS 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from laptsne import LapUMAP
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> LapUMAP(max_iter=100, random_state=0).fit_transform(X[:300]).shape
+    (300, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        name: parameters.CONSTRAINTS[name] for name in _SHARED
+    } | _OWN_CONSTRAINTS
+    _loss_attribute: ClassVar[str] = "cross_entropy_"
+    # What LaptSNE has as parameters.
+    perplexity, kernel, contraction_kernel, penalty = "auto", "student", "gaussian", "log"
+    early_exaggeration, batch_size, n_batch_neighbors, out_of_sample = 1.0, None, 0, "placement"
+
+    cross_entropy_: float
+
+    def __init__(
+        self,
+        n_neighbors: int = 15,
+        n_components: int = 2,
+        *,
+        min_dist: float = 0.1,
+        spread: float = 1.0,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        local_connectivity: float = 1.0,
+        set_op_mix_ratio: float = 1.0,
+        repulsion_strength: float = 1.0,
+        negative_sample_rate: int = 5,
+        n_clusters: int | str = "auto",
+        contraction: float | str = "auto",
+        contraction_width: float | str = "auto",
+        init: str | ArrayLike = "spectral",
+        learning_rate: float | str = "auto",
+        max_iter: int = 400,
+        method: str = "auto",
+        optimizer: Descent | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.n_components = n_components
+        self.min_dist = min_dist
+        self.spread = spread
+        self.metric = metric
+        self.metric_params = metric_params
+        self.local_connectivity = local_connectivity
+        self.set_op_mix_ratio = set_op_mix_ratio
+        self.repulsion_strength = repulsion_strength
+        self.negative_sample_rate = negative_sample_rate
+        self.n_clusters = n_clusters
+        self.contraction = contraction
+        self.contraction_width = contraction_width
+        self.init = init
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.method = method
+        self.optimizer = optimizer
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def diagnose(self, *, length: float | None = None) -> Reliability:
+        """Say that there are no scores of reliability: they are defined for the loss of t-SNE.
+
+        Parameters
+        ----------
+        length : float, optional
+            Not used.
+
+        Returns
+        -------
+        reliability : Reliability
+            Both scores are None, and ``reason`` says why.
+        """
+        del length
+        self.reliability_ = Reliability(None, None, reason="scores are for the loss of t-SNE; fit a LaptSNE")
+        return self.reliability_
+
+    def _check_parameters(self, n_samples: int) -> None:
+        shared = {name: getattr(self, name) for name in parameters.CONSTRAINTS}
+        parameters.check_combinations(shared, n_samples)
+        if self.min_dist > self.spread:
+            raise ValueError(
+                f"min_dist={self.min_dist!r} is larger than spread={self.spread!r}; give at most the latter."
+            )
+
+    def _joint_affinities(self, X: Any, workers: Workers) -> Any:
+        n_neighbors = int(self.n_neighbors)
+        if n_neighbors > X.shape[0] and self.metric != "affinities":
+            n_neighbors = X.shape[0]
+            warnings.warn(
+                f"n_neighbors={self.n_neighbors} is larger than the number of samples and lowered to {n_neighbors}; "
+                "set it to at most that to silence this warning.",
+                UserWarning,
+                stacklevel=2,
+            )
+        self.perplexity_ = n_neighbors / 3  # new points have three times as many neighbours
+        if not (isinstance(self.metric, str) and self.metric == "affinities"):
+            options = {"metric": self.metric, "metric_params": self.metric_params, "n_neighbors": n_neighbors}
+            options |= {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
+            X = fuzzy_graph(X, workers=workers, **options)
+            return joint_affinities(X, perplexity=self.perplexity_, metric="affinities")
+        return joint_affinities(
+            X, perplexity=self.perplexity_, metric="affinities", metric_params=self.metric_params, workers=workers
+        )
+
+    def _loss(self, P: Any, order: Array | None) -> CrossEntropy:
+        n_samples = P.shape[0]
+        exact = self.method == "exact" or (self.method == "auto" and n_samples <= _MAX_PAIRS[self.n_components])
+        repulsion = float(self.repulsion_strength) * self.negative_sample_rate
+        return CrossEntropy(P, order, kernel=self._placement_kernel(), repulsion=repulsion, exact=exact)
+
+    def _backend(self, loss: Any, workers: Workers) -> UmapBackend:
+        return UmapBackend(**vars(super()._backend(loss, workers)) | {"fourier": False, "mesh": True, "loss": loss})
+
+    def _initial(self, X: Any, eigenvectors: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
+        Y = super()._initial(X, eigenvectors, random_state)
+        if isinstance(self.init, str):
+            extent = np.ptp(Y, axis=0)
+            Y = _SPAN * (Y - Y.min(axis=0)) / np.where(extent > 0, extent, 1)
+            Y -= Y.mean(axis=0)
+        return Y
+
+    def _contraction(self, n_clusters: int) -> float | None:
+        requested = super()._contraction(n_clusters)
+        return _TOTAL / n_clusters if requested is None and n_clusters > 1 else requested
+
+    def _descent(self) -> Descent:
+        if self.optimizer is not None:
+            return self.optimizer
+        return Descent(gains=False, max_step=_MAX_STEP * self.spread, middle_exaggeration=1.0, exaggeration=1.0)
+
+    def _step_size(self, n_samples: int) -> float | str:
+        return _RATE * n_samples * self.spread**2 if isinstance(self.learning_rate, str) else self.learning_rate
+
+    def _placement_kernel(self) -> UmapKernel:
+        return UmapKernel.of(float(self.min_dist), float(self.spread))

@@ -1,0 +1,275 @@
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.datasets import load_digits
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import laptsne
+from laptsne import LapUMAP
+from laptsne._runtime import threads
+from laptsne._runtime.threads import Workers
+from laptsne.contraction_path import contraction_path
+from laptsne.embedding.fields import ExactFields
+from laptsne.embedding.fields.repulsion import grid_repulsion, pair_repulsion
+from laptsne.embedding.objective import CrossEntropy
+from laptsne.embedding.umap_kernel import FarRepulsion, UmapKernel
+from laptsne.graph.fuzzy import fuzzy_graph
+
+KERNEL = UmapKernel.of(0.1, 1.0)
+FAST = {"max_iter": 60, "random_state": 0}
+
+
+@parametrize_with_checks([LapUMAP(max_iter=20), LapUMAP(method="fourier", max_iter=10)])
+def test_check_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    X = X + np.random.default_rng(0).normal(scale=0.1, size=X.shape)  # no equal distances
+    return X[:900], y[:900]
+
+
+def embedding(n_samples, n_components, rng):
+    """Points with the density of a map of UMAP, a few of which coincide."""
+    Y = rng.normal(size=(n_samples, n_components)) * rng.choice([0.1, 0.5, 2], (n_samples, 1))
+    Y[1] = Y[0]
+    return Y
+
+
+def test_kernel_is_that_of_umap():
+    umap = pytest.importorskip("umap.umap_")
+    for min_dist, spread in ((0.1, 1.0), (0.0, 1.0), (0.5, 2.0)):
+        kernel = UmapKernel.of(min_dist, spread)
+        assert (kernel.a, kernel.b) == pytest.approx(umap.find_ab_params(spread, min_dist))
+
+
+def test_far_repulsion_differs_below_its_cutoff_only():
+    far = FarRepulsion(KERNEL, 0.5)
+    r2 = np.linspace(0, 4, 2001)
+    beyond = r2 >= 0.25
+    assert far(r2)[beyond] == pytest.approx(KERNEL.repulsion(r2)[beyond])
+    values, slopes = far.near_tables(1000)
+    r2 = np.linspace(0, 0.5, 1001) ** 2
+    assert values + far(r2) == pytest.approx(KERNEL.repulsion(r2), rel=1e-5)
+    assert abs(values[-1]) + abs(slopes[-1]) < 1e-5
+    h = 1e-6
+    difference = (KERNEL.repulsion(r2 + h) - KERNEL.repulsion(r2 - h)) / (2 * h)
+    assert KERNEL.repulsion_slope(r2) == pytest.approx(difference, rel=1e-4)
+
+
+@pytest.mark.parametrize(("n_components", "n_samples"), [(1, 700), (2, 2000), (3, 500)])
+def test_grid_with_near_part_agrees_with_all_pairs(rng, n_components, n_samples):
+    y = embedding(n_samples, n_components, rng).T.copy()
+    q = rng.uniform(0.5, 2, n_samples)
+    exact = pair_repulsion(y, q, KERNEL, Workers(1), with_value=True)
+    fast = grid_repulsion(y, q, KERNEL, Workers(1), with_value=True)
+    assert np.linalg.norm(fast.gradient - exact.gradient) < 3e-3 * np.linalg.norm(exact.gradient)
+    assert fast.value == pytest.approx(exact.value, rel=1e-3)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("ordered", [True, False])
+def test_gradient_of_the_cross_entropy(rng, exact, ordered):
+    Y = embedding(400, 2, rng)
+    P = fuzzy_graph(rng.normal(size=(400, 5)), n_neighbors=10)
+    P = scipy.sparse.csr_matrix(P / P.sum())
+    order = rng.permutation(400) if ordered else None
+    loss = CrossEntropy(P, order, kernel=KERNEL, repulsion=5.0, exact=exact)
+    direction, h = rng.normal(size=Y.shape), 1e-4
+
+    def value(Y):
+        return loss.value(ExactFields(Y), 1.5)
+
+    difference = (value(Y + h * direction) - value(Y - h * direction)) / (2 * h)
+    assert np.vdot(loss.gradient(ExactFields(Y), 1.5), direction) == pytest.approx(difference, rel=1e-2)
+
+
+def test_value_of_the_cross_entropy(rng):
+    Y = embedding(60, 2, rng)
+    P = np.asarray(fuzzy_graph(rng.normal(size=(60, 5)), n_neighbors=10).todense(), dtype=np.float64)
+    P /= P.sum()
+    s = ((Y[:, None] - Y) ** 2).sum(axis=2) + 1e-3
+    phi = 1 / (1 + KERNEL.a * s**KERNEL.b)
+    degrees = P.sum(axis=1)
+    off = ~np.eye(60, dtype=bool)
+    repulsion = 5 / (4 * 60) * ((degrees[:, None] + degrees) * np.log(1 - phi))[off].sum()
+    expected = -(P * np.log(phi)).sum() - repulsion
+    loss = CrossEntropy(scipy.sparse.csr_matrix(P), None, kernel=KERNEL, repulsion=5.0, exact=True)
+    assert loss.value(ExactFields(Y)) == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"local_connectivity": 2.5}, {"set_op_mix_ratio": 0.3}, {"n_neighbors": 5}])
+def test_graph_is_that_of_umap(digits, settings):
+    umap = pytest.importorskip("umap.umap_")
+    X = digits[0]
+    settings = {"n_neighbors": 15} | settings
+    far, near = NearestNeighbors(n_neighbors=settings["n_neighbors"]).fit(X).kneighbors(X)
+    far[:, 0] = 0  # rounding
+    exact = {"knn_indices": near, "knn_dists": far.astype(np.float32), "metric": "euclidean"}
+    expected = umap.fuzzy_simplicial_set(X, random_state=np.random.RandomState(0), **exact, **settings)[0]
+    found = fuzzy_graph(X, **settings)
+    assert abs(found - expected).max() < 0.005
+    assert abs(found - expected).sum() < 1e-4 * expected.sum()
+
+
+def test_map_is_that_of_umap(digits):
+    umap = pytest.importorskip("umap")
+    X, y = digits
+    theirs = umap.UMAP(random_state=0).fit(X)
+    ours = LapUMAP(contraction=0, random_state=0).fit(X)
+    P = ours.affinities_
+    loss = CrossEntropy(P, None, kernel=KERNEL, repulsion=5.0, exact=True)
+    assert ours.cross_entropy_ < loss.value(ExactFields(theirs.embedding_.astype(np.float64))) + 0.005
+    assert ours.cross_entropy_ == pytest.approx(loss.value(ExactFields(ours.embedding_)), rel=1e-3)
+    for score in (laptsne.metrics.knn_accuracy, lambda Y, y: laptsne.metrics.cluster_scores(Y, y, 10).nmi):
+        assert score(ours.embedding_, y) > score(theirs.embedding_, y) - 0.03
+    # The attraction and repulsion of umap-learn's map balance with these weights, and not with twice or half of them.
+    Y = theirs.embedding_.astype(np.float64)
+    Y -= Y.mean(axis=0)
+    total, attraction = (np.vdot(loss.gradient(ExactFields(Y), e), Y) for e in (1.0, 2.0))
+    attraction -= total
+    assert attraction / (attraction - total) == pytest.approx(1, abs=0.25)
+
+
+def test_contraction_separates_clusters(digits):
+    X, y = digits
+    plain, contracted = (LapUMAP(contraction=c, random_state=0).fit(X) for c in (0, "auto"))
+    assert contracted.n_clusters_ > 5
+    n_contracted = contracted.eigenvalues_.size
+    assert contracted.contraction_ == pytest.approx(0.05 / n_contracted)
+    assert contracted.objective_ < contracted.cross_entropy_
+    scores = [laptsne.metrics.cluster_scores(m.embedding_, y, 10).silhouette for m in (plain, contracted)]
+    assert scores[1] > scores[0] + 0.03
+    assert len(contracted.clusters_) == contracted.n_clusters_
+    assert not hasattr(contracted, "kl_divergence_")
+
+
+def test_no_clusters_means_no_contraction(rng):
+    X = rng.normal(size=(300, 5))
+    models = [LapUMAP(contraction=c, **FAST).fit(X) for c in (0, "auto")]
+    assert models[1].n_clusters_ == 1
+    assert (models[0].embedding_ == models[1].embedding_).all()
+
+
+@pytest.mark.parametrize("method", ["exact", "fourier"])
+def test_the_same_bits_for_any_number_of_threads(digits, monkeypatch, method):
+    monkeypatch.setattr(threads, "MIN_WORK", 0)
+    maps = [LapUMAP(n_jobs=n, method=method, max_iter=40, random_state=0).fit_transform(digits[0]) for n in (1, 3)]
+    assert maps[0].tobytes() == maps[1].tobytes()
+
+
+def test_graph_of_umap_as_input(digits):
+    X, _ = digits
+    graph = fuzzy_graph(X, n_neighbors=15)
+    expected = LapUMAP(**FAST).fit(X)
+    model = LapUMAP(metric="affinities", **FAST).fit(graph)
+    assert abs(model.affinities_ - expected.affinities_).max() < 1e-6
+    assert model.cross_entropy_ == pytest.approx(expected.cross_entropy_, rel=0.01)
+    assert (model.labels_ == expected.labels_).all()
+    assert not hasattr(model, "transform")
+
+
+def test_precomputed_distances(digits):
+    X = digits[0][:300]
+    distances = np.linalg.norm(X[:, None] - X, axis=2)
+    model = LapUMAP(metric="precomputed", **FAST).fit(distances)
+    expected = LapUMAP(**FAST).fit(X)
+    assert abs(model.affinities_ - expected.affinities_).max() < 1e-6
+    assert model.cross_entropy_ == pytest.approx(expected.cross_entropy_, rel=0.01)
+
+
+def test_new_points(digits, tmp_path):
+    X, y = digits
+    model = LapUMAP(random_state=0).fit(X[:700])
+    new = model.transform(X[700:])
+    nearest = np.linalg.norm(new[:, None] - model.embedding_, axis=2).argmin(axis=1)
+    assert (y[:700][nearest] == y[700:]).mean() > 0.9
+    assert (model.transform(X[:5]) == model.embedding_[:5]).all()
+    model.save(tmp_path / "model.lap")
+    loaded = LapUMAP.load(tmp_path / "model.lap")
+    assert (loaded.transform(X[700:]) == new).all()
+    assert loaded.cross_entropy_ == model.cross_entropy_
+    assert (loaded.predict(X[:9]) == model.labels_[:9]).all()
+
+
+def test_new_points_avoid_no_cluster_of_their_neighbours(rng):
+    """The attraction of new points is that of UMAP's kernel: a new point between two rows lies between them."""
+    X = rng.normal(size=(300, 3))
+    model = LapUMAP(**FAST).fit(X)
+    near = model.transform(X[:20] + 1e-6)
+    assert np.median(np.linalg.norm(near - model.embedding_[:20], axis=1)) < 1
+
+
+def test_stages_of_the_engine(digits, tmp_path):
+    X, _ = digits
+    seen = []
+    settings = {"max_iter": 60, "random_state": 0}
+    model = LapUMAP(callbacks=lambda state: seen.append(state.objective), **settings).fit(X)
+    assert len(seen) == model.n_iter_
+    assert seen[-1] < seen[0]
+    path = tmp_path / "state"
+    assert (LapUMAP(checkpoint=path, **settings).fit(X).embedding_ == model.embedding_).all()
+    assert "cross entropy" in model._repr_html_inner()
+    assert model.diagnose().perturbation is None
+    assert contraction_path(model, X, n_maps=2).embeddings.shape == (2, 900, 2)
+
+
+def test_resumes_from_a_checkpoint(digits, tmp_path, monkeypatch):
+    from laptsne.embedding import checkpoint
+
+    X, path = digits[0], tmp_path / "state"
+    settings = {"max_iter": 60, "random_state": 0}
+    expected = LapUMAP(**settings).fit_transform(X)
+    monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+
+    def fail(state):
+        if state.iteration == 40:
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        LapUMAP(checkpoint=path, callbacks=fail, **settings).fit(X)
+    assert path.exists()
+    assert (LapUMAP(checkpoint=path, **settings).fit_transform(X) == expected).all()
+
+
+@pytest.mark.parametrize("init", ["pca", "random", "spectral"])
+def test_initial_embeddings(digits, init):
+    Y = LapUMAP(init=init, **FAST).fit_transform(digits[0][:200])
+    assert np.isfinite(Y).all()
+
+
+def test_separate_components(rng):
+    X = np.vstack([rng.normal(size=(100, 4)) + 1e4 * c for c in range(3)])
+    Y = LapUMAP(random_state=0).fit_transform(X)
+    centres = Y.reshape(3, 100, 2).mean(axis=1)
+    within = np.linalg.norm(Y.reshape(3, 100, 2) - centres[:, None], axis=2).max()
+    assert np.isfinite(Y).all()
+    assert within < 30
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"min_dist": 2.0}, "min_dist=2.0 is larger than spread=1.0"),
+        ({"n_neighbors": 1}, "n_neighbors"),
+        ({"min_dist": -0.1}, "min_dist"),
+        ({"spread": 0.0}, "spread"),
+        ({"set_op_mix_ratio": 1.5}, "set_op_mix_ratio"),
+        ({"negative_sample_rate": 0}, "negative_sample_rate"),
+        ({"repulsion_strength": 0.0}, "repulsion_strength"),
+        ({"metric": "affinities"}, "needs a square matrix"),
+        ({"n_clusters": 10_000}, "n_clusters=10000"),
+        ({"method": "barnes-hut"}, "method"),
+    ],
+)
+def test_bad_parameters(digits, settings, message):
+    with pytest.raises(ValueError, match=message):
+        LapUMAP(**settings).fit(digits[0])
+
+
+def test_more_neighbours_than_samples(rng):
+    with pytest.warns(UserWarning, match="n_neighbors=15 is larger than the number of samples and lowered to 8"):
+        LapUMAP(max_iter=5).fit(rng.normal(size=(8, 3)))

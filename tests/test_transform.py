@@ -189,15 +189,17 @@ def evaluated(potential, y):
     return value, slope
 
 
-def test_the_attraction_of_a_new_point_has_its_gradient(rng):
+@pytest.mark.parametrize("shape", [(None, None), (1.58, 0.9)], ids=["student", "umap"])
+def test_the_attraction_of_a_new_point_has_its_gradient(rng, shape):
     near, p, y = rng.normal(size=(9, 2)), rng.random(9), rng.normal(size=2)
     p /= p.sum()
     slope = np.zeros(2)
-    _loss(y, p, near, slope)
-    steps = 1e-6 * np.eye(2)
-    differences = [
-        (_loss(y + s, p, near, np.zeros(2))[0] - _loss(y - s, p, near, np.zeros(2))[0]) / 2e-6 for s in steps
-    ]
+    _loss(y, p, near, *shape, slope)
+
+    def value(y):
+        return _loss(y, p, near, *shape, np.zeros(2))[0]
+
+    differences = [(value(y + s) - value(y - s)) / 2e-6 for s in 1e-6 * np.eye(2)]
     np.testing.assert_allclose(slope, differences, rtol=1e-6)
 
 

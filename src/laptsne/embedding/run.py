@@ -187,7 +187,9 @@ class Run:
     ) -> Embedding | None:
         """New positions, with gains and velocities updated in place; None if they are out of bounds."""
         descent, moved = self.descent, np.empty_like(Y)
-        stiffness = _STIFFNESS / len(self.Y) if self.strength else 0.0
+        # Not with the kernel of the paper.
+        pulled = self.strength > 0 and self.problem.backend.similarity is not None
+        stiffness = _STIFFNESS / len(self.Y) if pulled else 0.0
         boundary = _BOUNDARY * rms_radius(self.Y) if stiffness else 0.0
         rules = (self.rate, self.momentum, descent.max_step, self.gain_increase, boundary, stiffness)
         args = (gradient, *rules, gains, velocity, Y, moved)

@@ -114,9 +114,8 @@ class LapUMAP(LaptSNE):
         Loss of the embedding without contraction.
     objective_ : float
         ``cross_entropy_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
-    labels_, n_clusters_, clusters_, contraction_, contraction_width_, eigenvalues_, eigenvalue_residual_,\
-    data_eigenvalues_, n_iter_, n_features_in_, feature_names_in_
-        As in :class:`LaptSNE`.
+    labels_ : array of shape (n_samples,)
+        Cluster of every point, as in :class:`LaptSNE`, which also describes the other attributes.
 
     References
     ----------

@@ -62,8 +62,8 @@ class LapUMAP(LaptSNE):
     Parameters
     ----------
     n_neighbors : int, default=15
-        Number of neighbours of a point, counting itself as in umap-learn. A number larger than that of the samples is
-        lowered with a warning.
+        Number of neighbours of each point including itself, as in umap-learn. A number larger than that of the samples
+        is lowered with a warning.
     n_components : {1, 2, 3}, default=2
         Dimension of the embedding.
     min_dist : float, default=0.1

@@ -194,14 +194,15 @@ def _strongest_rows(
 ) -> None:
     """Set the rows of ``found`` to the neighbours of the highest affinity, and -1 where there are fewer."""
     for i in range(start, stop):
-        row, first, n_found = found[i], indptr[i], 0
-        for e in range(first, indptr[i + 1]):
-            j = e - first if indices is None else indices[e]
-            if data[e] <= 0 or j == i or (n_found == n_neighbors and data[e] <= data[row[n_neighbors - 1]]):
+        row, n_found = found[i], 0
+        values = data[indptr[i] : indptr[i + 1]]
+        for e in range(values.size):
+            j = e if indices is None else indices[indptr[i] + e]
+            if values[e] <= 0 or j == i or (n_found == n_neighbors and values[e] <= values[row[n_neighbors - 1]]):
                 continue
             # Insert the edge where it belongs; equal affinities keep their order.
             at = min(n_found, n_neighbors - 1)
-            while at > 0 and data[row[at - 1]] < data[e]:
+            while at > 0 and values[row[at - 1]] < values[e]:
                 row[at] = row[at - 1]
                 at -= 1
             row[at] = e
@@ -209,8 +210,8 @@ def _strongest_rows(
         for t in range(n_neighbors):
             if t >= n_found:
                 row[t] = -1
-            else:
-                row[t] = row[t] - first if indices is None else indices[row[t]]
+            elif indices is not None:
+                row[t] = indices[indptr[i] + row[t]]
 
 
 def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:

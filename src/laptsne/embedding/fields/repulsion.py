@@ -17,8 +17,8 @@ _WINDOW = ExponentialSemicircle(8, 1.9 * 8)
 _SPACING = 0.3  # of the grid, in cutoffs
 _MAX_CELLS = 1 << 23
 _TABLE = 4096  # entries of the tables of the near part
-# Cutoff of the near part: that within which points have so many neighbours on average, by dimension, between bounds, in
-# steps of a quarter of an octave, so that successive embeddings share the spectrum of the kernel.
+# Mean number of neighbours within the cutoff of the near part, by dimension. The cutoff lies between bounds and changes
+# by factors of 2^(1/4), so that successive embeddings share the spectrum of the kernel.
 _N_NEAR = {1: 64, 2: 64, 3: 500}
 _MIN_CUTOFF, _MAX_CUTOFF = 0.1, 2.0
 _COARSE = 0.25  # size of the cells in which points are counted for that

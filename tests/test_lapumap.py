@@ -11,9 +11,10 @@ from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
 from laptsne.contraction_path import contraction_path
 from laptsne.embedding.fields import ExactFields
+from laptsne.embedding.fields.near import add_near_sums, sorted_into_cells
 from laptsne.embedding.fields.repulsion import grid_repulsion, pair_repulsion
 from laptsne.embedding.objective import CrossEntropy
-from laptsne.embedding.umap_kernel import FarRepulsion, UmapKernel
+from laptsne.embedding.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
 from laptsne.graph.fuzzy import fuzzy_graph
 
 KERNEL = UmapKernel.of(0.1, 1.0)
@@ -46,18 +47,64 @@ def test_kernel_is_that_of_umap():
         assert (kernel.a, kernel.b) == pytest.approx(umap.find_ab_params(spread, min_dist))
 
 
-def test_far_repulsion_differs_below_its_cutoff_only():
-    far = FarRepulsion(KERNEL, 0.5)
-    r2 = np.linspace(0, 4, 2001)
-    beyond = r2 >= 0.25
+def test_repulsion_has_a_bounded_force():
+    r = np.linspace(0, 3, 3001)
+    force = -2 * r * KERNEL.repulsion_slope(r**2)
+    free = 2 * KERNEL.b / (r[1:] * (1 + KERNEL.a * r[1:] ** (2 * KERNEL.b)))
+    far = r > 0.2
+    assert force[far] == pytest.approx(np.minimum(free, KERNEL.bound)[far[1:]], rel=0.03)
+    assert force.max() == pytest.approx(KERNEL.bound, rel=0.01)
+    assert force.max() < KERNEL.bound
+    difference = -np.diff(KERNEL.repulsion(r**2)) / np.diff(r)
+    assert difference == pytest.approx((force[1:] + force[:-1]) / 2, abs=0.01)
+
+
+def test_bound_of_the_force_is_the_mean_of_umap_over_directions(rng):
+    for n_components in (1, 2, 3):
+        directions = rng.normal(size=(100_000, n_components))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        bounded = np.clip(1e6 * directions, -4, 4)  # as umap-learn does
+        mean = (bounded * directions).sum(axis=1).mean()
+        assert UmapKernel.of(0.1, 1.0, n_components).bound == pytest.approx(mean, rel=0.005)
+
+
+@pytest.mark.parametrize("cutoff", [0.1, 0.25, 0.5, 2.0])
+def test_far_repulsion_differs_below_its_cutoff_only(cutoff):
+    far = FarRepulsion(KERNEL, cutoff)
+    r2 = np.linspace(0, 4 * cutoff**2, 2001)
+    beyond = r2 >= cutoff**2
     assert far(r2)[beyond] == pytest.approx(KERNEL.repulsion(r2)[beyond])
     values, slopes = far.near_tables(1000)
-    r2 = np.linspace(0, 0.5, 1001) ** 2
+    r2 = np.linspace(0, cutoff**2, 1001)
     assert values + far(r2) == pytest.approx(KERNEL.repulsion(r2), rel=1e-5)
     assert abs(values[-1]) + abs(slopes[-1]) < 1e-5
-    h = 1e-6
-    difference = (KERNEL.repulsion(r2 + h) - KERNEL.repulsion(r2 - h)) / (2 * h)
-    assert KERNEL.repulsion_slope(r2) == pytest.approx(difference, rel=1e-4)
+    h = 1e-6 * cutoff**2
+    inner = r2[1:-1]
+    difference = (far(inner + h) - far(inner - h)) / (2 * h)
+    assert KERNEL.repulsion_slope(inner) - slopes[1:-1] == pytest.approx(difference, rel=1e-4)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+@pytest.mark.parametrize("cutoff", [0.1, 0.7])
+def test_near_part_agrees_with_all_pairs(rng, n_components, cutoff):
+    y = embedding(800, n_components, rng).T.copy()
+    q = rng.uniform(0.5, 2, 800)
+    far = FarRepulsion(KERNEL, cutoff)
+    gradient, value = np.ones((800, n_components)), np.ones(800)
+    cells = sorted_into_cells(y, cutoff, Workers(1))
+    add_near_sums(cells, q, cutoff, far.near_tables(4096), gradient, value, Workers(1))
+    d = y[:, :, None] - y[:, None]
+    r2 = (d**2).sum(axis=0)
+    near = (r2 < cutoff**2) & ~np.eye(800, dtype=bool)
+    weights = near * (q[:, None] + q)
+    taylor = np.polynomial.Polynomial(far._taylor)
+    x = r2 - cutoff**2
+    slope = KERNEL.repulsion_slope(r2) - taylor.deriv()(x)
+    expected = 1 + 2 * (weights * slope * d).sum(axis=2).T
+    assert np.abs(gradient - expected).max() < 1e-3 * np.abs(expected).max()
+    assert np.linalg.norm(gradient - expected) < 2e-4 * np.linalg.norm(expected)
+    total = 1 + (weights * (KERNEL.repulsion(r2) - taylor(x))).sum(axis=1)
+    assert np.abs(value - total).max() < 1e-4 * total.max()
 
 
 @pytest.mark.parametrize(("n_components", "n_samples"), [(1, 700), (2, 2000), (3, 500)])
@@ -66,8 +113,14 @@ def test_grid_with_near_part_agrees_with_all_pairs(rng, n_components, n_samples)
     q = rng.uniform(0.5, 2, n_samples)
     exact = pair_repulsion(y, q, KERNEL, Workers(1), with_value=True)
     fast = grid_repulsion(y, q, KERNEL, Workers(1), with_value=True)
-    assert np.linalg.norm(fast.gradient - exact.gradient) < 3e-3 * np.linalg.norm(exact.gradient)
-    assert fast.value == pytest.approx(exact.value, rel=1e-3)
+    assert np.linalg.norm(fast.gradient - exact.gradient) < 1e-3 * np.linalg.norm(exact.gradient)
+    assert fast.value == pytest.approx(exact.value, rel=2e-4)
+
+
+def test_tabulated_attraction():
+    for r2 in np.logspace(-8, 8, 200):
+        expected = umap_attraction(r2, KERNEL.a, KERNEL.b)[1]
+        assert tabulated_slope(np.float32(r2), KERNEL.attraction_table) == pytest.approx(expected, rel=2e-5)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -95,8 +148,13 @@ def test_value_of_the_cross_entropy(rng):
     phi = 1 / (1 + KERNEL.a * s**KERNEL.b)
     degrees = P.sum(axis=1)
     off = ~np.eye(60, dtype=bool)
-    repulsion = 5 / (4 * 60) * ((degrees[:, None] + degrees) * np.log(1 - phi))[off].sum()
-    expected = -(P * np.log(phi)).sum() - repulsion
+    # -log(1 - phi), which is linear where its force would be larger than 16 / pi.
+    bend = KERNEL.bend
+    assert 2 * KERNEL.b / (np.sqrt(bend) * (1 + KERNEL.a * bend**KERNEL.b)) == pytest.approx(16 / np.pi)
+    linear = np.log1p(1 / (KERNEL.a * bend**KERNEL.b)) + 16 / np.pi * (np.sqrt(bend) - np.sqrt(s))
+    potential = np.where(s < bend, linear, -np.log(1 - phi))
+    repulsion = 5 / (4 * 60) * ((degrees[:, None] + degrees) * potential)[off].sum()
+    expected = -(P * np.log(phi)).sum() + repulsion
     loss = CrossEntropy(scipy.sparse.csr_matrix(P), None, kernel=KERNEL, repulsion=5.0, exact=True)
     assert loss.value(ExactFields(Y)) == pytest.approx(expected, rel=1e-6)
 

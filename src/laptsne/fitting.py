@@ -159,7 +159,7 @@ def _run(model: Any, problem: Problem, Y: NDArray[np.float64], random_state: np.
     schedule = {"max_iter": model.max_iter, "early_exaggeration": model.early_exaggeration}
     schedule["learning_rate"] = model._step_size(len(Y))
     if model.batch_size is None:
-        return Run(problem, Y, descent, **schedule)
+        return model._run_class(problem, Y, descent, **schedule)  # type: ignore[no-any-return]
     batches = Batches(problem.kl.P, model.batch_size, model.n_batch_neighbors, random_state)
     return BatchRun(batches, problem, Y, descent, **schedule)
 

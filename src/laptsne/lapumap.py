@@ -15,9 +15,11 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import CrossEntropy
+from laptsne.embedding.run import Run
 from laptsne.embedding.state import Callback
 from laptsne.embedding.umap_backend import UmapBackend
 from laptsne.embedding.umap_kernel import UmapKernel
+from laptsne.embedding.umap_run import UmapRun
 from laptsne.estimator import LaptSNE
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.fuzzy import fuzzy_graph
@@ -25,9 +27,9 @@ from laptsne.reliability import Reliability
 
 _SPAN = 10.0  # of the initial embedding, as in umap-learn
 _JITTER = 1e-2  # of the initial embedding, which separates points that coincide
-# The repulsion is nearly singular: short steps, and none of the gains that lengthen them (docs/umap.md).
-_MAX_STEP = 0.2
-_RATE = 0.2  # times n_samples
+_MAX_STEP = 0.5
+# Step size of a point of mean degree, times n_samples. Steps of 0.4 and more oscillate (docs/umap.md).
+_RATE = 0.3
 # Contraction strength over all clusters: a quarter of that of LaptSNE, whose maps are several times as wide.
 _TOTAL = 0.05
 _MAX_PAIRS = {1: 300, 2: 500, 3: 3000}  # points up to which all pairs are faster than a grid, by dimension
@@ -93,13 +95,13 @@ class LapUMAP(LaptSNE):
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Initial embedding, scaled to a span of 10. An array is centred, otherwise used as it is.
     learning_rate : float or "auto", default="auto"
-        Step size; "auto" is ``0.2 * n_samples``.
-    max_iter : int, default=400
+        Step size of a point of mean degree at the beginning; "auto" is ``0.3 * n_samples * spread ** 2``.
+    max_iter : int, default=200
         Maximum number of iterations. One of them costs about as much as an epoch of umap-learn.
     method : {"auto", "exact", "fourier"}, default="auto"
         How the repulsion is computed: "exact" over all pairs, "fourier" on a grid and over near pairs.
     optimizer : Descent, default=None
-        Momentum, schedules and stopping; None is ``Descent(gains=False, max_step=0.2, middle_exaggeration=1,
+        Momentum, schedules and stopping; None is ``Descent(gains=False, max_step=0.5, middle_exaggeration=1,
         exaggeration=1)``.
     checkpoint, callbacks, verbose, n_jobs, random_state
         As in :class:`LaptSNE`.
@@ -135,6 +137,7 @@ class LapUMAP(LaptSNE):
         name: parameters.CONSTRAINTS[name] for name in _SHARED
     } | _OWN_CONSTRAINTS
     _loss_attribute: ClassVar[str] = "cross_entropy_"
+    _run_class: ClassVar[type[Run]] = UmapRun
     # What LaptSNE has as parameters.
     perplexity, kernel, contraction_kernel, penalty = "auto", "student", "gaussian", "log"
     early_exaggeration, batch_size, n_batch_neighbors, out_of_sample = 1.0, None, 0, "placement"
@@ -159,7 +162,7 @@ class LapUMAP(LaptSNE):
         contraction_width: float | str = "auto",
         init: str | ArrayLike = "spectral",
         learning_rate: float | str = "auto",
-        max_iter: int = 400,
+        max_iter: int = 200,
         method: str = "auto",
         optimizer: Descent | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -267,4 +270,4 @@ class LapUMAP(LaptSNE):
         return _RATE * n_samples * self.spread**2 if isinstance(self.learning_rate, str) else self.learning_rate
 
     def _placement_kernel(self) -> UmapKernel:
-        return UmapKernel.of(float(self.min_dist), float(self.spread))
+        return UmapKernel.of(float(self.min_dist), float(self.spread), self.n_components)

@@ -10,6 +10,7 @@ from laptsne.embedding.backend import Backend
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.initialization import initial_embedding
 from laptsne.embedding.objective import CrossEntropy, KLDivergence
+from laptsne.embedding.run import Run
 from laptsne.embedding.umap_kernel import UmapKernel
 from laptsne.fitting import backend_of
 
@@ -18,6 +19,7 @@ class TsneLossMixin:
     """The parts of a fit with the loss of t-SNE, which estimators with another loss on the same engine replace."""
 
     _loss_attribute: ClassVar[str] = "kl_divergence_"
+    _run_class: ClassVar[type[Run]] = Run
 
     contraction: float | str
     init: Any

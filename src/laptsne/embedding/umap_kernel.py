@@ -7,32 +7,45 @@ from functools import cached_property
 from math import factorial
 
 import numpy as np
-from scipy.optimize import curve_fit
+from scipy.optimize import brentq, curve_fit
 
 from laptsne._runtime.compiled import inlined
 from laptsne._runtime.typing import Array
 
 SOFTENING = 1e-3  # added to squared distances, as umap-learn does in its repulsion
+# umap-learn bounds each coordinate of the repulsion of a pair to 4. In the mean over all directions, the force is then
+# at most 4 times the sum of the absolute coordinates of a unit vector, by dimension.
+_BOUNDS = {1: 4.0, 2: 16 / np.pi, 3: 6.0}
+# The attraction is tabulated in single precision at the s = 2^-10 (1 + m / 128), ..., 128 per power of two: the leading
+# bits of s are the position in the table, the others are for linear interpolation. Its relative error is 1e-5.
+_FRACTION_BITS = 23 - 7
+_FIRST = int(np.float32(2.0**-10).view(np.int32)) >> _FRACTION_BITS
+_N_TABULATED = 128 * 40
 _ORDER = 4  # of the polynomial that continues the repulsion to distances below the cutoff
 
 
 @dataclass(frozen=True)
 class UmapKernel:
-    r"""The kernel :math:`\varphi(r) = 1 / (1 + a (r^2 + \varepsilon)^b)` of UMAP.
+    r"""The kernel :math:`\varphi(r) = 1 / (1 + a s^b)`, :math:`s = r^2 + \varepsilon`, of UMAP, and its repulsion.
 
-    The softening :math:`\varepsilon` = 0.001 bounds the repulsion of points that coincide. McInnes, Healy and Melville
-    (2018), "UMAP: Uniform Manifold Approximation and Projection for Dimension Reduction".
+    The repulsion potential is :math:`-\log(1 - \varphi)`, but its force is bounded, as in umap-learn: at small
+    distances it falls linearly with :math:`\sqrt s`. The softening :math:`\varepsilon` = 0.001 makes it smooth for
+    points that coincide. McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection for
+    Dimension Reduction".
 
     Parameters
     ----------
     a, b : float
+    bound : float
+        Largest force of the repulsion of a pair.
     """
 
     a: float
     b: float
+    bound: float = _BOUNDS[2]
 
     @classmethod
-    def of(cls, min_dist: float, spread: float) -> UmapKernel:
+    def of(cls, min_dist: float, spread: float, n_components: int = 2) -> UmapKernel:
         """Return the kernel that is closest to 1 up to ``min_dist`` and an exponential of scale ``spread`` beyond.
 
         Examples
@@ -45,16 +58,33 @@ class UmapKernel:
         r = np.linspace(0, 3 * spread, 300)
         target = np.where(r < min_dist, 1.0, np.exp(-(r - min_dist) / spread))
         (a, b), _ = curve_fit(lambda r, a, b: 1 / (1 + a * r ** (2 * b)), r, target)
-        return cls(float(a), float(b))
+        return cls(float(a), float(b), _BOUNDS[n_components])
+
+    @cached_property
+    def bend(self) -> float:
+        """The s below which the force is bounded."""
+        # The force without bound is 2 b / (sqrt(s) (1 + a s^b)) for s much larger than the softening.
+        excess = lambda x: 2 * self.b / (np.exp(x / 2) * (1 + self.a * np.exp(self.b * x))) - self.bound  # noqa: E731
+        return float(np.exp(brentq(excess, -50, 50)))
+
+    @cached_property
+    def attraction_table(self) -> Array:
+        """Derivatives of -log(phi) with respect to r^2 for :func:`tabulated_slope`."""
+        bits = (np.arange(_N_TABULATED, dtype=np.int32) + np.int32(_FIRST)) << _FRACTION_BITS
+        s = bits.view(np.float32).astype(np.float64)
+        power = self.a * s**self.b
+        return np.asarray(self.b * power / (s * (1 + power)), dtype=np.float32)
 
     def repulsion(self, r2: Array) -> Array:
-        r"""Return the repulsion potential :math:`-\log(1 - \varphi)` at squared distances r2."""
-        return np.asarray(np.log1p(1 / (self.a * (r2 + SOFTENING) ** self.b)))
+        """Return the repulsion potential at squared distances r2."""
+        s = r2 + SOFTENING
+        free = np.log1p(1 / (self.a * np.maximum(s, self.bend) ** self.b))
+        return np.asarray(free + self.bound * np.maximum(np.sqrt(self.bend) - np.sqrt(s), 0))
 
     def repulsion_slope(self, r2: Array) -> Array:
         """Return its derivative with respect to r2."""
         s = r2 + SOFTENING
-        return np.asarray(-self.b / (s * (1 + self.a * s**self.b)))
+        return np.asarray(-np.minimum(self.b / (s * (1 + self.a * s**self.b)), self.bound / (2 * np.sqrt(s))))
 
 
 @inlined
@@ -63,6 +93,15 @@ def umap_attraction(r2: float, a: float, b: float) -> tuple[float, float]:
     s = r2 + SOFTENING
     power = a * s**b
     return np.log1p(power), b * power / (s * (1 + power))
+
+
+@inlined
+def tabulated_slope(r2: float, table: Array) -> float:
+    """Return the derivative of the attraction at a squared distance, given :attr:`UmapKernel.attraction_table`."""
+    bits = np.float32(r2 + np.float32(SOFTENING)).view(np.int32)
+    m = min(int(bits >> _FRACTION_BITS) - _FIRST, _N_TABULATED - 2)
+    t = np.float32(bits & ((1 << _FRACTION_BITS) - 1)) * np.float32(0.5**_FRACTION_BITS)
+    return table[m] + t * (table[m + 1] - table[m])  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -83,14 +122,19 @@ class FarRepulsion:
     @property
     def width(self) -> float:
         """Distance over which it varies."""
-        return self.cutoff / 2
+        return self.cutoff
 
     @cached_property
     def _taylor(self) -> Array:
         """Coefficients of the powers of r^2 - cutoff^2."""
         a, b = self.kernel.a, self.kernel.b
-        # Derivatives of log(a s^b + 1) - b log s - log a, by the chain rule on power series around s0.
         s0 = self.cutoff**2 + SOFTENING
+        if s0 <= self.kernel.bend:
+            roots = np.array([_falling(0.5, k) * s0 ** (0.5 - k) / factorial(k) for k in range(_ORDER + 1)])
+            series = -self.kernel.bound * roots
+            series[0] = self.kernel.repulsion(np.array(self.cutoff**2))
+            return series
+        # Derivatives of log(a s^b + 1) - b log s - log a, by the chain rule on power series around s0.
         powers = np.array([a * _falling(b, k) * s0 ** (b - k) / factorial(k) for k in range(_ORDER + 1)])
         series = _log_series(1 + powers[0], powers[1:])
         logs = np.array([np.log(s0)] + [-((-1.0) ** k) / (k * s0**k) for k in range(1, _ORDER + 1)])
@@ -105,8 +149,8 @@ class FarRepulsion:
         return np.where(near, smooth, self.kernel.repulsion(r2))
 
     def near_tables(self, n_steps: int) -> tuple[Array, Array]:
-        """Return values and slopes of the near part at n_steps + 1 equidistant distances from 0 to the cutoff."""
-        r2 = np.linspace(0, self.cutoff, n_steps + 1) ** 2
+        """Return values and slopes of the near part at n_steps + 1 equidistant r^2 from 0 to that of the cutoff."""
+        r2 = np.linspace(0, self.cutoff**2, n_steps + 1)
         x = r2 - self.cutoff**2
         slope = np.polynomial.polynomial.polyder(self._taylor)
         values = self.kernel.repulsion(r2) - np.polynomial.polynomial.polyval(x, self._taylor)

@@ -8,19 +8,19 @@ from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.embedding.fields.grid import bulk_box, convolved, n_cells
-from laptsne.embedding.fields.near import crowding, near_sums, sorted_into_cells
+from laptsne.embedding.fields.near import add_near_sums, crowding, sorted_into_cells
 from laptsne.embedding.fields.stencil import interpolate, spread
 from laptsne.embedding.fields.window import ExponentialSemicircle
 from laptsne.embedding.umap_kernel import SOFTENING, FarRepulsion, UmapKernel
 
-_WINDOW = ExponentialSemicircle(8, 1.9 * 8)
-_SPACING = 0.3  # of the grid, in cutoffs
+_WINDOW = ExponentialSemicircle(6, 2.7 * 6)
+_SPACING = {1: 0.5, 2: 0.5, 3: 0.3}  # of the grid, in cutoffs, by dimension
 _MAX_CELLS = 1 << 23
 _TABLE = 4096  # entries of the tables of the near part
 # Mean number of neighbours within the cutoff of the near part, by dimension. The cutoff lies between bounds and changes
 # by factors of 2^(1/4), so that successive embeddings share the spectrum of the kernel.
-_N_NEAR = {1: 64, 2: 64, 3: 500}
-_MIN_CUTOFF, _MAX_CUTOFF = 0.1, 2.0
+_N_NEAR = {1: 64, 2: 40, 3: 500}
+_MIN_CUTOFF, _MAX_CUTOFF = 0.03, 2.0
 _COARSE = 0.25  # size of the cells in which points are counted for that
 # While the embedding is so dense that there are more neighbours, as at the beginning, the near part is left out.
 _MAX_NEAR = 16  # times the number above
@@ -42,6 +42,8 @@ def _pair_rows(
     q: Array,
     a: float,
     b: float,
+    bound: float,
+    bend: float,
     value: Array | None,
     gradient: Array,
 ) -> None:
@@ -55,13 +57,13 @@ def _pair_rows(
                 s = SOFTENING
                 for d in range(n_dims):
                     s += (y[d, i] - y[d, j]) ** 2
-                power = a * s**b
+                power = a * max(s, bend) ** b
                 weight = q[i] + q[j]
-                slope = -2 * weight * b / (s * (1 + power))
+                slope = b / (s * (1 + power)) if s > bend else bound / (2 * np.sqrt(s))
                 for d in range(n_dims):
-                    gradient[i, d] += slope * (y[d, i] - y[d, j])
+                    gradient[i, d] -= 2 * weight * slope * (y[d, i] - y[d, j])
                 if value is not None:
-                    total += weight * np.log1p(1 / power)
+                    total += weight * (np.log1p(1 / power) + bound * max(np.sqrt(bend) - np.sqrt(s), 0.0))
         if value is not None:
             value[i] = total
 
@@ -70,28 +72,26 @@ def pair_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, 
     """Return the repulsion by sums over all pairs, for points of shape (n_components, n_samples) and charges q."""
     n_dims, n = y.shape
     value, gradient = np.empty(n) if with_value else None, np.empty((n, n_dims))
-    workers.rows(_pair_rows, n, y, q, kernel.a, kernel.b, value, gradient, work=20.0 * n * n)
+    shape = (kernel.a, kernel.b, kernel.bound, kernel.bend)
+    workers.rows(_pair_rows, n, y, q, *shape, value, gradient, work=20.0 * n * n)
     return Repulsion(value, gradient)
 
 
 def grid_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, with_value: bool = False) -> Repulsion:
     """Return the same in nearly linear time: the smooth part of the kernel on a grid, the rest over near pairs."""
-    cutoff, n_near = _cutoff(y)
+    cutoff, n_near = _cutoff(y, workers)
     far = FarRepulsion(kernel, cutoff)
     gradient, value = _far_sums(y, q, far, workers)
+    values = value if with_value else None
     if n_near <= _MAX_NEAR * _N_NEAR[len(y)]:
-        values, slopes = far.near_tables(_TABLE)
-        table = values if with_value else None
-        force, near_value = near_sums(sorted_into_cells(y, cutoff), len(y), q, cutoff, slopes, table, workers)
-        gradient += 2 * force
-        if near_value is not None:
-            value += near_value
-    return Repulsion(value if with_value else None, gradient)
+        cells = sorted_into_cells(y, cutoff, workers)
+        add_near_sums(cells, q, cutoff, far.near_tables(_TABLE), gradient, values, workers)
+    return Repulsion(values, gradient)
 
 
 def _far_sums(y: Array, q: Array, far: FarRepulsion, workers: Workers) -> tuple[Array, Array]:
     """Return the gradient and the value of the far part."""
-    spacing = _SPACING * far.cutoff
+    spacing = _SPACING[len(y)] * far.cutoff
     low, high = bulk_box(y, spacing, _MAX_CELLS)
     cells = tuple(n_cells(float(extent), spacing, _WINDOW.width) for extent in high - low)
     inside = np.clip(y, low[:, None], high[:, None])
@@ -103,14 +103,14 @@ def _far_sums(y: Array, q: Array, far: FarRepulsion, workers: Workers) -> tuple[
     return gradient / spacing, q * (fields[:, 0] - itself) + fields[:, 1] - q * itself
 
 
-def _cutoff(y: Array) -> tuple[float, float]:
+def _cutoff(y: Array, workers: Workers) -> tuple[float, float]:
     """Return the cutoff of the near part, and the mean number of points within it of a point."""
     n_dims = len(y)
-    density = max(crowding(y, _COARSE), 1e-3) / _COARSE**n_dims
+    density = max(crowding(y, _COARSE, workers), 1e-3) / _COARSE**n_dims
     wanted = (_N_NEAR[n_dims] / (_BALL[n_dims] * density)) ** (1 / n_dims)
     # Embeddings that are far larger than usual get a coarser grid.
-    low, high = bulk_box(y, _SPACING * _MIN_CUTOFF, _MAX_CELLS)
+    low, high = bulk_box(y, _SPACING[n_dims] * _MIN_CUTOFF, _MAX_CELLS)
     feasible = float(np.prod(np.maximum(high - low, _MAX_CUTOFF) / _MAX_CELLS ** (1 / n_dims))) ** (1 / n_dims)
-    wanted = max(float(np.clip(wanted, _MIN_CUTOFF, _MAX_CUTOFF)), feasible / _SPACING)
+    wanted = max(float(np.clip(wanted, _MIN_CUTOFF, _MAX_CUTOFF)), feasible / _SPACING[n_dims])
     cutoff = _MAX_CUTOFF * 2 ** (np.ceil(4 * np.log2(wanted / _MAX_CUTOFF)) / 4)
     return cutoff, float(_BALL[n_dims] * density * cutoff**n_dims)

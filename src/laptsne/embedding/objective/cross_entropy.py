@@ -10,40 +10,49 @@ from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
 from laptsne.embedding.fields import Fields
 from laptsne.embedding.fields.repulsion import Repulsion, grid_repulsion, pair_repulsion
-from laptsne.embedding.umap_kernel import UmapKernel, umap_attraction
+from laptsne.embedding.umap_kernel import UmapKernel, tabulated_slope, umap_attraction
+
+
+@compiled
+def _force_rows(
+    start: int, stop: int, y: Array, indptr: Array, indices: Array, weights: Array, table: Array, force: Array
+) -> None:
+    """Set force to the gradient of the attraction of each point by its neighbours, in single precision."""
+    n_dims = y.shape[0]
+    zero = y.dtype.type(0)
+    for i in range(start, stop):
+        s0 = s1 = s2 = d1 = d2 = zero
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            d0 = y[0, i] - y[0, j]
+            if n_dims > 1:
+                d1 = y[1, i] - y[1, j]
+            if n_dims > 2:
+                d2 = y[2, i] - y[2, j]
+            pull = weights[e] * tabulated_slope(d0 * d0 + d1 * d1 + d2 * d2, table)
+            s0 += pull * d0
+            s1 += pull * d1
+            s2 += pull * d2
+        force[i, 0] = 2 * s0
+        if n_dims > 1:
+            force[i, 1] = 2 * s1
+        if n_dims > 2:
+            force[i, 2] = 2 * s2
 
 
 @compiled
 def _attraction_rows(
-    start: int,
-    stop: int,
-    y: Array,
-    indptr: Array,
-    indices: Array,
-    weights: Array,
-    a: float,
-    b: float,
-    force: Array,
-    value: Array | None,
+    start: int, stop: int, y: Array, indptr: Array, indices: Array, weights: Array, a: float, b: float, value: Array
 ) -> None:
-    """Set force to the gradient of the attraction of each point by its neighbours, and value to the attraction."""
-    n_dims = y.shape[0]
+    """Set value to the attraction of each point by its neighbours."""
     for i in range(start, stop):
-        force[i] = 0
         total = 0.0
         for e in range(indptr[i], indptr[i + 1]):
-            j = indices[e]
             r2 = 0.0
-            for d in range(n_dims):
-                r2 += (y[d, i] - y[d, j]) ** 2
-            potential, slope = umap_attraction(r2, a, b)
-            pull = 2 * weights[e] * slope
-            for d in range(n_dims):
-                force[i, d] += pull * (y[d, i] - y[d, j])
-            if value is not None:
-                total += weights[e] * potential
-        if value is not None:
-            value[i] = total
+            for d in range(y.shape[0]):
+                r2 += (y[d, i] - y[d, indices[e]]) ** 2
+            total += weights[e] * umap_attraction(r2, a, b)[0]
+        value[i] = total
 
 
 class CrossEntropy:
@@ -97,7 +106,9 @@ class CrossEntropy:
         """Return the loss, with the attractive part multiplied by ``exaggeration``."""
         y = np.ascontiguousarray(fields.Y.T, dtype=np.float64)
         attraction = np.empty(fields.n_samples)
-        self._attraction(y, fields, attraction)
+        ordered = y if self.order is None else y[:, self.order]
+        args = (ordered, *self._graph, self.kernel.a, self.kernel.b, attraction)
+        fields.workers.rows(_attraction_rows, attraction.size, *args, work=50.0 * self._graph[2].size)
         repulsion = self._repulsion(y, fields, with_value=True).value
         assert repulsion is not None
         return float(exaggeration * attraction.sum() + self._factor * repulsion.sum())
@@ -105,18 +116,22 @@ class CrossEntropy:
     def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
         """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
         y = np.ascontiguousarray(fields.Y.T, dtype=np.float64)
-        repulsion = self._repulsion(y, fields).gradient
-        return np.asarray(2 * exaggeration * self._attraction(y, fields) + 2 * self._factor * repulsion)
+        gradient = self._repulsion(y, fields).gradient
+        gradient *= 2 * self._factor
+        gradient += 2 * exaggeration * self._force(y, fields)
+        return gradient
 
     def _repulsion(self, y: Array, fields: Fields, *, with_value: bool = False) -> Repulsion:
         compute = pair_repulsion if self.exact else grid_repulsion
         return compute(y, self.degrees, self.kernel, fields.workers, with_value=with_value)
 
-    def _attraction(self, y: Array, fields: Fields, value: Array | None = None) -> Array:
+    def _force(self, y: Array, fields: Fields) -> Array:
+        """Return half the gradient of the attraction."""
+        y = np.asarray(y, dtype=np.float32)
         ordered = y if self.order is None else y[:, self.order]
-        force = np.empty(y.T.shape)
-        args = (ordered, *self._graph, self.kernel.a, self.kernel.b, force, value)
-        fields.workers.rows(_attraction_rows, len(force), *args, work=20.0 * self._graph[2].size)
+        force = np.empty(y.T.shape, np.float32)
+        args = (ordered, *self._graph, self.kernel.attraction_table, force)
+        fields.workers.rows(_force_rows, len(force), *args, work=10.0 * self._graph[2].size)
         if self.order is None:
             return force
         unordered = np.empty_like(force)

@@ -14,9 +14,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-import umap
 from contraction_rule import changed
 from suite_sets import GROUPS, Dataset, load, n_rows
+from umap_maps import umap_fit
 
 from laptsne import contract, map_contraction, metrics
 from laptsne.embedding.objective.similarity import rms_radius
@@ -52,8 +52,7 @@ def main() -> None:
         if n_rows(name) > options.max_rows:
             continue
         data = load(name)
-        model = umap.UMAP(random_state=0).fit(data.X)
-        before = model.embedding_
+        before = umap_fit(data, seed=0).embedding
         found["UMAP"].append(scores(data, before, before))
         for variant in options.variants:
             constants, strength = VARIANTS[variant]

@@ -1,11 +1,12 @@
 """LapUMAP beside umap-learn: the same maps, and what contraction adds.
 
-python benchmarks/lapumap.py [--group reporting] [--max-rows 10000] [--contraction 0 auto ...] [--seeds 1]
+python benchmarks/lapumap.py [--group reporting] [--max-rows 20000] [--contraction 0 auto ...] [--seeds 1]
 python benchmarks/lapumap.py --time 70000
 
 The first form prints, per set and in the mean: cross-validated 10-NN, trustworthiness, NMI and silhouette of k-means,
 neighbours kept, and the loss without contraction (laptsne.embedding.objective.CrossEntropy) on the same graph. A
-contraction is "auto", or a number that is divided by the number of clusters. Needs the suite in LAPTSNE_DATA.
+contraction is "auto", or a number that is divided by the number of clusters. Maps of umap-learn are stored, so that a
+second run takes minutes. Needs the suite in LAPTSNE_DATA.
 
 The second form prints the times of warm fits of MNIST in 50 dimensions with two threads, which take turns: umap-learn
 with its threads and without a seed, umap-learn with a seed, and LapUMAP with a seed.
@@ -23,6 +24,7 @@ import numpy as np
 import umap
 from data import enlarged_mnist
 from suite_sets import GROUPS, Dataset, load, n_rows
+from umap_maps import umap_fit
 
 from laptsne import LapUMAP, metrics
 from laptsne.clusters.counting import find_clusters, main_clusters
@@ -46,11 +48,11 @@ def scores(data: Dataset, Y: Any, loss: CrossEntropy) -> list[float]:
 
 def maps(data: Dataset, contractions: list[str], seed: int) -> dict[str, list[float]]:
     """Return the scores of umap-learn and of LapUMAP on the graph of the former."""
-    theirs = umap.UMAP(random_state=seed).fit(data.X)
-    P = joint_affinities(theirs.graph_.tocsr(), perplexity=1.0, metric="affinities")
+    theirs = umap_fit(data, seed)
+    P = joint_affinities(theirs.graph, perplexity=1.0, metric="affinities")
     loss = CrossEntropy(P, None, kernel=UmapKernel.of(0.1, 1.0), repulsion=5.0, exact=len(data.y) < 3000)
     n_clusters = int(main_clusters(find_clusters(P), P, 60).max()) + 1
-    found = {"umap-learn": scores(data, theirs.embedding_, loss)}
+    found = {"umap-learn": scores(data, theirs.embedding, loss)}
     for given in contractions:
         strength: float | str = "auto" if given == "auto" else float(given) / n_clusters
         model = LapUMAP(metric="affinities", contraction=strength, random_state=seed).fit(P)
@@ -99,7 +101,7 @@ def timings(n_samples: int, repeats: int = 3) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--group", default="reporting", choices=sorted(GROUPS))
-    parser.add_argument("--max-rows", type=int, default=10_000)
+    parser.add_argument("--max-rows", type=int, default=20_000)
     parser.add_argument("--contraction", nargs="+", default=["0", "auto"])
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--time", type=int, metavar="N")

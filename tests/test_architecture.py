@@ -23,6 +23,7 @@ LAYERS = [
     "distributed",
     "parameters",
     "memory_model",
+    "umap_memory",
     "persistence",
     "fitting",
     "diagnostics",

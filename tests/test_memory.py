@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne import LandmarkLaptSNE, LaptSNE, LapUMAP
 from laptsne._runtime.memory import available_memory
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import laplacian_spectrum
@@ -188,6 +188,8 @@ def test_all_pairs_need_a_matrix():
         ((0, 5), {}, "n_samples must be at least 1, got 0"),
         ((5, 0), {}, "n_features must be at least 1, got 0"),
         ((50, 5), {"perplexity": -1}, "perplexity"),
+        ((50, 5), {"estimator": LapUMAP, "n_neighbors": -1}, "n_neighbors"),
+        ((50, 5), {"estimator": dict}, "estimator=<class 'dict'> is not known; give one of the classes LaptSNE, "),
         ((50, 5), {"method": "fourier", "kernel": "gaussian"}, "method='fourier' needs kernel='student'"),
     ],
 )
@@ -221,6 +223,25 @@ def test_estimates_are_near_what_is_allocated(rng, settings):
         peak = traced(model.fit, X)
     estimate = estimate_memory(n, 20, n_jobs=1, **settings)
     assert 0.6 < estimate / (peak + 8 * 2**20) < 1.6
+
+
+@pytest.mark.parametrize("settings", [{}, {"n_neighbors": 60}, {"n_components": 3, "method": "fourier"}], ids=str)
+def test_estimates_for_umap_are_near_what_is_allocated(rng, settings):
+    n = 4000
+    X = 5 * rng.normal(size=(5, 20))[rng.integers(0, 5, n)] + rng.normal(size=(n, 20))
+    model = LapUMAP(max_iter=8, random_state=0, n_jobs=1, **settings)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X[:600])
+        peak = traced(model.fit, X)
+    estimate = estimate_memory(n, 20, estimator=LapUMAP, n_jobs=1, **settings)
+    assert 0.6 < estimate / (peak + 8 * 2**20) < 1.6
+
+
+def test_the_refusal_of_umap_says_what_to_use_instead(X, monkeypatch):
+    monkeypatch.setattr("laptsne.memory_model.available_memory", lambda: 1000)
+    with pytest.raises(MemoryError, match="fewer neighbours: n_neighbors=5 instead of 15"):
+        LapUMAP().fit(X)
 
 
 def traced(function, *args):

@@ -324,7 +324,7 @@ class LaptSNE(
         """The memory that fitting X takes."""
         is_graph = scipy.sparse.issparse(X) and self._is_pairwise
         n_given = max(X.nnz, 1) / X.shape[0] if is_graph else 0
-        return Demand.of(self, X.shape[0], X.shape[1], X.dtype.itemsize, n_given)
+        return self._demand_class.of(self, X.shape[0], X.shape[1], X.dtype.itemsize, n_given)
 
     def _perplexity(self, n_samples: int) -> float:
         return float(parameters.auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity)

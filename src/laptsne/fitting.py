@@ -68,7 +68,7 @@ def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomSta
     """
     P, order = ordered_for_locality(P, workers) if model.batch_size is None else (P, None)
     spectrum = _spectrum(model, P, order, workers)
-    Y = model._initial(X, spectrum.eigenvectors, random_state)
+    Y = model._initial(X, model._directions(P, order, spectrum.eigenvectors, workers), random_state)
     kl = model._loss(P, order)
     labels = _clusters(model, P, order, spectrum, workers)
     run = _run(model, _problem(model, kl, labels, spectrum, workers), Y, random_state)

@@ -22,11 +22,13 @@ from laptsne.embedding.umap_kernel import UmapKernel
 from laptsne.embedding.umap_run import UmapRun
 from laptsne.estimator import LaptSNE
 from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
+from laptsne.memory_model import Demand
 from laptsne.reliability import Reliability
+from laptsne.umap_memory import UmapDemand
 
 _SPAN = 10.0  # of the initial embedding, as in umap-learn
-_JITTER = 1e-2  # of the initial embedding, which separates points that coincide
 _MAX_STEP = 0.5
 # Step size of a point of mean degree, times n_samples. Steps of 0.4 and more oscillate (docs/umap.md).
 _RATE = 0.3
@@ -138,6 +140,7 @@ class LapUMAP(LaptSNE):
     } | _OWN_CONSTRAINTS
     _loss_attribute: ClassVar[str] = "cross_entropy_"
     _run_class: ClassVar[type[Run]] = UmapRun
+    _demand_class: ClassVar[type[Demand]] = UmapDemand
     # What LaptSNE has as parameters.
     perplexity, kernel, contraction_kernel, penalty = "auto", "student", "gaussian", "log"
     early_exaggeration, batch_size, n_batch_neighbors, out_of_sample = 1.0, None, 0, "placement"
@@ -248,6 +251,14 @@ class LapUMAP(LaptSNE):
 
     def _backend(self, loss: Any, workers: Workers) -> UmapBackend:
         return UmapBackend(**vars(super()._backend(loss, workers)) | {"fourier": False, "mesh": True, "loss": loss})
+
+    def _directions(self, P: Any, order: Any, eigenvectors: NDArray[Any], workers: Workers) -> NDArray[Any]:
+        apart = component_layout(P, self.n_components, workers)
+        if apart is None:
+            return eigenvectors
+        directions = np.zeros((len(apart), 1 + self.n_components))
+        directions[slice(None) if order is None else order, 1:] = apart
+        return directions
 
     def _initial(self, X: Any, eigenvectors: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
         Y = super()._initial(X, eigenvectors, random_state)

@@ -7,14 +7,23 @@ from numpy.typing import DTypeLike
 
 from laptsne.estimator import LaptSNE
 from laptsne.landmarks import LandmarkLaptSNE
-from laptsne.memory_model import Demand
+from laptsne.lapumap import LapUMAP
 from laptsne.sampling import Sampler
 
+_ESTIMATORS = (LaptSNE, LandmarkLaptSNE, LapUMAP)
 
-def estimate_memory(n_samples: int, n_features: int, *, dtype: DTypeLike = np.float64, **settings: Any) -> int:
+
+def estimate_memory(
+    n_samples: int,
+    n_features: int,
+    *,
+    dtype: DTypeLike = np.float64,
+    estimator: type[LaptSNE] | None = None,
+    **settings: Any,
+) -> int:
     """Estimate the peak memory of a fit, in bytes.
 
-    It is the growth of the process during ``LaptSNE(**settings).fit(X)``, in addition to X and the loaded libraries,
+    It is the growth of the process during ``estimator(**settings).fit(X)``, in addition to X and the loaded libraries,
     and mostly within a quarter of the measured one. The fraction of mutual neighbours, the number of clusters if it is
     "auto", and the area of the embedding are not known beforehand; typical values are assumed.
 
@@ -24,8 +33,11 @@ def estimate_memory(n_samples: int, n_features: int, *, dtype: DTypeLike = np.fl
         Shape of X; with ``metric="precomputed"`` it is square and dense.
     dtype : dtype, default=float64
         Single precision, or double precision for all others.
+    estimator : class, optional
+        :class:`LaptSNE`, :class:`LandmarkLaptSNE` or :class:`LapUMAP`. None is the second with ``n_landmarks``, and the
+        first without.
     **settings
-        Parameters of :class:`LaptSNE`; with ``n_landmarks``, those of :class:`LandmarkLaptSNE`.
+        Parameters of the estimator.
 
     Returns
     -------
@@ -44,10 +56,17 @@ def estimate_memory(n_samples: int, n_features: int, *, dtype: DTypeLike = np.fl
     for name, value in (("n_samples", n_samples), ("n_features", n_features)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
-    model = (LandmarkLaptSNE if "n_landmarks" in settings else LaptSNE)(**settings)
+    if estimator is None:
+        estimator = LandmarkLaptSNE if "n_landmarks" in settings else LaptSNE
+    if estimator not in _ESTIMATORS:
+        names = ", ".join(known.__name__ for known in _ESTIMATORS)
+        raise ValueError(f"estimator={estimator!r} is not known; give one of the classes {names}.")
+    model = estimator(**settings)
     model._validate_params()
     itemsize = 4 if np.dtype(dtype) == np.float32 else 8
     if not isinstance(model, LandmarkLaptSNE):
-        return Demand.of(model, n_samples, n_features, itemsize).peak
+        return model._demand_class.of(model, n_samples, n_features, itemsize).peak
     n_sampled = min(n_samples, Sampler.of(model.n_landmarks, seed=0).n_wanted)
-    return Demand.of(model, n_sampled, n_features, itemsize).peak + n_samples * model.n_components * itemsize
+    return (
+        model._demand_class.of(model, n_sampled, n_features, itemsize).peak + n_samples * model.n_components * itemsize
+    )

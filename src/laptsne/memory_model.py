@@ -123,6 +123,11 @@ class Demand:
             phases.append(self._batch_neighbors())
         return int(max(*phases, self._descent(), self._end()) + self._sample()) + _FIXED
 
+    @property
+    def fewer_neighbors(self) -> str:
+        """How to lower the number of neighbours."""
+        return f"fewer neighbours: perplexity=10 instead of {self.n_neighbors / NEIGHBORS_PER_PERPLEXITY:.3g}"
+
     def _sample(self) -> float:
         """The rows of which landmarks are chosen, and the neighbours of each among the landmarks and among all."""
         row = self.itemsize * self.n_features + 2 * 3 * MAX_PERPLEXITY * (_SINGLE + 4)
@@ -283,16 +288,17 @@ def check_memory(demand: Demand, model: Any) -> None:
 def _remedy(model: Any, demand: Demand) -> str:
     if model.n_neighbors == "all":
         return "Use n_neighbors='auto', which does not store all pairs."
-    fewer_neighbors = f"fewer neighbours: perplexity=10 instead of {demand.n_neighbors / NEIGHBORS_PER_PERPLEXITY:.3g}"
     if demand.landmarks:
-        return f"Use fewer landmarks than {model.n_landmarks:,}, each of which takes 20 rows, or {fewer_neighbors}."
+        return (
+            f"Use fewer landmarks than {model.n_landmarks:,}, each of which takes 20 rows, or {demand.fewer_neighbors}."
+        )
     if demand.is_dense:
         return "Give the affinities as a sparse matrix of the larger ones."
     if demand.n_given:
         return "Give a graph with fewer neighbours per point."
     if parameters.is_pairwise(model.metric):
-        return f"Give a sparse neighbour graph, or {fewer_neighbors}."
-    return f"Use LandmarkLaptSNE(n_landmarks=10_000), which fits a sample of the points, or {fewer_neighbors}."
+        return f"Give a sparse neighbour graph, or {demand.fewer_neighbors}."
+    return f"Use LandmarkLaptSNE(n_landmarks=10_000), which fits a sample of the points, or {demand.fewer_neighbors}."
 
 
 def _in_words(n_bytes: float) -> str:

@@ -13,6 +13,7 @@ from laptsne.embedding.objective import CrossEntropy, KLDivergence
 from laptsne.embedding.run import Run
 from laptsne.embedding.umap_kernel import UmapKernel
 from laptsne.fitting import backend_of
+from laptsne.memory_model import Demand
 
 
 class TsneLossMixin:
@@ -20,6 +21,7 @@ class TsneLossMixin:
 
     _loss_attribute: ClassVar[str] = "kl_divergence_"
     _run_class: ClassVar[type[Run]] = Run
+    _demand_class: ClassVar[type[Demand]] = Demand
 
     contraction: float | str
     init: Any
@@ -33,6 +35,10 @@ class TsneLossMixin:
 
     def _backend(self, loss: Any, workers: Workers) -> Backend:
         return backend_of(self, loss.P.shape[0], workers)
+
+    def _directions(self, P: Any, order: Any, eigenvectors: NDArray[Any], workers: Workers) -> NDArray[Any]:
+        """Coordinates of a spectral initial embedding, after a first column that is not used."""
+        return eigenvectors
 
     def _initial(self, X: Any, eigenvectors: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
         options = {"metric": self.metric, "random_state": random_state}

@@ -8,6 +8,7 @@ from math import factorial
 
 import numpy as np
 from scipy.optimize import brentq, curve_fit
+from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import inlined
 from laptsne._runtime.typing import Array
@@ -21,6 +22,7 @@ _BOUNDS = {1: 4.0, 2: 16 / np.pi, 3: 6.0}
 _FRACTION_BITS = 23 - 7
 _FIRST = int(np.float32(2.0**-10).view(np.int32)) >> _FRACTION_BITS
 _N_TABULATED = 128 * 40
+_BLOCK = 1 << 18  # distances that are evaluated together
 _ORDER = 4  # of the polynomial that continues the repulsion to distances below the cutoff
 
 
@@ -144,9 +146,11 @@ class FarRepulsion:
 
     def __call__(self, r2: Array) -> Array:
         """Return the values at squared distances r2."""
-        near = r2 < self.cutoff**2
-        smooth = np.polynomial.polynomial.polyval(r2 - self.cutoff**2, self._taylor)
-        return np.where(near, smooth, self.kernel.repulsion(r2))
+        values = np.empty_like(r2)
+        for rows in gen_batches(len(r2), max(1, _BLOCK * len(r2) // r2.size)):  # grids are large
+            smooth = np.polynomial.polynomial.polyval(r2[rows] - self.cutoff**2, self._taylor)
+            values[rows] = np.where(r2[rows] < self.cutoff**2, smooth, self.kernel.repulsion(r2[rows]))
+        return values
 
     def near_tables(self, n_steps: int) -> tuple[Array, Array]:
         """Return values and slopes of the near part at n_steps + 1 equidistant r^2 from 0 to that of the cutoff."""

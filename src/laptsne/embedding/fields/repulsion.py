@@ -15,7 +15,9 @@ from laptsne.embedding.umap_kernel import SOFTENING, FarRepulsion, UmapKernel
 
 _WINDOW = ExponentialSemicircle(6, 2.7 * 6)
 _SPACING = {1: 0.5, 2: 0.5, 3: 0.3}  # of the grid, in cutoffs, by dimension
-_MAX_CELLS = 1 << 23
+# Limit on the cells of the grid per point, and bounds of this limit; the lower one by dimension.
+CELLS_PER_POINT = 4
+_MIN_CELLS, MAX_CELLS = {1: 1 << 16, 2: 1 << 16, 3: 1 << 20}, 1 << 23
 _TABLE = 4096  # entries of the tables of the near part
 # Mean number of neighbours within the cutoff of the near part, by dimension. The cutoff lies between bounds and changes
 # by factors of 2^(1/4), so that successive embeddings share the spectrum of the kernel.
@@ -92,7 +94,7 @@ def grid_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, 
 def _far_sums(y: Array, q: Array, far: FarRepulsion, workers: Workers) -> tuple[Array, Array]:
     """Return the gradient and the value of the far part."""
     spacing = _SPACING[len(y)] * far.cutoff
-    low, high = bulk_box(y, spacing, _MAX_CELLS)
+    low, high = bulk_box(y, spacing, _max_cells(*y.shape))
     cells = tuple(n_cells(float(extent), spacing, _WINDOW.width) for extent in high - low)
     inside = np.clip(y, low[:, None], high[:, None])
     u = (inside - low[:, None]) / spacing + (_WINDOW.width // 2 - 1)
@@ -103,14 +105,19 @@ def _far_sums(y: Array, q: Array, far: FarRepulsion, workers: Workers) -> tuple[
     return gradient / spacing, q * (fields[:, 0] - itself) + fields[:, 1] - q * itself
 
 
+def _max_cells(n_dims: int, n_samples: int) -> int:
+    """Return the largest number of cells of the grid, without its margins."""
+    return min(max(CELLS_PER_POINT * n_samples, _MIN_CELLS[n_dims]), MAX_CELLS)
+
+
 def _cutoff(y: Array, workers: Workers) -> tuple[float, float]:
     """Return the cutoff of the near part, and the mean number of points within it of a point."""
     n_dims = len(y)
     density = max(crowding(y, _COARSE, workers), 1e-3) / _COARSE**n_dims
     wanted = (_N_NEAR[n_dims] / (_BALL[n_dims] * density)) ** (1 / n_dims)
     # Embeddings that are far larger than usual get a coarser grid.
-    low, high = bulk_box(y, _SPACING[n_dims] * _MIN_CUTOFF, _MAX_CELLS)
-    feasible = float(np.prod(np.maximum(high - low, _MAX_CUTOFF) / _MAX_CELLS ** (1 / n_dims))) ** (1 / n_dims)
+    low, high = bulk_box(y, _SPACING[n_dims] * _MIN_CUTOFF, _max_cells(*y.shape))
+    feasible = float(np.prod(np.maximum(high - low, _MAX_CUTOFF)) / _max_cells(*y.shape)) ** (1 / n_dims)
     wanted = max(float(np.clip(wanted, _MIN_CUTOFF, _MAX_CUTOFF)), feasible / _SPACING[n_dims])
     cutoff = _MAX_CUTOFF * 2 ** (np.ceil(4 * np.log2(wanted / _MAX_CUTOFF)) / 4)
     return cutoff, float(_BALL[n_dims] * density * cutoff**n_dims)

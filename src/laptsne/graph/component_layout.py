@@ -1,0 +1,49 @@
+"""Spectral coordinates of a graph with several components, side by side."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from laptsne._runtime.threads import Workers
+from laptsne.graph.components import components
+from laptsne.graph.spectrum import laplacian_spectrum
+
+_GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))  # between successive components, which fills a disc evenly
+
+
+def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float64] | None:
+    """Return coordinates of shape (n_samples, n_dims), or None if the graph is connected.
+
+    Of a graph with several components, the eigenvectors after the first tell components apart, and all points of one
+    coincide. Here, each component has its own eigenvectors as coordinates, within a disc whose area is proportional to
+    its size. The largest component is in the centre, the others around it on a spiral.
+
+    Parameters
+    ----------
+    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
+        Symmetric weights.
+    n_dims : int
+    workers : Workers
+    """
+    graph = scipy.sparse.csr_matrix(P)
+    component = components(graph.indptr, graph.indices, graph.data)
+    sizes = np.bincount(component)
+    if sizes.size == 1:
+        return None
+    order = np.argsort(-sizes, kind="stable")
+    radii = np.sqrt(sizes[order] / component.size)
+    distances = np.sqrt(np.append(0, np.cumsum(radii**2)[:-1])) + radii
+    distances[0] = 0
+    angles = _GOLDEN_ANGLE * np.arange(sizes.size) if n_dims > 1 else np.pi * np.arange(sizes.size)
+    centres = np.zeros((sizes.size, max(n_dims, 2)))
+    centres[:, :2] = distances[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    rank = np.argsort(order)
+    Y = centres[rank[component], :n_dims]
+    for place in np.flatnonzero(sizes[order] > n_dims + 1):
+        members = np.flatnonzero(component == order[place])
+        vectors = laplacian_spectrum(graph[members][:, members], n_dims + 1, workers).eigenvectors[:, 1:]
+        largest = np.abs(vectors).max(axis=0)
+        Y[members] += radii[place] * vectors / np.where(largest > 0, largest, 1)
+    return Y

@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -15,6 +17,7 @@ from laptsne.embedding.fields.near import add_near_sums, sorted_into_cells
 from laptsne.embedding.fields.repulsion import grid_repulsion, pair_repulsion
 from laptsne.embedding.objective import CrossEntropy
 from laptsne.embedding.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
+from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
 
 KERNEL = UmapKernel.of(0.1, 1.0)
@@ -303,9 +306,51 @@ def test_separate_components(rng):
     X = np.vstack([rng.normal(size=(100, 4)) + 1e4 * c for c in range(3)])
     Y = LapUMAP(random_state=0).fit_transform(X)
     centres = Y.reshape(3, 100, 2).mean(axis=1)
-    within = np.linalg.norm(Y.reshape(3, 100, 2) - centres[:, None], axis=2).max()
+    within = np.linalg.norm(Y.reshape(3, 100, 2) - centres[:, None], axis=2)
     assert np.isfinite(Y).all()
-    assert within < 30
+    assert within.max() < 30
+    gaps = np.linalg.norm(centres[:, None] - centres, axis=2)[np.triu_indices(3, 1)]
+    assert gaps.min() > 2 * within.mean()
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+def test_components_start_side_by_side(rng, n_dims):
+    sizes = (5, 400, 2, 100, 1)  # in no order
+    P = scipy.sparse.block_diag(
+        [
+            fuzzy_graph(rng.normal(size=(s, 4)), n_neighbors=min(15, s)) if s > 2 else np.ones((s, s)) - np.eye(s)
+            for s in sizes
+        ],
+        format="csr",
+    )
+    Y = component_layout(P, n_dims, Workers(1))
+    parts = np.split(Y, np.cumsum(sizes)[:-1])
+    centres = np.array([part.mean(axis=0) for part in parts])
+    spread = [np.linalg.norm(part - centre, axis=1).mean() for part, centre in zip(parts, centres, strict=True)]
+    assert spread[1] > spread[3] > spread[0] > 0  # larger components have more space, and are not points
+    assert np.linalg.norm(centres[1]) < 0.2
+    distances = np.linalg.norm(centres[:, None] - centres, axis=2)
+    assert (distances + 2 * np.eye(5) > np.add.outer(spread, spread)).all()
+    assert component_layout(fuzzy_graph(rng.normal(size=(50, 4)), n_neighbors=15), n_dims, Workers(1)) is None
+
+
+def test_steps_are_inverse_to_degrees(digits, rng):
+    X = digits[0][:300]
+    Y = rng.normal(size=(300, 2))
+    Y -= Y.mean(axis=0)
+    model = LapUMAP(contraction=0, max_iter=1, method="exact", learning_rate=0.01, init=Y).fit(X)
+    P = model.affinities_
+    gradient = CrossEntropy(P, None, kernel=KERNEL, repulsion=5.0, exact=True).gradient(ExactFields(Y))
+    degrees = 300 * np.asarray(P.sum(axis=1))
+    assert degrees.max() > 1.5 * degrees.min()
+    assert model.embedding_ - Y == pytest.approx(-0.01 * gradient / degrees, rel=1e-4, abs=1e-12)
+
+
+def test_steps_decay(digits):
+    maps = []
+    LapUMAP(contraction=0, max_iter=60, random_state=0, callbacks=lambda s: maps.append(s.embedding)).fit(digits[0])
+    moved = [np.linalg.norm(later - earlier, axis=1).mean() for earlier, later in pairwise(maps)]
+    assert moved[-1] < 0.1 * max(moved)
 
 
 @pytest.mark.parametrize(

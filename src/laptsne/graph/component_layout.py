@@ -33,17 +33,28 @@ def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float6
     if sizes.size == 1:
         return None
     order = np.argsort(-sizes, kind="stable")
-    radii = np.sqrt(sizes[order] / component.size)
-    distances = np.sqrt(np.append(0, np.cumsum(radii**2)[:-1])) + radii
-    distances[0] = 0
-    angles = _GOLDEN_ANGLE * np.arange(sizes.size) if n_dims > 1 else np.pi * np.arange(sizes.size)
-    centres = np.zeros((sizes.size, max(n_dims, 2)))
-    centres[:, :2] = distances[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    radii, centres = _discs(sizes[order] / component.size, n_dims)
     rank = np.argsort(order)
-    Y = centres[rank[component], :n_dims]
+    Y = centres[rank[component]]
     for place in np.flatnonzero(sizes[order] > n_dims + 1):
         members = np.flatnonzero(component == order[place])
         vectors = laplacian_spectrum(graph[members][:, members], n_dims + 1, workers).eigenvectors[:, 1:]
         largest = np.abs(vectors).max(axis=0)
         Y[members] += radii[place] * vectors / np.where(largest > 0, largest, 1)
     return Y
+
+
+def _discs(shares: NDArray[np.float64], n_dims: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return radii and centres of discs, or intervals in one dimension, with these areas, which decrease."""
+    if n_dims == 1:  # on alternate sides of the first
+        radii = shares / 2
+        distances = 2 * (np.cumsum(radii) - radii) - radii[0] + radii
+        distances[0] = 0
+        return radii, (distances * (-1.0) ** np.arange(radii.size))[:, None]
+    radii = np.sqrt(shares)
+    distances = np.sqrt(np.cumsum(shares) - shares) + radii
+    distances[0] = 0
+    angles = _GOLDEN_ANGLE * np.arange(radii.size)
+    centres = np.zeros((radii.size, n_dims))
+    centres[:, :2] = distances[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return radii, centres

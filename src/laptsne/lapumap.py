@@ -277,7 +277,7 @@ class LapUMAP(LaptSNE):
     def _descent(self) -> Descent:
         if self.optimizer is not None:
             return self.optimizer
-        attraction = {"middle_exaggeration": 1.0, "exaggeration": 1.0}
+        attraction: dict[str, Any] = {"middle_exaggeration": 1.0, "exaggeration": 1.0}
         return Descent(gains=False, max_step=_MAX_STEP * self.spread, contraction_start=_START, **attraction)
 
     def _step_size(self, n_samples: int) -> float | str:

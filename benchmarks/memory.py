@@ -3,6 +3,7 @@
 python benchmarks/memory.py                       # 5,000 to 70,000 points, and the other libraries
 python benchmarks/memory.py 200000 500000         # other sizes; 500,000 points take minutes and 2 GiB
 python benchmarks/memory.py landmarks             # LandmarkLaptSNE
+python benchmarks/memory.py umap                  # LapUMAP
 python benchmarks/memory.py pairs                 # 7,200 points, in units of an N x N matrix in single precision
 
 The peak is the growth of the resident memory of a fresh process during the fit, after small fits have loaded and
@@ -15,7 +16,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
+from laptsne import LapUMAP
 from laptsne.memory import estimate_memory
 
 PAIRS = 7200
@@ -98,6 +101,16 @@ def landmarks() -> None:
         print(f"{n:8} {n_landmarks:9} {estimate:9.0f} {peak:9.0f} {estimate / peak:6.2f}", flush=True)
 
 
+def umap_estimates() -> None:
+    print(f"{'points':>8} {'neighbours':>10} {'estimate':>9} {'measured':>9} {'ratio':>6}")
+    for n, n_neighbors in ((20_000, 15), (70_000, 15), (70_000, 50), (200_000, 15)):
+        settings: dict[str, Any] = {"estimator": LapUMAP, "n_neighbors": n_neighbors}
+        estimate = estimate_memory(n, 50, dtype="float32", n_jobs=2, **settings) / 2**20
+        make = f"LapUMAP(n_neighbors={n_neighbors}, max_iter=60, random_state=0, n_jobs=2)"
+        peak = measured(n, make, "from laptsne import LapUMAP")
+        print(f"{n:8} {n_neighbors:10} {estimate:9.0f} {peak:9.0f} {estimate / peak:6.2f}", flush=True)
+
+
 def pairs() -> None:
     runs = {
         "defaults": ("max_iter=60, ", {}),
@@ -118,11 +131,14 @@ def main() -> None:
         pairs()
     elif sys.argv[1:] == ["landmarks"]:
         landmarks()
+    elif sys.argv[1:] == ["umap"]:
+        umap_estimates()
     elif sys.argv[1:]:
         estimates([int(size) for size in sys.argv[1:]])
     else:
         estimates(list(SIZES))
         landmarks()
+        umap_estimates()
         peers()
         pairs()
 

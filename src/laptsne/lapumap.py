@@ -30,11 +30,11 @@ from laptsne.umap_memory import UmapDemand
 
 _SPAN = 10.0  # of the initial embedding, as in umap-learn
 _MAX_STEP = 0.5
-# Step size of a point of mean degree, times n_samples. Steps of 0.4 and more oscillate (docs/umap.md).
+# Step size of a point of mean degree, times n_samples. From 0.5 on, the objective oscillates (docs/umap.md).
 _RATE = 0.3
-# Contraction strength over all clusters, the largest at which no score is lower than that of umap-learn on the sets for
-# choosing constants, and the fraction of the iterations after which it starts: before steps decay (docs/umap.md).
-_TOTAL = 0.06
+# Contraction strength over all clusters, at which no score is lower than that of umap-learn on the sets for choosing
+# constants, and the fraction of the iterations after which it starts: before steps decay (docs/umap.md).
+_TOTAL = 0.03
 _START = 0.25
 _MAX_PAIRS = {1: 300, 2: 500, 3: 3000}  # points up to which all pairs are faster than a grid, by dimension
 
@@ -93,7 +93,7 @@ class LapUMAP(LaptSNE):
     n_clusters : int, "auto" or "eigengap", default="auto"
         Number of clusters that are contracted, as in :class:`LaptSNE`.
     contraction : float or "auto", default="auto"
-        Strength of the contraction; 0 is UMAP. "auto" is 0.06 divided by the number of clusters that are contracted.
+        Strength of the contraction; 0 is UMAP. "auto" is 0.03 divided by the number of clusters that are contracted.
     contraction_width : float or "auto", default="auto"
         Width of the kernel of the contraction, as in :class:`LaptSNE`.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"

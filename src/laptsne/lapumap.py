@@ -59,8 +59,8 @@ class LapUMAP(LaptSNE):
 
     The graph, the kernel and the parameters are those of umap-learn. The loss is the one that umap-learn effectively
     minimises (:class:`laptsne.embedding.objective.CrossEntropy`), but it is minimised in full instead of by random
-    negative samples: the repulsion of all pairs is computed on a grid by FFT, and over near pairs where it is nearly
-    singular. With the same ``random_state`` the result is the same to the bit for any number of threads.
+    negative samples: the repulsion of all pairs is computed on a grid by FFT, and over near pairs where a grid would not
+    resolve it. With the same ``random_state`` the result is the same to the bit for any number of threads.
 
     As in :class:`LaptSNE`, the clusters for which the data give evidence are contracted; without evidence, or with
     ``contraction=0``, the result is a map of UMAP.
@@ -101,7 +101,7 @@ class LapUMAP(LaptSNE):
     learning_rate : float or "auto", default="auto"
         Step size of a point of mean degree at the beginning; "auto" is ``0.3 * n_samples * spread ** 2``.
     max_iter : int, default=200
-        Maximum number of iterations. One of them costs about as much as an epoch of umap-learn.
+        Maximum number of iterations. In the second half of them, the step size falls to 0.
     method : {"auto", "exact", "fourier"}, default="auto"
         How the repulsion is computed: "exact" over all pairs, "fourier" on a grid and over near pairs.
     optimizer : Descent, default=None

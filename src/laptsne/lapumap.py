@@ -59,8 +59,8 @@ class LapUMAP(LaptSNE):
 
     The graph, the kernel and the parameters are those of umap-learn. The loss is the one that umap-learn effectively
     minimises (:class:`laptsne.embedding.objective.CrossEntropy`), but it is minimised in full instead of by random
-    negative samples: the repulsion of all pairs is computed on a grid by FFT, and over near pairs where a grid would not
-    resolve it. With the same ``random_state`` the result is the same to the bit for any number of threads.
+    negative samples: the repulsion of all pairs is computed on a grid by FFT, and over near pairs where a grid would
+    not resolve it. With the same ``random_state`` the result is the same to the bit for any number of threads.
 
     As in :class:`LaptSNE`, the clusters for which the data give evidence are contracted; without evidence, or with
     ``contraction=0``, the result is a map of UMAP.

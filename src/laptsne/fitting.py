@@ -11,6 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.embedding.backend import Backend, uses_fourier
 from laptsne.embedding.checkpoint import Checkpoint, digest_of
+from laptsne.embedding.kernels import Student
 from laptsne.embedding.minibatch import Batches, BatchRun
 from laptsne.embedding.objective import CrossEntropy, KLDivergence, Penalty, Similarity
 from laptsne.embedding.objective.similarity import FLOOR
@@ -98,7 +99,8 @@ def backend_of(model: Any, n_samples: int, workers: Workers) -> Backend:
     similarity = Similarity(None if isinstance(model.contraction_width, str) else float(model.contraction_width))
     # A mesh resolves the wide kernel of the contraction, so that pairs are only worth their cost on request.
     mesh = model.method != "exact" or model.batch_size is not None
-    return Backend(kernel, Penalty(model.penalty, FLOOR), fourier, workers, similarity, mesh)
+    coarse = isinstance(kernel, Student) and model.method != "exact" and model.batch_size is None
+    return Backend(kernel, Penalty(model.penalty, FLOOR), fourier, workers, similarity, mesh, coarse)
 
 
 def _spectrum(model: Any, P: Any, order: NDArray[Any] | None, workers: Workers) -> Spectrum:

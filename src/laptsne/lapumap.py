@@ -244,7 +244,9 @@ class LapUMAP(LaptSNE):
         return CrossEntropy(P, order, kernel=self._placement_kernel(), repulsion=repulsion, exact=exact)
 
     def _backend(self, loss: Any, workers: Workers) -> UmapBackend:
-        return UmapBackend(**vars(super()._backend(loss, workers)) | {"fourier": False, "mesh": True, "loss": loss})
+        return UmapBackend(
+            **vars(super()._backend(loss, workers)) | {"fourier": False, "mesh": True, "coarse": False, "loss": loss}
+        )
 
     def _initial(self, X: Any, eigenvectors: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
         Y = super()._initial(X, eigenvectors, random_state)

@@ -109,7 +109,7 @@ class Run:
         self.iteration = iteration
         share = self.descent.contraction_share(iteration, self.max_iter)
         self.strength = self.problem.strength * share
-        self.fields = self.problem.backend.fields(self.Y)
+        self.fields = self.problem.backend.step_fields(self.Y)
         return State(iteration, self.strength, lambda: self.exaggeration, self.fields, self.Y, self.problem)
 
     def step(self) -> bool:
@@ -217,7 +217,7 @@ class Run:
     def can_checkpoint(self, iteration: int) -> bool:
         """Whether the state before an iteration is small: of the eigenvectors only the start is needed."""
         contracts = self.problem.strength * self.descent.contraction_share(iteration, self.max_iter) > 0
-        return not contracts or self._refresh_due(iteration, self.problem.backend.fields(self.Y))
+        return not contracts or self._refresh_due(iteration, self.problem.backend.step_fields(self.Y))
 
     def state(self) -> dict[str, Any]:
         """Numbers and arrays from which the run can be resumed, if it :meth:`can_checkpoint`."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from laptsne.embedding.fields import Fields
 from laptsne.embedding.objective import Contraction
 from laptsne.embedding.problem import Problem
+from laptsne.graph.ordering import of_points
 
 
 class State:
@@ -38,11 +39,12 @@ class State:
         self.contraction = contraction
         self._exaggeration, self._step_fields, self._Y = exaggeration, fields, Y
         self._kl, self._term, self._backend = problem.kl, problem.contraction, problem.backend
+        self._order = problem.order
 
     @property
     def embedding(self) -> NDArray[np.float64]:
         """A copy of the embedding, of shape (n_samples, n_components)."""
-        return self._Y.copy()
+        return self._Y.copy() if self._order is None else of_points(self._Y, self._order)
 
     @cached_property
     def _fields(self) -> Fields:

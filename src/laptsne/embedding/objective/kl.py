@@ -107,13 +107,10 @@ class KLDivergence:
     ----------
     P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
         Symmetric affinities that sum to 1.
-    order : array of shape (n_samples,), optional
-        Indices of the points to which the rows and columns of P belong, if P has another order.
     """
 
-    def __init__(self, P: Any, order: Array | None = None) -> None:
+    def __init__(self, P: Any) -> None:
         self.P = P
-        self.order = order
         p = P.data if scipy.sparse.issparse(P) else P
         self._negative_entropy = _sum_p_log_p(p)
 
@@ -133,7 +130,7 @@ class KLDivergence:
     def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
         """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
         normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
-        if self.order is None and scipy.sparse.issparse(self.P) and _is_planar(fields.geometry):
+        if scipy.sparse.issparse(self.P) and _is_planar(fields.geometry):
             return self._planar_gradient(fields, 4 * exaggeration, 2 / normaliser)
         return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
 
@@ -162,14 +159,9 @@ class KLDivergence:
             affinities = (self.P.indptr, self.P.indices, self.P.data)
         else:
             affinities = (n * np.arange(n + 1), None, self.P.reshape(-1))
-        geometry = fields.geometry
-        if self.order is not None:
-            geometry = tuple(None if part is None else part[self.order] for part in geometry)
         work = 4.0 * affinities[2].size * n_rows / n
-        fields.workers.rows(_attraction_rows, n_rows, *geometry, rows, *affinities, force, log_likelihood, work=work)
-        if self.order is not None:
-            ordered, force = force, np.empty_like(force)
-            force[self.order] = ordered
+        args = (*fields.geometry, rows, *affinities, force, log_likelihood)
+        fields.workers.rows(_attraction_rows, n_rows, *args, work=work)
         return force[:, : fields.n_components]
 
 

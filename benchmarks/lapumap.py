@@ -48,7 +48,7 @@ def maps(data: Dataset, contractions: list[str], seed: int) -> dict[str, list[fl
     """Return the scores of umap-learn and of LapUMAP on the graph of the former."""
     theirs = umap.UMAP(random_state=seed).fit(data.X)
     P = joint_affinities(theirs.graph_.tocsr(), perplexity=1.0, metric="affinities")
-    loss = CrossEntropy(P, None, kernel=UmapKernel.of(0.1, 1.0), repulsion=5.0, exact=len(data.y) < 3000)
+    loss = CrossEntropy(P, kernel=UmapKernel.of(0.1, 1.0), repulsion=5.0, exact=len(data.y) < 3000)
     n_clusters = int(main_clusters(find_clusters(P), P, 60).max()) + 1
     found = {"umap-learn": scores(data, theirs.embedding_, loss)}
     for given in contractions:

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import CrossEntropy
 from laptsne.embedding.state import Callback
@@ -237,14 +236,16 @@ class LapUMAP(LaptSNE):
             X, perplexity=self.perplexity_, metric="affinities", metric_params=self.metric_params, workers=workers
         )
 
-    def _loss(self, P: Any, order: Array | None) -> CrossEntropy:
+    def _loss(self, P: Any) -> CrossEntropy:
         n_samples = P.shape[0]
         exact = self.method == "exact" or (self.method == "auto" and n_samples <= _MAX_PAIRS[self.n_components])
         repulsion = float(self.repulsion_strength) * self.negative_sample_rate
-        return CrossEntropy(P, order, kernel=self._placement_kernel(), repulsion=repulsion, exact=exact)
+        return CrossEntropy(P, kernel=self._placement_kernel(), repulsion=repulsion, exact=exact)
 
     def _backend(self, loss: Any, workers: Workers) -> UmapBackend:
-        return UmapBackend(**vars(super()._backend(loss, workers)) | {"fourier": False, "mesh": True, "loss": loss})
+        return UmapBackend(
+            **vars(super()._backend(loss, workers)) | {"fourier": False, "mesh": True, "coarse": False, "loss": loss}
+        )
 
     def _initial(self, X: Any, eigenvectors: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
         Y = super()._initial(X, eigenvectors, random_state)

@@ -26,8 +26,8 @@ class TsneLossMixin:
     n_components: int
     optimizer: Descent | None
 
-    def _loss(self, P: Any, order: NDArray[Any] | None) -> KLDivergence | CrossEntropy:
-        return KLDivergence(P, order)
+    def _loss(self, P: Any) -> KLDivergence | CrossEntropy:
+        return KLDivergence(P)
 
     def _backend(self, loss: Any, workers: Workers) -> Backend:
         return backend_of(self, loss.P.shape[0], workers)

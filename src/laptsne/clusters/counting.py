@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
@@ -141,9 +142,10 @@ def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
     n_groups = int(group.max()) + 1
     assign = scipy.sparse.csr_matrix((np.ones(group.size), group, np.arange(group.size + 1)), (group.size, n_groups))
     shared = np.zeros((n_groups, n_main))
-    for start in range(0, group.size, _BLOCK):  # all at once would take one and a half times the memory of P
-        rows = slice(start, start + _BLOCK)
-        shared += (assign[rows].T @ scipy.sparse.csr_matrix(P[rows]) @ assign[:, :n_main]).toarray()
+    others = np.flatnonzero(group >= n_main)
+    for rows in gen_batches(others.size, _BLOCK):  # all at once would take one and a half times the memory of P
+        block = others[rows]
+        shared += (assign[block].T @ (scipy.sparse.csr_matrix(P[block]) @ assign[:, :n_main])).toarray()
     target = np.where(shared.max(axis=1) > 0, shared.argmax(axis=1), -1)
     target[:n_main] = np.arange(n_main)
     return target[group]

@@ -15,7 +15,7 @@ _BLOCK = 1 << 16  # rows processed at once by NumPy
 
 
 @inlined
-def _affinity(i: int, group: int, indptr: Array, indices: Array, data: Array, labels: Array) -> float:
+def _affinity(i: int | np.int64, group: int, indptr: Array, indices: Array, data: Array, labels: Array) -> float:
     """Return the total weight of the edges from node i to a group."""
     total = 0.0
     for e in range(indptr[i], indptr[i + 1]):
@@ -61,7 +61,7 @@ def _border_rows(
             if labels[i] < labels[j]:
                 second[n], weight[n] = labels[j], data[e]
                 there = _affinity(i, labels[j], indptr, indices, data, labels)
-                back = _affinity(j, labels[i], indptr, indices, data, labels)
+                back = _affinity(np.int64(j), labels[i], indptr, indices, data, labels)
                 across[0, n], across[1, n] = there, back
                 share[n] = np.sqrt(there / (there + inside[i]) * (back / (back + inside[j])))
                 n += 1

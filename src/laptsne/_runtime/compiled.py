@@ -16,6 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # comparisons with infinity and guards against NaN.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
 _OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy", "no_cfunc_wrapper": True}
+_INLINED = _OPTIONS | {"forceinline": True, "no_cpython_wrapper": True}
 
 
 def compiled(function: F) -> F:
@@ -33,7 +34,7 @@ def inlined(function: F) -> F:
     copy in the caller's cache. The two may sum in different orders. Only kernels can call it: without an entry from
     Python and without a cache of its own, it compiles sooner.
     """
-    return cast(F, numba.njit(forceinline=True, no_cpython_wrapper=True, **_OPTIONS)(function))
+    return cast(F, numba.njit(**_INLINED)(function))
 
 
 @inlined

@@ -80,6 +80,7 @@ def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomSta
         result = minimize(run, callbacks, _checkpoint(model, kl, Y))
         if shown is not None:
             shown.end(result.n_iter, result.kl_divergence, result.contraction)
+    del run, Y  # velocities, gains and the grid
     if order is not None:
         P = reordered(P, np.argsort(order))
         P.sort_indices()  # in place: another copy would set a new peak of memory

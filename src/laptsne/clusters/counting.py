@@ -96,8 +96,8 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
         if merged.max() == labels.max():
             break
         labels = merged
-        within = graph.within(labels)
-        merged = within.merged(communities(within.graph, labels), *_WITHIN)
+        graph = graph.within(labels)  # clusters are only divided further: no other edges are needed any more
+        merged = graph.merged(communities(graph.graph, labels), *_WITHIN)
     return by_size(labels)
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.cut import Cut, within_parts
@@ -130,14 +129,14 @@ class NeighborGraph:
             _, labels = np.unique(target[labels], return_inverse=True)
 
 
-@compiled
 def _mutually_nearest(order: Array, first: Array, second: Array, n_groups: int, most: int) -> Array:
     """Return the group that each group is merged with, at most ``most``: each of a pair is the nearest to the other."""
-    target, seen = np.arange(n_groups), np.zeros(n_groups, np.bool_)
-    for p in order:
-        a, b = first[p], second[p]
-        if not seen[a] and not seen[b] and most > 0:
-            target[b] = a
-            most -= 1
-        seen[a] = seen[b] = True
+    ends = np.stack([first[order], second[order]])
+    number = np.arange(order.size)
+    first_pair = np.full(n_groups, order.size)
+    for side in ends:
+        np.minimum.at(first_pair, side, number)
+    nearest = ends[:, (first_pair[ends] == number).all(axis=0)][:, :most]
+    target = np.arange(n_groups)
+    target[nearest[1]] = nearest[0]
     return target

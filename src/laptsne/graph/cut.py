@@ -15,7 +15,7 @@ _BLOCK = 1 << 16  # rows processed at once by NumPy
 
 
 @inlined
-def _affinity(i: int, group: int, indptr: Array, indices: Array, data: Array, labels: Array) -> float:
+def _affinity(i: int | np.int64, group: int, indptr: Array, indices: Array, data: Array, labels: Array) -> float:
     """Return the total weight of the edges from node i to a group."""
     total = 0.0
     for e in range(indptr[i], indptr[i + 1]):
@@ -61,7 +61,7 @@ def _border_rows(
             if labels[i] < labels[j]:
                 second[n], weight[n] = labels[j], data[e]
                 there = _affinity(i, labels[j], indptr, indices, data, labels)
-                back = _affinity(j, labels[i], indptr, indices, data, labels)
+                back = _affinity(np.int64(j), labels[i], indptr, indices, data, labels)
                 across[0, n], across[1, n] = there, back
                 share[n] = np.sqrt(there / (there + inside[i]) * (back / (back + inside[j])))
                 n += 1
@@ -111,11 +111,13 @@ class Cut:
 def within_parts(graph: Any, parts: Array) -> Any:
     """Return a CSR graph without the edges between different parts, given the part of every node."""
     kept = np.empty(graph.nnz, np.bool_)
+    indptr = np.zeros_like(graph.indptr)
     for rows in gen_batches(graph.shape[0], _BLOCK):
-        entries = slice(graph.indptr[rows.start], graph.indptr[rows.stop])
-        own = np.repeat(parts[rows], np.diff(graph.indptr[rows.start : rows.stop + 1]))
-        kept[entries] = own == parts[graph.indices[entries]]
+        ends = graph.indptr[rows.start : rows.stop + 1]
+        entries = slice(ends[0], ends[-1])
+        kept[entries] = np.repeat(parts[rows], np.diff(ends)) == parts[graph.indices[entries]]
+        n_kept = np.append(0, np.cumsum(kept[entries]))
+        indptr[rows.start + 1 : rows.stop + 1] = indptr[rows.start] + n_kept[ends[1:] - ends[0]]
     if kept.all():
         return graph
-    indptr = np.append(0, np.cumsum(kept))[graph.indptr].astype(graph.indptr.dtype)
     return scipy.sparse.csr_matrix((graph.data[kept], graph.indices[kept], indptr), graph.shape)

@@ -32,9 +32,6 @@ class ChebyshevBox:
         self.half_span = float(2.0 ** np.ceil(np.log2(reach)))
         x = ((Y - centre) / self.half_span).T
         self.bases = [np.polynomial.chebyshev.chebvander(column, _TERMS - 1) for column in x]
-        derivative = np.polynomial.chebyshev.chebder(np.eye(_TERMS))
-        padded = np.vstack([derivative, np.zeros((1, _TERMS))])
-        self.slopes = [basis @ padded / self.half_span for basis in self.bases]
 
     def fields(
         self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
@@ -44,15 +41,24 @@ class ChebyshevBox:
         coefficients_of = coupling(self.half_span, n_dims)
         field = np.empty_like(charges)
         gradient = np.zeros((len(charges), n_dims))
+        coefficients = []
         for f in range(charges.shape[1]):
             moments = _moments(charges[:, f], self.bases)
-            coefficients = (coefficients_of @ moments.ravel()).reshape(moments.shape)
-            field[:, f] = _evaluate(coefficients, self.bases)
-            if weights is not None:
-                for d in range(n_dims):
-                    bases = [self.slopes[e] if e == d else self.bases[e] for e in range(n_dims)]
-                    gradient[:, d] += weights[:, f] * _evaluate(coefficients, bases)
+            coefficients.append((coefficients_of @ moments.ravel()).reshape(moments.shape))
+            field[:, f] = _evaluate(coefficients[f], self.bases)
+        if weights is not None:
+            for d in range(n_dims):  # one at a time: with all slopes, these would be the peak of a fit's memory
+                bases = [self._slopes(e) if e == d else self.bases[e] for e in range(n_dims)]
+                for f in range(charges.shape[1]):
+                    gradient[:, d] += weights[:, f] * _evaluate(coefficients[f], bases)
         return field, gradient
+
+    def _slopes(self, d: int) -> NDArray[np.float64]:
+        """Return the derivatives of the polynomials along one dimension."""
+        derivative = np.polynomial.chebyshev.chebder(np.eye(_TERMS))
+        slopes = self.bases[d] @ np.vstack([derivative, np.zeros((1, _TERMS))])
+        slopes /= self.half_span
+        return slopes
 
 
 def _moments(charges: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:

@@ -29,6 +29,11 @@ _PARTS = 4  # of the points, summed one by one, so that bits do not depend on th
 _FIXED, _PER_POINT, _PER_CELL = 3e6, 200.0, 40.0
 
 
+def is_fast(n_samples: int, n_transformed: float = 0.0) -> bool:
+    """Whether a grid is faster than all pairs, given the number of cells of its transform."""
+    return _FIXED + _PER_POINT * n_samples + _PER_CELL * n_transformed < float(n_samples) ** 2
+
+
 @inlined
 def _cell(y: float, low: float, high: float, spacing: float) -> tuple[int, float]:
     """Return the first of the four nodes around a coordinate, and the distance from the second, in cells."""
@@ -198,8 +203,7 @@ class CoarseFields(FourierFields):
     @property
     def is_fast(self) -> bool:
         """Whether the grid is faster than all pairs."""
-        n, n_transformed = float(self.n_samples), transform_cells(self._cells, self._spacing)
-        return _FIXED + _PER_POINT * n + _PER_CELL * n_transformed < n * n
+        return is_fast(self.n_samples, transform_cells(self._cells, self._spacing))
 
     @cached_property
     def accurate(self) -> FourierFields:

@@ -91,14 +91,24 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
         coarse = NeighborGraph(nearest_graph(P, _COARSE_SCALE, workers), workers)
         if not _has_separate_groups(coarse, communities(coarse.graph, labels)) and not _is_stable(P, workers):
             return labels
-    merged = graph.merged(found, *_FIRST)
+    return by_size(_divided(graph, graph.merged(found, *_FIRST)))
+
+
+def _divided(graph: NeighborGraph, labels: Array) -> Array:
+    """Divide clusters into communities that are separate, these again, and so on, until none is divided any more."""
+    labels, nodes = labels.copy(), np.arange(labels.size)
     for _ in range(_MAX_LEVELS):
-        if merged.max() == labels.max():
+        if labels.max() == 0 or nodes.size == 0:
             break
-        labels = merged
-        within = graph.within(labels)
-        merged = within.merged(communities(within.graph, labels), *_WITHIN)
-    return by_size(labels)
+        parts = np.unique(labels[nodes], return_inverse=True)[1]
+        graph = graph.within(parts)
+        found = graph.merged(communities(graph.graph, parts), *_WITHIN)
+        part_of = np.empty(int(found.max()) + 1, parts.dtype)
+        part_of[found] = parts
+        is_new = (np.bincount(part_of) > 1)[parts]  # others were not divided, and will not be
+        labels[nodes[is_new]] = int(labels.max()) + 1 + found[is_new]
+        nodes, graph = nodes[is_new], graph.among(np.flatnonzero(is_new))
+    return np.unique(labels, return_inverse=True)[1]
 
 
 def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -> Array:

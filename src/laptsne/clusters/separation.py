@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
@@ -93,6 +94,15 @@ class NeighborGraph:
     def within(self, parts: Array) -> "NeighborGraph":
         """The graph without the edges between different parts."""
         return NeighborGraph(within_parts(self.graph, parts), self._workers)
+
+    def among(self, nodes: Array) -> "NeighborGraph":
+        """The graph of some nodes, in ascending order, which have no edges to others."""
+        rows = self.graph[nodes]
+        position = np.empty(self.graph.shape[0], rows.indices.dtype)
+        position[nodes] = np.arange(nodes.size)
+        parts = (rows.data, position[rows.indices], rows.indptr)
+        graph = scipy.sparse.csr_matrix(parts, (nodes.size, nodes.size))
+        return NeighborGraph(graph, self._workers)
 
     def reciprocity(self, labels: Array) -> Reciprocity:
         r"""Compute the reciprocity of all pairs of groups with edges between them.

@@ -98,16 +98,20 @@ def _divided(graph: NeighborGraph, labels: Array) -> Array:
     """Divide clusters into communities that are separate, these again, and so on, until none is divided any more."""
     labels, nodes = labels.copy(), np.arange(labels.size)
     for _ in range(_MAX_LEVELS):
-        if labels.max() == 0 or nodes.size == 0:
+        if labels.max() == 0:
             break
         parts = np.unique(labels[nodes], return_inverse=True)[1]
         graph = graph.within(parts)
         found = graph.merged(communities(graph.graph, parts), *_WITHIN)
         part_of = np.empty(int(found.max()) + 1, parts.dtype)
         part_of[found] = parts
-        is_new = (np.bincount(part_of) > 1)[parts]  # others were not divided, and will not be
+        is_new = (np.bincount(part_of) > 1)[parts]
+        if not is_new.any():
+            break
         labels[nodes[is_new]] = int(labels.max()) + 1 + found[is_new]
-        nodes, graph = nodes[is_new], graph.among(np.flatnonzero(is_new))
+        # The others were not divided, and will not be. While they are few, a copy without them is not worth its memory.
+        if 2 * int(is_new.sum()) <= nodes.size:
+            nodes, graph = nodes[is_new], graph.among(np.flatnonzero(is_new))
     return np.unique(labels, return_inverse=True)[1]
 
 

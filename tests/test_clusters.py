@@ -1,5 +1,7 @@
 """Clusters of the data: communities, separation, counting, and the evidence for each."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -10,11 +12,12 @@ from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.clusters import counting
 from laptsne.clusters.counting import by_size, find_clusters, given_clusters, nearest_graph
-from laptsne.clusters.separation import NeighborGraph, _mutually_nearest
+from laptsne.clusters.separation import NeighborGraph, _mutually_nearest, _reciprocity
 from laptsne.clusters.table import cluster_table
 from laptsne.graph import cut
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.communities import communities
+from laptsne.graph.cut import Cut
 
 
 def affinities(X):
@@ -230,3 +233,19 @@ def test_clusters_of_a_model(rng, tmp_path):
 def test_clusters_of_an_unfitted_model():
     with pytest.raises(AttributeError, match="not fitted"):
         LaptSNE().clusters_  # noqa: B018
+
+
+def test_reciprocity_after_merging_is_that_computed_anew(rng):
+    P = joint_affinities(rng.normal(size=(600, 3)), perplexity=30)
+    graph, labels = nearest_graph(P, 20, Workers(1)), rng.integers(0, 8, 600)
+    graph.sort_indices()
+    cut = Cut.of(graph, labels, Workers(1))
+    number = np.array([0, 1, 1, 2, 0, 3, 4, 5])
+    merged, active = number[labels], np.array([True, True, False, False, False, False])
+    anew = Cut.of(graph, merged, Workers(1))
+    after = cut.after_merging(graph, merged, active, Workers(1))
+    np.testing.assert_array_equal(after.inside, anew.inside)
+    np.testing.assert_array_equal(after.border, anew.border)
+    found = _reciprocity(cut, 8).unchanged(number, active).joined(_reciprocity(after, 6))
+    for part, expected in zip(astuple(found), astuple(_reciprocity(anew, 6)), strict=True):
+        np.testing.assert_array_equal(part, expected)

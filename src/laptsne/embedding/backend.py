@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
 from laptsne.embedding.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
+from laptsne.embedding.fields.coarse import is_fast
 from laptsne.embedding.kernels import Kernel, Student
 from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.objective import (
@@ -82,7 +83,7 @@ class Backend:
 
     def step_fields(self, Y: NDArray[np.float64]) -> Fields:
         """The fields of an embedding, as accurate as a step of the descent needs them."""
-        if self.coarse and Y.shape[1] == 2:
+        if self.coarse and Y.shape[1] == 2 and is_fast(len(Y)):
             fields = CoarseFields(Y, self.workers)
             if fields.is_fast:
                 return fields

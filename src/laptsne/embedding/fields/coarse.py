@@ -25,8 +25,13 @@ _SPLINE = CubicSpline()
 _TERMS = 10  # polynomials per axis while the embedding is small
 _BLOCK = 64  # points for which these are computed together
 _PARTS = 4  # of the points, summed one by one, so that bits do not depend on the number of threads
-# Time of a grid, in that of a pair of points: in all, per point, and per cell of a transform (benchmarks/crossover.py).
+# Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/coarse_grid.py).
 _FIXED, _PER_POINT, _PER_CELL = 3e6, 200.0, 40.0
+
+
+def is_fast(n_samples: int, n_transformed: float = 0.0) -> bool:
+    """Whether a grid is faster than all pairs, given the number of cells of its transform."""
+    return _FIXED + _PER_POINT * n_samples + _PER_CELL * n_transformed < float(n_samples) ** 2
 
 
 @inlined
@@ -198,8 +203,7 @@ class CoarseFields(FourierFields):
     @property
     def is_fast(self) -> bool:
         """Whether the grid is faster than all pairs."""
-        n, n_transformed = float(self.n_samples), transform_cells(self._cells, self._spacing)
-        return _FIXED + _PER_POINT * n + _PER_CELL * n_transformed < n * n
+        return is_fast(self.n_samples, transform_cells(self._cells, self._spacing))
 
     @cached_property
     def accurate(self) -> FourierFields:

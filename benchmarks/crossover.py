@@ -1,9 +1,10 @@
-"""Times of whole fits with exact and with Fourier sums, around the size at which they break even.
+"""Times of whole fits with exact sums, Fourier sums and those that "auto" chooses, around the break-even.
 
 python benchmarks/crossover.py
 
-Subsets of MNIST reduced to 50 dimensions, 750 iterations in two dimensions. Both methods alternate; medians of three
-runs. See benchmarks/fields.py for single evaluations in one and three dimensions.
+Subsets of MNIST reduced to 50 dimensions, 300 iterations in two dimensions. The methods alternate; medians of three
+runs. With "auto" and "fourier", steps use a coarse grid (benchmarks/coarse_grid.py). See benchmarks/fields.py for
+single evaluations in one and three dimensions.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ SIZES = (4000, 6000, 8000, 10_000)
 
 
 def main() -> None:
-    print(f"{'N':>6} {'contraction':>11} {'exact':>8} {'fourier':>8}  (s)")
+    print(f"{'N':>6} {'contraction':>11} {'exact':>8} {'fourier':>8} {'auto':>8}  (s)")
     for n in SIZES:
         X, _ = enlarged_mnist(n)
         for contraction in (0.0, "auto"):
-            times: dict[str, list[float]] = {"exact": [], "fourier": []}
+            times: dict[str, list[float]] = {"exact": [], "fourier": [], "auto": []}
             for _ in range(REPEATS):
                 for method, found in times.items():
                     model = LaptSNE(

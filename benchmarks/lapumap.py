@@ -57,7 +57,7 @@ def maps(data: Dataset, seed: int, contractions: list[str]) -> dict[str, list[fl
     """Return the scores of umap-learn and of LapUMAP on the graph of the former."""
     theirs = umap_fit(data, seed)
     P = joint_affinities(theirs.graph, perplexity=1.0, metric="affinities")
-    loss = CrossEntropy(P, None, kernel=UmapKernel.of(0.1, 1.0), repulsion=5.0, exact=len(data.y) < 3000)
+    loss = CrossEntropy(P, kernel=UmapKernel.of(0.1, 1.0), repulsion=5.0, exact=len(data.y) < 3000)
     n_clusters = int(main_clusters(find_clusters(P), P, 60).max()) + 1
     found = {"umap-learn": scores(data, theirs.embedding, loss)}
     for given in contractions:
@@ -71,7 +71,7 @@ def relaxed(data: Dataset, seed: int) -> dict[str, list[float]]:
     """Return the scores of umap-learn, and of its map at a minimum of the loss with and without a bound."""
     theirs = umap_fit(data, seed)
     P = joint_affinities(theirs.graph, perplexity=1.0, metric="affinities")
-    loss = CrossEntropy(P, None, kernel=UmapKernel.of(0.1, 1.0), repulsion=5.0, exact=len(data.y) < 3000)
+    loss = CrossEntropy(P, kernel=UmapKernel.of(0.1, 1.0), repulsion=5.0, exact=len(data.y) < 3000)
     found = {"umap-learn": scores(data, theirs.embedding, loss)}
     for name, bounds in (("bounded", {}), ("not bounded", {2: 1e6})):
         with mock.patch.dict(umap_kernel._BOUNDS, bounds):

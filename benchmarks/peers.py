@@ -103,19 +103,22 @@ class Bench:
     def timed(self, n: int, method: str) -> Row:
         """Return what one fit measured, or how it failed."""
         with tempfile.TemporaryDirectory() as folder:
-            source, target = Path(folder, "X.npy"), Path(folder, "Y.npy")
-            np.save(source, points(self.data, n)[0])
-            python, environment = self._interpreter(method)
-            command = [python, str(_HERE / "peers_fit.py"), method, str(self.n_threads), str(source), str(target)]
-            options: dict[str, Any] = {"env": environment, "timeout": self.limit, "capture_output": True, "text": True}
+            np.save(Path(folder, "X.npy"), points(self.data, n)[0])
             try:
-                done = subprocess.run(command, check=False, **options)
+                done = self.run(method, Path(folder))
             except subprocess.TimeoutExpired:
                 return {"failure": f"stopped after {self.limit:.0f} s"}
             if done.returncode != 0:
                 return {"failure": (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]}
             found = json.loads(done.stdout.splitlines()[-1])
-            return dict(found) | quality(self.data, method, np.load(target))
+            return dict(found) | quality(self.data, method, np.load(Path(folder, "Y.npy")))
+
+    def run(self, method: str, folder: Path, *, check: bool = False) -> subprocess.CompletedProcess[str]:
+        """Fit X.npy of a folder, and write Y.npy, in a process of its own."""
+        python, environment = self._interpreter(method)
+        files = [str(folder / "X.npy"), str(folder / "Y.npy")]
+        command = [python, str(_HERE / "peers_fit.py"), method, str(self.n_threads), *files]
+        return subprocess.run(command, check=check, env=environment, timeout=self.limit, capture_output=True, text=True)
 
     def _interpreter(self, method: str) -> tuple[str, dict[str, str]]:
         """Return the Python and the environment variables for a method."""
@@ -133,7 +136,7 @@ def _pythons(environment: Path) -> tuple[Path, Path]:
     return environment / "bin" / "python", environment / "Scripts" / "python.exe"
 
 
-def _checked_baseline(path: Path) -> Path:
+def checked_baseline(path: Path) -> Path:
     path = path.resolve()
     if not (path / "src" / "laptsne").is_dir() and not any(python.exists() for python in _pythons(path)):
         raise SystemExit(f"--baseline {path}: neither src/laptsne nor a virtual environment; give one of the two.")
@@ -207,7 +210,7 @@ def main() -> None:
     if args.data == "report":
         report(runs[-1] if runs else {"rows": []}, METHODS, args.results.parent)
         return
-    baseline = _checked_baseline(args.baseline) if args.baseline else None
+    baseline = checked_baseline(args.baseline) if args.baseline else None
     if not (args.resume and runs):
         runs.append({**machine(), "threads": args.threads, "rows": []})
     run = runs[-1]

@@ -62,11 +62,12 @@ class Method:
 _OURS: dict[str, Any] = {"threads": "n_jobs", "short": {"max_iter": 20}}
 _PAIRS: dict[str, Any] = {"short": {"num_iters": (5, 5, 5)}}
 _SEED = {"random_state": 0}
+_PLAIN = _SEED | {"contraction": 0.0, "perplexity": 30.0}  # the default of this version, which is not that of 0.1.0
 METHODS = {
     "laptsne": Method("laptsne", "LaptSNE", _SEED, **_OURS),
-    "laptsne, contraction 0": Method("laptsne", "LaptSNE", _SEED | {"contraction": 0.0}, **_OURS),
+    "laptsne, contraction 0": Method("laptsne", "LaptSNE", _PLAIN, **_OURS),
     "baseline": Method("laptsne", "LaptSNE", _SEED, **_OURS),
-    "baseline, contraction 0": Method("laptsne", "LaptSNE", _SEED | {"contraction": 0.0}, **_OURS),
+    "baseline, contraction 0": Method("laptsne", "LaptSNE", _PLAIN, **_OURS),
     "PaCMAP": Method("pacmap", "PaCMAP", **_PAIRS),
     "PaCMAP, seeded": Method("pacmap", "PaCMAP", _SEED, **_PAIRS),
     "LocalMAP": Method("pacmap", "LocalMAP", limit=250_000, **_PAIRS),

@@ -44,9 +44,15 @@ PARTS = {
     "reordering": ["laptsne.graph.ordering:ordered_for_locality", "laptsne.graph.ordering:reordered"],
     "spectrum of the data": ["laptsne.graph.spectrum:laplacian_spectrum"],
     "clusters": ["laptsne.clusters.counting:find_clusters", "laptsne.clusters.counting:main_clusters"],
-    "attraction": ["laptsne.embedding.objective.kl:KLDivergence._attraction"],
+    "attraction": [
+        "laptsne.embedding.objective.kl:KLDivergence._attraction",
+        "laptsne.embedding.objective.kl:KLDivergence._planar_gradient",
+    ],
     "repulsion of all pairs": ["laptsne.embedding.fields.exact:ExactFields._compute_unit"],
-    "repulsion on the grid": ["laptsne.embedding.fields.fourier:FourierFields._compute_unit"],
+    "repulsion on the grid": [
+        "laptsne.embedding.fields.fourier:FourierFields._compute_unit",
+        "laptsne.embedding.fields.coarse:CoarseFields._compute_unit",
+    ],
     "convolution by FFT": ["laptsne.embedding.fields.grid:convolved"],
     "contraction": ["laptsne.embedding.run:Run._contraction_gradient"],
     "descent, other": ["laptsne.embedding.optimizer:minimize"],

@@ -14,13 +14,19 @@ from reproduction.plan import OURS as OUR_CURVES
 from reproduction.runs import Run
 
 # The settings of LaptSNE on its curve: contraction and final exaggeration.
-_PAIRS = ((0.15, 1.0), (0.05, 1.3), (0.15, 1.5), (0.5, 1.5), (0.0, 2.0))
+_PAIRS = (
+    *(("auto", factor) for factor in (1.0, 1.5, 2.0, 4.0)),
+    *((0, factor) for factor in (1.5, 2.0, 4.0)),
+    (0.05, 1.3),
+    (0.15, 1.5),
+    (0.5, 2.0),
+)
 OURS: list[Settings] = [
     {},
     {"contraction": 0},
     *({"contraction": strength, "descent": {"exaggeration": factor}} for strength, factor in _PAIRS),
 ]
-LARGE_OURS: list[Settings] = [{}, {"contraction": 0}, OURS[4]]
+LARGE_OURS: list[Settings] = [*OURS[:2], *OURS[3:5], OURS[10]]
 OTHERS: dict[str, list[Settings]] = {
     "openTSNE": [{}, {"exaggeration": 1.5}, {"exaggeration": 2}, {"exaggeration": 4}],
     "UMAP": [{"min_dist": 0.0}, {}, {"min_dist": 0.5}],

@@ -37,7 +37,7 @@ CASES = {
     "cosine": (LaptSNE, 1100, {"max_iter": 20, "metric": "cosine", "init": "pca"}),
     "batches": (LaptSNE, 300, {"max_iter": 30, "batch_size": 50, "n_clusters": 5}),
     "landmarks": (LandmarkLaptSNE, 1500, {"max_iter": 20, "n_landmarks": 100}),
-    "network": (LaptSNE, 200, {"max_iter": 20, "out_of_sample": "network"}),
+    "network": (LaptSNE, 200, {"max_iter": 60, "out_of_sample": "network"}),
 }
 LARGE = {
     "fourier of 7,000": (LaptSNE, 7000, {"max_iter": 60}),

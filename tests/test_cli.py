@@ -819,6 +819,20 @@ finally:
         done = subprocess.run([sys.executable, *start, "--version"], capture_output=True, text=True, check=True)
         assert done.stdout == f"laptsne {laptsne.__version__}\n"
 
+    def test_the_garbage_collector_leaves_what_lives_until_the_end(self):
+        """Its default thresholds take a sixth of a short run, and the search for cycles at exit as much."""
+        code = """
+import gc, sys
+from laptsne.cli import main
+sys.argv[1:] = ["--version"]
+try:
+    main()
+finally:
+    print(gc.isenabled(), gc.get_threshold()[0] >= 10_000, gc.get_freeze_count() > 1000)
+"""
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        assert done.stdout.splitlines()[1:] == ["True True True"]
+
     def test_the_script_is_that_function(self):
         project = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").read_text())["project"]
         assert project["scripts"] == {"laptsne": "laptsne.cli:main"}

@@ -1,5 +1,7 @@
 """Clusters of the data: communities, separation, counting, and the evidence for each."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -10,10 +12,12 @@ from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.clusters import counting
 from laptsne.clusters.counting import by_size, find_clusters, given_clusters, nearest_graph
-from laptsne.clusters.separation import NeighborGraph
+from laptsne.clusters.separation import NeighborGraph, _mutually_nearest, _reciprocity
 from laptsne.clusters.table import cluster_table
+from laptsne.graph import cut
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.communities import communities
+from laptsne.graph.cut import Cut
 
 
 def affinities(X):
@@ -81,6 +85,31 @@ def test_reciprocity_against_its_definition(rng):
         assert n_points == pytest.approx(min(effective))
     outside = [W[labels == c][:, labels != c].sum() / W[labels == c].sum() for c in range(3)]
     np.testing.assert_allclose(NeighborGraph(graph, Workers(1)).conductance(labels), outside)
+
+
+@pytest.mark.parametrize("most", [1, 3, 30])
+def test_groups_are_merged_with_their_nearest_one_if_they_are_its_nearest(rng, most):
+    first = rng.integers(0, 29, 60)
+    second = rng.integers(first + 1, 30)
+    order = rng.permutation(60)[:50]
+    expected, seen, left = np.arange(30), set(), most
+    for a, b in zip(first[order].tolist(), second[order].tolist(), strict=True):
+        if not seen & {a, b} and left > 0:
+            expected[b] = a
+            left -= 1
+        seen |= {a, b}
+    assert 0 < (expected != np.arange(30)).sum() <= most
+    assert np.array_equal(_mutually_nearest(order, first, second, 30, most), expected)
+
+
+def test_the_graph_within_parts_has_all_edges_but_those_between_them(rng, monkeypatch):
+    monkeypatch.setattr(cut, "_BLOCK", 16)
+    graph, parts = random_graph(rng, 100, 4)[0], rng.integers(0, 3, 100)
+    graph = scipy.sparse.csr_matrix(graph.toarray() * (np.arange(100) % 10 > 0)[:, None])  # rows without an edge
+    within = cut.within_parts(graph, parts)
+    assert np.array_equal(within.toarray(), graph.toarray() * (parts[:, None] == parts))
+    assert within.nnz < graph.nnz
+    assert cut.within_parts(within, parts) is within
 
 
 def test_the_neighbour_graph_has_the_strongest_affinities():
@@ -204,3 +233,19 @@ def test_clusters_of_a_model(rng, tmp_path):
 def test_clusters_of_an_unfitted_model():
     with pytest.raises(AttributeError, match="not fitted"):
         LaptSNE().clusters_  # noqa: B018
+
+
+def test_reciprocity_after_merging_is_that_computed_anew(rng):
+    P = joint_affinities(rng.normal(size=(600, 3)), perplexity=30)
+    graph, labels = nearest_graph(P, 20, Workers(1)), rng.integers(0, 8, 600)
+    graph.sort_indices()
+    cut = Cut.of(graph, labels, Workers(1))
+    number = np.array([0, 1, 1, 2, 0, 3, 4, 5])
+    merged, active = number[labels], np.array([True, True, False, False, False, False])
+    anew = Cut.of(graph, merged, Workers(1))
+    after = cut.after_merging(graph, merged, active, Workers(1))
+    np.testing.assert_array_equal(after.inside, anew.inside)
+    np.testing.assert_array_equal(after.border, anew.border)
+    found = _reciprocity(cut, 8).unchanged(number, active).joined(_reciprocity(after, 6))
+    for part, expected in zip(astuple(found), astuple(_reciprocity(anew, 6)), strict=True):
+        np.testing.assert_array_equal(part, expected)

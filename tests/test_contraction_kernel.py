@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
+from kernel_calls import from_python
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
@@ -85,7 +86,7 @@ def slopes_of_potential(term, Y):
         potential = term.potential(strength)
         for i, y in enumerate(Y):
             work = np.empty((3, 4)), np.empty((3, 4))
-            potential_at(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+            from_python(potential_at)(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
     return slopes
 
 

@@ -8,12 +8,12 @@ from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields, FourierFields, grid_fits, is_feasible
-from laptsne.embedding.fields.chebyshev import _TERMS, _coupling, coupling_bytes
+from laptsne.embedding.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
+from laptsne.embedding.fields.chebyshev import _TERMS, coupling, coupling_bytes
 from laptsne.embedding.fields.fourier import SPACING
 from laptsne.embedding.fields.grid import STUDENT, bulk_box, kernel_spectrum, n_cells, period
 from laptsne.embedding.fields.window import CubicSpline, ExponentialSemicircle
-from laptsne.embedding.objective import PairContraction, Penalty
+from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
 
@@ -194,13 +194,13 @@ def test_chebyshev_coefficients_are_those_of_the_kronecker_product(n_components)
     nodes = 0.5 * np.stack(np.meshgrid(*[node] * n_components, indexing="ij"), axis=-1).reshape(-1, n_components)
     k = 1 / (1 + ((nodes[:, None] - nodes) ** 2).sum(axis=-1))
     product = transform if n_components == 1 else np.kron(transform, transform)
-    np.testing.assert_allclose(_coupling(0.5, n_components), product @ k @ product.T, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(coupling(0.5, n_components), product @ k @ product.T, rtol=0, atol=1e-12)
 
 
 def test_computing_chebyshev_coefficients_takes_less_memory_than_estimated():
     tracemalloc.start()
     try:
-        _coupling.__wrapped__(1.0, 3)
+        coupling.__wrapped__(1.0, 3)
         assert tracemalloc.get_traced_memory()[1] < coupling_bytes(3)
     finally:
         tracemalloc.stop()
@@ -213,3 +213,61 @@ def test_the_spline_window_is_the_cubic_b_spline():
     offset = t[:, None] - np.arange(-1, 3)
     np.testing.assert_allclose(weights, np.nan_to_num(spline(offset)), atol=1e-15)
     np.testing.assert_allclose(slopes, np.nan_to_num(spline.derivative()(offset)), atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("span", "error"), [(1e-4, 1e-5), (1.0, 1e-4), (1.99, 2e-3), (8.0, 0.02), (60.0, 0.1), (150.0, 0.1)]
+)
+def test_forces_of_a_step_are_accurate_enough(rng, span, error):
+    Y = clustered(rng, 2, span)
+    coarse, exact = CoarseFields(Y), ExactFields(Y)
+    assert np.sqrt(np.mean((coarse.slope - exact.slope) ** 2) / np.mean(exact.slope**2)) < error
+    assert coarse.degrees.sum() == pytest.approx(exact.degrees.sum(), rel=1e-3)
+    assert coarse.accurate.degrees.sum() == pytest.approx(exact.degrees.sum(), rel=1e-4)
+
+
+@pytest.mark.parametrize("span", [1.0, 30.0])
+def test_bits_of_a_step_do_not_depend_on_the_number_of_threads(rng, span):
+    Y = clustered(rng, 2, span, 20_000)
+    results = []
+    for n_jobs in (1, 2, 4):
+        with Workers(n_jobs) as workers:
+            fields = CoarseFields(Y, workers)
+            results.append((fields.degrees, fields.slope))
+    for other in results[1:]:
+        for found, expected in zip(other, results[0], strict=True):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_a_stray_point_exerts_no_force_beyond_the_grid_of_a_step(rng):
+    bulk = clustered(rng, 2, 60.0, 30_000)
+    fields = CoarseFields(np.vstack([bulk, [[1e6, 1e6]]]))
+    assert fields.is_fast
+    alone = CoarseFields(bulk)
+    assert relative_error(fields.slope[:-1], alone.slope) < 0.1
+
+
+def test_steps_use_pairs_where_they_are_faster(rng):
+    few, many = rng.normal(size=(1000, 2)), rng.normal(size=(5000, 2))
+    assert not CoarseFields(20 * few).is_fast
+    assert CoarseFields(20 * many).is_fast
+    assert not CoarseFields(1e4 * many).is_fast
+
+
+def test_reported_values_do_not_come_from_the_grid_of_a_step(rng):
+    X, Y = rng.normal(size=(3000, 3)), 8 * rng.normal(size=(3000, 2))
+    assert CoarseFields(Y).is_fast
+    reported = []
+    model = LaptSNE(
+        contraction=0,
+        max_iter=1,
+        init=Y,
+        perplexity=5,
+        optimizer=Descent(max_step=1.0),
+        callbacks=[lambda state: reported.append((state.embedding, state.kl_divergence))],
+    )
+    P = model.fit(X).affinities_
+    embedding, kl = reported[0]
+    expected = KLDivergence(P).value(ExactFields(embedding))
+    assert kl == pytest.approx(expected, rel=1e-6)
+    assert KLDivergence(P).value(CoarseFields(embedding)) != pytest.approx(expected, rel=1e-6)

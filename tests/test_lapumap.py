@@ -122,18 +122,16 @@ def test_grid_with_near_part_agrees_with_all_pairs(rng, n_components, n_samples)
 
 def test_tabulated_attraction():
     for r2 in np.logspace(-8, 8, 200):
-        expected = umap_attraction(r2, KERNEL.a, KERNEL.b)[1]
-        assert tabulated_slope(np.float32(r2), KERNEL.attraction_table) == pytest.approx(expected, rel=2e-5)
+        expected = umap_attraction.py_func(r2, KERNEL.a, KERNEL.b)[1]
+        assert tabulated_slope.py_func(np.float32(r2), KERNEL.attraction_table) == pytest.approx(expected, rel=2e-5)
 
 
 @pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("ordered", [True, False])
-def test_gradient_of_the_cross_entropy(rng, exact, ordered):
+def test_gradient_of_the_cross_entropy(rng, exact):
     Y = embedding(400, 2, rng)
     P = fuzzy_graph(rng.normal(size=(400, 5)), n_neighbors=10)
     P = scipy.sparse.csr_matrix(P / P.sum())
-    order = rng.permutation(400) if ordered else None
-    loss = CrossEntropy(P, order, kernel=KERNEL, repulsion=5.0, exact=exact)
+    loss = CrossEntropy(P, kernel=KERNEL, repulsion=5.0, exact=exact)
     direction, h = rng.normal(size=Y.shape), 1e-4
 
     def value(Y):
@@ -158,7 +156,7 @@ def test_value_of_the_cross_entropy(rng):
     potential = np.where(s < bend, linear, -np.log(1 - phi))
     repulsion = 5 / (4 * 60) * ((degrees[:, None] + degrees) * potential)[off].sum()
     expected = -(P * np.log(phi)).sum() + repulsion
-    loss = CrossEntropy(scipy.sparse.csr_matrix(P), None, kernel=KERNEL, repulsion=5.0, exact=True)
+    loss = CrossEntropy(scipy.sparse.csr_matrix(P), kernel=KERNEL, repulsion=5.0, exact=True)
     assert loss.value(ExactFields(Y)) == pytest.approx(expected, rel=1e-6)
 
 
@@ -182,7 +180,7 @@ def test_map_is_that_of_umap(digits):
     theirs = umap.UMAP(random_state=0).fit(X)
     ours = LapUMAP(contraction=0, random_state=0).fit(X)
     P = ours.affinities_
-    loss = CrossEntropy(P, None, kernel=KERNEL, repulsion=5.0, exact=True)
+    loss = CrossEntropy(P, kernel=KERNEL, repulsion=5.0, exact=True)
     assert ours.cross_entropy_ < loss.value(ExactFields(theirs.embedding_.astype(np.float64))) + 0.005
     assert ours.cross_entropy_ == pytest.approx(loss.value(ExactFields(ours.embedding_)), rel=1e-3)
     for score in (laptsne.metrics.knn_accuracy, lambda Y, y: laptsne.metrics.cluster_scores(Y, y, 10).nmi):
@@ -340,7 +338,7 @@ def test_steps_are_inverse_to_degrees(digits, rng):
     Y -= Y.mean(axis=0)
     model = LapUMAP(contraction=0, max_iter=1, method="exact", learning_rate=0.01, init=Y).fit(X)
     P = model.affinities_
-    gradient = CrossEntropy(P, None, kernel=KERNEL, repulsion=5.0, exact=True).gradient(ExactFields(Y))
+    gradient = CrossEntropy(P, kernel=KERNEL, repulsion=5.0, exact=True).gradient(ExactFields(Y))
     degrees = 300 * np.asarray(P.sum(axis=1))
     assert degrees.max() > 1.5 * degrees.min()
     assert model.embedding_ - Y == pytest.approx(-0.01 * gradient / degrees, rel=1e-4, abs=1e-12)

@@ -44,6 +44,17 @@ def test_kl_value_and_gradient_are_the_plain_sums(rng, P, n_components, kernel, 
     assert relative_error(kl.gradient(fields), expected) < 1e-6
 
 
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+def test_the_gradient_in_single_precision_is_that_in_double_precision(rng, P, index_type):
+    """In two dimensions, a kernel of its own computes it."""
+    Y = three_clusters(rng, 2)
+    P = P.copy()
+    P.indices, P.indptr = P.indices.astype(index_type), P.indptr.astype(index_type)
+    kl = KLDivergence(P)
+    single = kl.gradient(ExactFields(Y.astype(np.float32)), exaggeration=3)
+    assert relative_error(single, kl.gradient(ExactFields(Y), exaggeration=3)) < 1e-5
+
+
 def test_exaggeration_multiplies_the_attraction(rng, P):
     fields = ExactFields(rng.normal(size=(N, 2)))
     kl = KLDivergence(P)

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import reference_reliability as exact
 import scipy.sparse
+from kernel_calls import from_python
 from reference import central_differences
 from scipy.stats import spearmanr
 from sklearn.datasets import load_digits, make_swiss_roll
@@ -94,7 +95,7 @@ def test_distances_of_nudged_rows(rng, metric, sparse):
     row = slice(found.indptr[7], found.indptr[8])
     for j, d in zip(found.indices[row], found.distances[row], strict=True):
         z, norms = found.projections[:, 1], found.norms
-        squared = nudged_distance(d, found.form, 0.3, z[7], z[j], found.lengths[1], norms[7], norms[j])
+        squared = from_python(nudged_distance)(d, found.form, 0.3, z[7], z[j], found.lengths[1], norms[7], norms[j])
         assert squared == pytest.approx(expected[j], rel=1e-6, abs=1e-9)
 
 

@@ -4,6 +4,7 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse
+from kernel_calls import from_python
 from reference import relative_error
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -185,7 +186,7 @@ def test_the_potential_is_divided_by_the_exaggeration(rng, blobs):
 def evaluated(potential, y):
     slope = np.empty(y.size)
     work = np.empty((3, 4)), np.empty((3, 4))
-    value = potential_at(y, potential.origin, potential.spacing, potential.padded, *work, slope)
+    value = from_python(potential_at)(y, potential.origin, potential.spacing, potential.padded, *work, slope)
     return value, slope
 
 
@@ -194,10 +195,11 @@ def test_the_attraction_of_a_new_point_has_its_gradient(rng, shape):
     near, p, y = rng.normal(size=(9, 2)), rng.random(9), rng.normal(size=2)
     p /= p.sum()
     slope = np.zeros(2)
-    _loss(y, p, near, *shape, slope)
+    loss = from_python(_loss)
+    loss(y, p, near, *shape, slope)
 
     def value(y):
-        return _loss(y, p, near, *shape, np.zeros(2))[0]
+        return loss(y, p, near, *shape, np.zeros(2))[0]
 
     differences = [(value(y + s) - value(y - s)) / 2e-6 for s in 1e-6 * np.eye(2)]
     np.testing.assert_allclose(slope, differences, rtol=1e-6)

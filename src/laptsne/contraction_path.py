@@ -11,13 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne.clusters.counting import main_clusters
 from laptsne.embedding.objective import Similarity
 from laptsne.embedding.optimizer import iterate
-from laptsne.embedding.problem import Problem, auto_contraction
+from laptsne.embedding.problem import MAX_CONTRACTED, Problem, auto_contraction
 from laptsne.embedding.run import LATE_EXAGGERATION, Run
 from laptsne.estimator import LaptSNE
-from laptsne.fitting import contracted_clusters
-from laptsne.graph.ordering import ordered_for_locality
+from laptsne.graph.ordering import in_order, of_points, ordered_for_locality
 from laptsne.metrics import affinity_recall, rasterized
 from laptsne.parameters import has_one_kernel
 
@@ -112,11 +112,11 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
     strengths, chosen = _strengths(model, n_maps)
     with Workers(model.n_jobs) as workers:
         walk = _Walk(model, workers)
-        start = walk.stop_at(np.asarray(model.embedding_, dtype=np.float64))
+        start = walk.stop_at(in_order(np.asarray(model.embedding_, dtype=np.float64), walk.order))
         stronger = walk.stops(start, strengths[chosen + 1 :])
         weaker = walk.stops(start, strengths[:chosen][::-1])
     stops = [*weaker[::-1], start, *stronger]
-    embeddings = np.stack([stop.Y for stop in stops]).astype(np.float32)
+    embeddings = np.stack([of_points(stop.Y, walk.order) for stop in stops]).astype(np.float32)
     scores = _Scores(model, X)
     return ContractionPath(
         contractions=strengths,
@@ -155,16 +155,17 @@ class _Stop:
 
 
 class _Walk:
-    """What all descents along the path share."""
+    """What all descents along the path share; points have the order of the reordered affinities."""
 
     def __init__(self, model: LaptSNE, workers: Workers) -> None:
-        self.kl = model._loss(*ordered_for_locality(model.affinities_, workers, copy=True))
+        P, self.order = ordered_for_locality(model.affinities_, workers, copy=True)
+        self.kl = model._loss(P)
         backend = model._backend(self.kl, workers)
         # The width of the model for all embeddings, so that only the strength changes.
         width = None if backend.similarity is None else Similarity(model.contraction_width_)
         self.backend = replace(backend, similarity=width)
-        labels = np.asarray(model.labels_)
-        self.labels = contracted_clusters(self.kl, labels) if model.n_clusters == "auto" else labels
+        labels = in_order(np.asarray(model.labels_), self.order)
+        self.labels = main_clusters(labels, P, MAX_CONTRACTED) if model.n_clusters == "auto" else labels
         self.n_clusters = int(self.labels.max()) + 1
         self.own_strength = _strength(model, self.n_clusters)
         self.descent = replace(model._descent(), contraction_start=0, contraction_ramp=0, check_every=25)

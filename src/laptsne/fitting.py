@@ -1,7 +1,7 @@
 """The steps of a fit once affinities are known: spectrum, initial embedding, descent."""
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.embedding.backend import Backend, uses_fourier
 from laptsne.embedding.checkpoint import Checkpoint, digest_of
+from laptsne.embedding.kernels import Student
 from laptsne.embedding.minibatch import Batches, BatchRun
 from laptsne.embedding.objective import CrossEntropy, KLDivergence, Penalty, Similarity
 from laptsne.embedding.objective.similarity import FLOOR
@@ -18,7 +19,7 @@ from laptsne.embedding.optimizer import Result, minimize
 from laptsne.embedding.problem import MAX_CONTRACTED, Problem, strength_of
 from laptsne.embedding.progress import progress
 from laptsne.embedding.run import Run
-from laptsne.graph.ordering import ordered_for_locality, reordered
+from laptsne.graph.ordering import in_order, of_points, ordered_for_locality, reordered
 from laptsne.graph.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
 from laptsne.parameters import callbacks_of, has_one_kernel, kernel_of
 
@@ -67,19 +68,24 @@ def fit_affinities(model: Any, X: Any, P: Any, random_state: np.random.RandomSta
         Threads.
     """
     P, order = ordered_for_locality(P, workers) if model.batch_size is None else (P, None)
-    spectrum = _spectrum(model, P, order, workers)
-    Y = model._initial(X, model._directions(P, order, spectrum.eigenvectors, workers), random_state)
-    kl = model._loss(P, order)
-    labels = _clusters(model, P, order, spectrum, workers)
-    run = _run(model, _problem(model, kl, labels, spectrum, workers), Y, random_state)
+    spectrum = _spectrum(model, P, workers)
+    # From here on, points have the order of P.
+    directions = model._directions(P, spectrum.eigenvectors, workers)
+    Y = in_order(model._initial(X, of_points(directions, order), random_state), order)
+    kl = model._loss(P)
+    labels = _clusters(model, P, spectrum, workers)
+    problem = replace(_problem(model, kl, labels, spectrum, workers), order=order)
+    run = _run(model, problem, Y, random_state)
     with progress(model.max_iter) if model.verbose else contextlib.nullcontext() as shown:
         callbacks = callbacks_of(model.callbacks) + ([] if shown is None else [shown])
         result = minimize(run, callbacks, _checkpoint(model, kl, Y))
         if shown is not None:
             shown.end(result.n_iter, result.kl_divergence, result.contraction)
+    del run, Y  # velocities, gains and the grid
     if order is not None:
         P = reordered(P, np.argsort(order))
         P.sort_indices()  # in place: another copy would set a new peak of memory
+        result, labels = replace(result, embedding=of_points(result.embedding, order)), of_points(labels, order)
     return Fit(result, P, labels, None if model.n_clusters == "auto" else spectrum.eigenvalues)
 
 
@@ -98,51 +104,34 @@ def backend_of(model: Any, n_samples: int, workers: Workers) -> Backend:
     similarity = Similarity(None if isinstance(model.contraction_width, str) else float(model.contraction_width))
     # A mesh resolves the wide kernel of the contraction, so that pairs are only worth their cost on request.
     mesh = model.method != "exact" or model.batch_size is not None
-    return Backend(kernel, Penalty(model.penalty, FLOOR), fourier, workers, similarity, mesh)
+    coarse = isinstance(kernel, Student) and model.method != "exact" and model.batch_size is None
+    return Backend(kernel, Penalty(model.penalty, FLOOR), fourier, workers, similarity, mesh, coarse)
 
 
-def _spectrum(model: Any, P: Any, order: NDArray[Any] | None, workers: Workers) -> Spectrum:
-    """Spectrum of the data's graph, the eigenvectors in the order of the points.
+def _spectrum(model: Any, P: Any, workers: Workers) -> Spectrum:
+    """Spectrum of the data's graph.
 
     If clusters are counted in the data, only the eigenvectors of the initial embedding are needed.
     """
     wanted = model.n_components
     if model.n_clusters != "auto":
         wanted = max(wanted, MAX_CLUSTERS, 0 if isinstance(model.n_clusters, str) else model.n_clusters)
-    spectrum = laplacian_spectrum(P, wanted + 1, workers)
-    if order is None:
-        return spectrum
-    eigenvectors = np.empty_like(spectrum.eigenvectors)
-    eigenvectors[order] = spectrum.eigenvectors
-    return Spectrum(spectrum.eigenvalues, eigenvectors)
+    return laplacian_spectrum(P, wanted + 1, workers)
 
 
-def _clusters(model: Any, P: Any, order: NDArray[Any] | None, spectrum: Spectrum, workers: Workers) -> NDArray[np.intp]:
+def _clusters(model: Any, P: Any, spectrum: Spectrum, workers: Workers) -> NDArray[np.intp]:
     """Cluster of every point: those of the data, or as many as requested."""
     if model.n_clusters == "auto":
-        found = find_clusters(P, workers=workers)
-    else:
-        suggested = model.n_clusters == "eigengap"
-        n_clusters = eigengap_clusters(spectrum.eigenvalues) if suggested else int(model.n_clusters)
-        found = given_clusters(P, n_clusters, workers=workers)
-    labels = np.empty_like(found)
-    labels[slice(None) if order is None else order] = found
-    return labels
-
-
-def contracted_clusters(kl: Loss, labels: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Cluster that every point is contracted with, of the clusters that were counted in the data."""
-    if kl.order is None:
-        return main_clusters(labels, kl.P, MAX_CONTRACTED)
-    contracted = np.empty_like(labels)
-    contracted[kl.order] = main_clusters(labels[kl.order], kl.P, MAX_CONTRACTED)
-    return contracted
+        return find_clusters(P, workers=workers)
+    suggested = model.n_clusters == "eigengap"
+    n_clusters = eigengap_clusters(spectrum.eigenvalues) if suggested else int(model.n_clusters)
+    return given_clusters(P, n_clusters, workers=workers)
 
 
 def _problem(model: Any, kl: Loss, labels: NDArray[np.intp], spectrum: Spectrum, workers: Workers) -> Problem:
     counted = model.n_clusters == "auto"
     if counted:
-        labels = contracted_clusters(kl, labels)
+        labels = main_clusters(labels, kl.P, MAX_CONTRACTED)
         n_clusters = int(labels.max()) + 1
     elif model.n_clusters == "eigengap":
         n_clusters = eigengap_clusters(spectrum.eigenvalues)

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import CrossEntropy
 from laptsne.embedding.run import Run
@@ -245,22 +244,20 @@ class LapUMAP(LaptSNE):
             X, perplexity=self.perplexity_, metric="affinities", metric_params=self.metric_params, workers=workers
         )
 
-    def _loss(self, P: Any, order: Array | None) -> CrossEntropy:
+    def _loss(self, P: Any) -> CrossEntropy:
         n_samples = P.shape[0]
         exact = self.method == "exact" or (self.method == "auto" and n_samples <= _MAX_PAIRS[self.n_components])
         repulsion = float(self.repulsion_strength) * self.negative_sample_rate
-        return CrossEntropy(P, order, kernel=self._placement_kernel(), repulsion=repulsion, exact=exact)
+        return CrossEntropy(P, kernel=self._placement_kernel(), repulsion=repulsion, exact=exact)
 
     def _backend(self, loss: Any, workers: Workers) -> UmapBackend:
-        return UmapBackend(**vars(super()._backend(loss, workers)) | {"fourier": False, "mesh": True, "loss": loss})
+        return UmapBackend(
+            **vars(super()._backend(loss, workers)) | {"fourier": False, "mesh": True, "coarse": False, "loss": loss}
+        )
 
-    def _directions(self, P: Any, order: Any, eigenvectors: NDArray[Any], workers: Workers) -> NDArray[Any]:
+    def _directions(self, P: Any, eigenvectors: NDArray[Any], workers: Workers) -> NDArray[Any]:
         apart = component_layout(P, self.n_components, workers)
-        if apart is None:
-            return eigenvectors
-        directions = np.zeros((len(apart), 1 + self.n_components))
-        directions[slice(None) if order is None else order, 1:] = apart
-        return directions
+        return eigenvectors if apart is None else np.pad(apart, ((0, 0), (1, 0)))
 
     def _initial(self, X: Any, eigenvectors: NDArray[Any], random_state: Any) -> NDArray[np.float64]:
         Y = super()._initial(X, eigenvectors, random_state)

@@ -28,7 +28,7 @@ from laptsne.transform.placement import MAX_PERPLEXITY
 _SINGLE, _DOUBLE = 4, 8  # bytes
 _MUTUAL = 1.65  # entries of P per point and neighbour: 2 if no neighbours are mutual, 1 if all are
 _ASSUMED_CLUSTERS = 10  # if their number is not given
-_CLUSTERING = 1000  # bytes per point of the search for clusters
+_CLUSTERING = 900  # bytes per point of the search for clusters
 _PER_POINT = 400  # bytes per point of embedding, velocities, gains, gradients and fields
 # Independent of the number of points: stacks of threads, tables of windows, small graphs, fragmentation.
 _FIXED = 8 << 20
@@ -195,7 +195,7 @@ class Demand:
         return 0.0 if self.n_samples <= MAX_UNORDERED else 1.5 * self._affinity + self.n_samples * _PER_POINT
 
     def _clusters(self) -> float:
-        """P, the graph of the nearest neighbours, the part of it within clusters, and the edges between these."""
+        """P, the graph of the nearest neighbours, the part of it within clusters or that of groups of it."""
         return self._affinity + self.n_samples * _CLUSTERING
 
     def _spectrum(self) -> float:

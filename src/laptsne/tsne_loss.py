@@ -30,14 +30,14 @@ class TsneLossMixin:
     n_components: int
     optimizer: Descent | None
 
-    def _loss(self, P: Any, order: NDArray[Any] | None) -> KLDivergence | CrossEntropy:
-        return KLDivergence(P, order)
+    def _loss(self, P: Any) -> KLDivergence | CrossEntropy:
+        return KLDivergence(P)
 
     def _backend(self, loss: Any, workers: Workers) -> Backend:
         return backend_of(self, loss.P.shape[0], workers)
 
-    def _directions(self, P: Any, order: Any, eigenvectors: NDArray[Any], workers: Workers) -> NDArray[Any]:
-        """Coordinates of a spectral initial embedding, after a first column that is not used."""
+    def _directions(self, P: Any, eigenvectors: NDArray[Any], workers: Workers) -> NDArray[Any]:
+        """Coordinates of a spectral initial embedding in the order of P, after a first column that is not used."""
         return eigenvectors
 
     def _initial(self, X: Any, eigenvectors: NDArray[Any], random_state: Any) -> NDArray[np.float64]:

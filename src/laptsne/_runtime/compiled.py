@@ -15,28 +15,26 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Sums may be reordered and fused so that loops vectorise. "nnan" and "ninf" stay off: they would optimise away
 # comparisons with infinity and guards against NaN.
 _FASTMATH = {"reassoc", "contract", "arcp", "nsz"}
+_OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy", "no_cfunc_wrapper": True}
+_INLINED = _OPTIONS | {"forceinline": True, "no_cpython_wrapper": True}
 
 
 def compiled(function: F) -> F:
     """Compile ``function`` at its first call; cache the machine code on disk if a directory is writable."""
-    return _compile(function)
+    try:
+        return cast(F, numba.njit(cache=True, **_OPTIONS)(function))
+    except RuntimeError:  # no writable cache directory, as in a read-only container
+        return cast(F, numba.njit(**_OPTIONS)(function))
 
 
 def inlined(function: F) -> F:
     """Compile ``function`` into every kernel that calls it.
 
     Otherwise the process that compiles the caller would run the function's own machine code, and later processes the
-    copy in the caller's cache. The two may sum in different orders.
+    copy in the caller's cache. The two may sum in different orders. Only kernels can call it: without an entry from
+    Python and without a cache of its own, it compiles sooner.
     """
-    return _compile(function, forceinline=True)
-
-
-def _compile(function: F, **options: Any) -> F:
-    options |= {"nogil": True, "fastmath": _FASTMATH, "error_model": "numpy"}
-    try:
-        return cast(F, numba.njit(cache=True, **options)(function))
-    except RuntimeError:  # no writable cache directory, as in a read-only container
-        return cast(F, numba.njit(**options)(function))
+    return cast(F, numba.njit(**_INLINED)(function))
 
 
 @inlined

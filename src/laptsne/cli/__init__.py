@@ -1,5 +1,6 @@
 """The command ``laptsne``. Its libraries are those of the extra ``cli``."""
 
+import gc
 import os
 import signal
 import sys
@@ -7,6 +8,10 @@ from importlib.util import find_spec
 from typing import Any
 
 _LIBRARIES = ("typer", "rich", "pyarrow", "matplotlib")
+# New objects between two runs of the garbage collector, and runs between two of older generations. Nearly all objects
+# of the command, of imported modules and of compiled kernels, live until its end, and Python's own thresholds spend a
+# sixth of a short run on looking at them again.
+_GC_THRESHOLDS = (50_000, 20, 100)
 
 
 def main() -> None:
@@ -17,9 +22,13 @@ def main() -> None:
     if missing:
         print(f'laptsne: the command needs {", ".join(missing)}; pip install "laptsne[cli]".', file=sys.stderr)
         raise SystemExit(2)
+    gc.set_threshold(*_GC_THRESHOLDS)
     from laptsne.cli.commands import app  # noqa: PLC0415  needs typer and rich
 
-    app(prog_name="laptsne")
+    try:
+        app(prog_name="laptsne")
+    finally:
+        gc.freeze()  # or the interpreter searches all objects for cycles as it ends
 
 
 def stop_at_once(number: int, frame: Any) -> None:

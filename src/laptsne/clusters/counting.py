@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from sklearn.metrics import adjusted_rand_score
+from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
@@ -82,22 +83,41 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     >>> int(find_clusters(joint_affinities(X, perplexity=30)).max()) + 1
     2
     """
-    workers = workers or Workers(1)
-    labels = np.zeros(P.shape[0], np.int64)
+    return by_size(_divided(P, workers or Workers(1)))
+
+
+def _divided(P: Any, workers: Workers) -> Array:
+    """Divide the data into separate groups, these again, and so on, until none is divided any more."""
+    graph, labels = _first_groups(P, workers)
+    nodes = np.arange(labels.size)
+    for _ in range(_MAX_LEVELS):
+        if labels.max() == 0:
+            break
+        parts = np.unique(labels[nodes], return_inverse=True)[1]
+        graph = graph.within(parts)  # groups are only divided further: no other edges are needed any more
+        found = graph.merged(communities(graph.graph, parts), *_WITHIN)
+        part_of = np.empty(int(found.max()) + 1, parts.dtype)
+        part_of[found] = parts
+        is_new = (np.bincount(part_of) > 1)[parts]
+        if not is_new.any():
+            break
+        labels[nodes[is_new]] = int(labels.max()) + 1 + found[is_new]
+        # The others were not divided, and will not be. While they are few, a copy without them is not worth its memory.
+        if 2 * int(is_new.sum()) <= nodes.size:
+            nodes, graph = nodes[is_new], graph.among(np.flatnonzero(is_new))
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def _first_groups(P: Any, workers: Workers) -> tuple[NeighborGraph, Array]:
+    """Return the neighbour graph and its separate groups; a single one without evidence of clusters."""
+    one = np.zeros(P.shape[0], np.int64)
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
-    found = communities(graph.graph, labels)
+    found = communities(graph.graph, one)
     if not _has_separate_groups(graph, found):
         coarse = NeighborGraph(nearest_graph(P, _COARSE_SCALE, workers), workers)
-        if not _has_separate_groups(coarse, communities(coarse.graph, labels)) and not _is_stable(P, workers):
-            return labels
-    merged = graph.merged(found, *_FIRST)
-    for _ in range(_MAX_LEVELS):
-        if merged.max() == labels.max():
-            break
-        labels = merged
-        within = graph.within(labels)
-        merged = within.merged(communities(within.graph, labels), *_WITHIN)
-    return by_size(labels)
+        if not _has_separate_groups(coarse, communities(coarse.graph, one)) and not _is_stable(P, workers):
+            return graph, one
+    return graph, graph.merged(found, *_FIRST).copy()
 
 
 def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -> Array:
@@ -141,9 +161,10 @@ def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
     n_groups = int(group.max()) + 1
     assign = scipy.sparse.csr_matrix((np.ones(group.size), group, np.arange(group.size + 1)), (group.size, n_groups))
     shared = np.zeros((n_groups, n_main))
-    for start in range(0, group.size, _BLOCK):  # all at once would take one and a half times the memory of P
-        rows = slice(start, start + _BLOCK)
-        shared += (assign[rows].T @ scipy.sparse.csr_matrix(P[rows]) @ assign[:, :n_main]).toarray()
+    others = np.flatnonzero(group >= n_main)
+    for rows in gen_batches(others.size, _BLOCK):  # all at once would take one and a half times the memory of P
+        block = others[rows]
+        shared += (assign[block].T @ (scipy.sparse.csr_matrix(P[block]) @ assign[:, :n_main])).toarray()
     target = np.where(shared.max(axis=1) > 0, shared.argmax(axis=1), -1)
     target[:n_main] = np.arange(n_main)
     return target[group]

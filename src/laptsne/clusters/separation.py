@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
-from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.cut import Cut, within_parts
@@ -41,6 +41,19 @@ class Reciprocity:
     def upper(self, margin: float) -> Array:
         """Upper confidence bound, ``margin`` divided by the square root of the number of points above the value."""
         return np.asarray(self.value + margin / np.sqrt(self.n_points))
+
+    def unchanged(self, number: Array, active: Array) -> "Reciprocity":
+        """The pairs of groups that are not active, given the new number of every group."""
+        first, second = number[self.first], number[self.second]
+        kept = ~(active[first] | active[second])
+        return Reciprocity(first[kept], second[kept], self.value[kept], self.weight[kept], self.n_points[kept])
+
+    def joined(self, other: "Reciprocity") -> "Reciprocity":
+        """These pairs and other ones, in the order of their groups."""
+        first, second = np.append(self.first, other.first), np.append(self.second, other.second)
+        order = np.lexsort((second, first))
+        parts = ((self.value, other.value), (self.weight, other.weight), (self.n_points, other.n_points))
+        return Reciprocity(first[order], second[order], *(np.append(*part)[order] for part in parts))
 
     def pooled(self, margin: float) -> float:
         """Upper confidence bound of the mean over all pairs, weighted by their affinities."""
@@ -81,6 +94,15 @@ class NeighborGraph:
         """The graph without the edges between different parts."""
         return NeighborGraph(within_parts(self.graph, parts), self._workers)
 
+    def among(self, nodes: Array) -> "NeighborGraph":
+        """The graph of some nodes, in ascending order, which have no edges to others."""
+        rows = self.graph[nodes]
+        position = np.empty(self.graph.shape[0], rows.indices.dtype)
+        position[nodes] = np.arange(nodes.size)
+        parts = (rows.data, position[rows.indices], rows.indptr)
+        graph = scipy.sparse.csr_matrix(parts, (nodes.size, nodes.size))
+        return NeighborGraph(graph, self._workers)
+
     def reciprocity(self, labels: Array) -> Reciprocity:
         r"""Compute the reciprocity of all pairs of groups with edges between them.
 
@@ -110,10 +132,10 @@ class NeighborGraph:
         a continuum, even of a line, has more. Each round merges the pairs of groups that are nearest to each other, by
         a lower confidence bound.
         """
+        cut = self._cut(labels)
+        pairs = _reciprocity(cut, int(labels.max(initial=0)) + 1)
         while True:
             n_left = int(labels.max(initial=0)) + 1
-            cut = self._cut(labels)
-            pairs = _reciprocity(cut, n_left)
             # A group with more affinity outside than inside is none.
             loose = self._conductance(cut, labels) > 0.5
             is_loose = loose[pairs.first] | loose[pairs.second]
@@ -127,17 +149,20 @@ class NeighborGraph:
             # The pairs that are certainly close come first.
             order = close[np.argsort(-(pairs.upper(-ERROR) + is_loose)[close], kind="stable")]
             target = _mutually_nearest(order, pairs.first, pairs.second, n_left, n_left - n_groups)
-            _, labels = np.unique(target[labels], return_inverse=True)
+            left, number = np.unique(target, return_inverse=True)
+            labels, active = number[labels], np.bincount(number) > 1
+            cut = cut.after_merging(self.graph, labels, active, self._workers)
+            pairs = pairs.unchanged(number, active).joined(_reciprocity(cut, left.size))
 
 
-@compiled
 def _mutually_nearest(order: Array, first: Array, second: Array, n_groups: int, most: int) -> Array:
     """Return the group that each group is merged with, at most ``most``: each of a pair is the nearest to the other."""
-    target, seen = np.arange(n_groups), np.zeros(n_groups, np.bool_)
-    for p in order:
-        a, b = first[p], second[p]
-        if not seen[a] and not seen[b] and most > 0:
-            target[b] = a
-            most -= 1
-        seen[a] = seen[b] = True
+    ends = np.stack([first[order], second[order]])
+    number = np.arange(order.size)
+    first_pair = np.full(n_groups, order.size)
+    for side in ends:
+        np.minimum.at(first_pair, side, number)
+    nearest = ends[:, (first_pair[ends] == number).all(axis=0)][:, :most]
+    target = np.arange(n_groups)
+    target[nearest[1]] = nearest[0]
     return target

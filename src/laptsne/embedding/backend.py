@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields, Fields, FourierFields, grid_fits, is_feasible
+from laptsne.embedding.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
+from laptsne.embedding.fields.coarse import is_fast
 from laptsne.embedding.kernels import Kernel, Student
 from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.objective import (
@@ -61,6 +62,8 @@ class Backend:
         Similarities of the contraction term; by default it has the kernel above.
     mesh : bool
         Whether the contraction term is computed on a mesh even if other sums are over pairs.
+    coarse : bool
+        Whether the forces of single steps may be computed on a coarse grid, in two dimensions.
     """
 
     kernel: Kernel
@@ -69,6 +72,7 @@ class Backend:
     workers: Workers
     similarity: Similarity | None = None
     mesh: bool = False
+    coarse: bool = False
 
     def fields(self, Y: NDArray[np.float64]) -> Fields:
         """The fields of an embedding."""
@@ -76,6 +80,14 @@ class Backend:
             return FourierFields(Y, self.workers)
         # Only differences of coordinates matter: single precision is enough for any spread.
         return ExactFields(Y.astype(np.float32), self.kernel, self.workers)
+
+    def step_fields(self, Y: NDArray[np.float64]) -> Fields:
+        """The fields of an embedding, as accurate as a step of the descent needs them."""
+        if self.coarse and Y.shape[1] == 2 and is_fast(len(Y)):
+            fields = CoarseFields(Y, self.workers)
+            if fields.is_fast:
+                return fields
+        return self.fields(Y)
 
     def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
         """Whether the fields of an embedding, with this largest coordinate, can be computed in reasonable time."""

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import dataclass
 
+from laptsne._runtime.typing import Array
 from laptsne.embedding.backend import Backend
 from laptsne.embedding.objective import Contraction, CrossEntropy, KLDivergence
 
@@ -56,12 +57,15 @@ class Problem:
     contraction : Contraction
     strength : float
         Full strength of the contraction.
+    order : array of shape (n_samples,), optional
+        Indices of the points of the data, if those of the problem have another order.
     """
 
     kl: KLDivergence | CrossEntropy
     backend: Backend
     contraction: Contraction
     strength: float
+    order: Array | None = None
 
     @property
     def contracts(self) -> bool:

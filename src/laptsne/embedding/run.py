@@ -109,13 +109,15 @@ class Run:
         self.iteration = iteration
         share = self.descent.contraction_share(iteration, self.max_iter)
         self.strength = self.problem.strength * share
-        self.fields = self.problem.backend.fields(self.Y)
+        self.fields = self.problem.backend.step_fields(self.Y)
         return State(iteration, self.strength, lambda: self.exaggeration, self.fields, self.Y, self.problem)
 
     def step(self) -> bool:
         """Move the points; return False, without a move, if the embedding would diverge."""
-        contraction = self._contraction_gradient() if self.strength else 0.0
-        gradient = self.problem.kl.gradient(self.fields, self.exaggeration) + self.strength * contraction
+        contraction = self._contraction_gradient() if self.strength else None
+        gradient = self.problem.kl.gradient(self.fields, self.exaggeration)
+        if contraction is not None:
+            gradient += self.strength * contraction
         moved = self._moved(gradient, self.gains, self.velocity, self.Y)
         if moved is None:
             return False
@@ -194,7 +196,7 @@ class Run:
         rules = (self.rate, self.momentum, descent.max_step, self.gain_increase, boundary, stiffness)
         args = (gradient, *rules, gains, velocity, Y, moved)
         self.fields.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
-        largest = float(np.abs(moved).max())
+        largest = float(np.maximum(moved.max(), -moved.min()))
         in_bounds = largest < MAX_COORDINATE  # False for NaN
         return moved if in_bounds and self.problem.backend.is_feasible(moved, largest) else None
 
@@ -217,7 +219,7 @@ class Run:
     def can_checkpoint(self, iteration: int) -> bool:
         """Whether the state before an iteration is small: of the eigenvectors only the start is needed."""
         contracts = self.problem.strength * self.descent.contraction_share(iteration, self.max_iter) > 0
-        return not contracts or self._refresh_due(iteration, self.problem.backend.fields(self.Y))
+        return not contracts or self._refresh_due(iteration, self.problem.backend.step_fields(self.Y))
 
     def state(self) -> dict[str, Any]:
         """Numbers and arrays from which the run can be resumed, if it :meth:`can_checkpoint`."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from laptsne.embedding.fields import Fields
 from laptsne.embedding.objective import Contraction
 from laptsne.embedding.problem import Problem
+from laptsne.graph.ordering import of_points
 
 
 class State:
@@ -36,13 +37,19 @@ class State:
     ) -> None:
         self.iteration = iteration
         self.contraction = contraction
-        self._exaggeration, self._fields, self._Y = exaggeration, fields, Y
+        self._exaggeration, self._step_fields, self._Y = exaggeration, fields, Y
         self._kl, self._term, self._backend = problem.kl, problem.contraction, problem.backend
+        self._order = problem.order
 
     @property
     def embedding(self) -> NDArray[np.float64]:
         """A copy of the embedding, of shape (n_samples, n_components)."""
-        return self._Y.copy()
+        return self._Y.copy() if self._order is None else of_points(self._Y, self._order)
+
+    @cached_property
+    def _fields(self) -> Fields:
+        """Fields for values that are reported, not those of a step."""
+        return self._step_fields.accurate
 
     @cached_property
     def exaggeration(self) -> float:
@@ -83,7 +90,7 @@ class State:
 
     @cached_property
     def _observed(self) -> Contraction:
-        return self._term.observed_at(self._fields)
+        return self._term.observed_at(self._step_fields)
 
 
 Callback = Callable[[State], Any]

@@ -32,18 +32,19 @@ def _move(
     numba takes long to compile what makes arrays.
     """
     n = label.size
-    head, waiting, n_moves = 0, n, 0
+    head, tail, waiting, n_moves = 0, 0, n, 0
     while waiting:
         i = pending[head]
-        head, waiting, queued[i] = (head + 1) % n, waiting - 1, False
+        head, waiting, queued[i] = head + 1 if head + 1 < n else 0, waiting - 1, False
         own, n_touched = label[i], 0
-        for e in range(indptr[i], indptr[i + 1]):
-            c = label[indices[e]]
-            if indices[e] != i:
-                if affinity[c] == 0:
-                    touched[n_touched] = c
-                    n_touched += 1
-                affinity[c] += data[e]
+        row, edges = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        for e in range(row.size):
+            if row[e] != i:
+                c = label[row[e]]
+                # Without a branch, which would be mispredicted as often as not.
+                touched[n_touched] = c
+                n_touched += affinity[c] == 0
+                affinity[c] += edges[e]
         weight[own] -= degree[i]
         share = degree[i] / volume[i]
         best, most = own, affinity[own] - share * weight[own]
@@ -58,11 +59,10 @@ def _move(
         if best != own:
             label[i] = best
             n_moves += 1
-            for e in range(indptr[i], indptr[i + 1]):
-                j = indices[e]
+            for j in row:
                 if not queued[j] and label[j] != best:
-                    pending[(head + waiting) % n] = j
-                    queued[j], waiting = True, waiting + 1
+                    pending[tail] = j
+                    tail, waiting, queued[j] = tail + 1 if tail + 1 < n else 0, waiting + 1, True
     return n_moves
 
 
@@ -119,17 +119,28 @@ def _multilevel(graph: Any, degree: Array, volume: Array, labels: Array) -> tupl
     while True:
         labels = found.copy()
         weight = np.bincount(found, degree, minlength=degree.size)
-        space = np.arange(degree.size), np.ones(degree.size, np.bool_), np.zeros(degree.size), np.empty_like(labels)
-        n_moves = _move(graph.indptr, graph.indices, graph.data, degree, volume, labels, weight, *space)
+        space = np.arange(degree.size), np.ones(degree.size, np.bool_), np.zeros(degree.size)
+        touched = np.empty(degree.size + 1, labels.dtype)
+        n_moves = _move(graph.indptr, graph.indices, graph.data, degree, volume, labels, weight, *space, touched)
         _, labels = np.unique(labels, return_inverse=True)
         moved = moved or n_moves > 0
         members = labels[members]
         n_found = int(labels.max(initial=-1)) + 1
         if n_found == degree.size:
             return members, moved
-        assign = scipy.sparse.csr_matrix((np.ones(labels.size), labels, np.arange(labels.size + 1)))
-        graph = scipy.sparse.csr_matrix(assign.T @ graph @ assign)
+        graph = _aggregated(graph, labels, n_found)
         representative = np.empty(n_found, np.int64)
         representative[labels] = np.arange(labels.size)
         degree, volume = np.bincount(labels, degree), volume[representative]
         found = np.arange(n_found)
+
+
+def _aggregated(graph: Any, labels: Array, n_groups: int) -> Any:
+    """Return the graph of groups of nodes, with the total weights between them, and sorted indices."""
+    edges = np.append(0, np.cumsum(np.bincount(labels, minlength=n_groups)))
+    members = np.argsort(labels, kind="stable")
+    sums = scipy.sparse.csr_matrix((np.ones(labels.size), members, edges), (n_groups, labels.size))
+    by_group = (graph.data, labels[graph.indices], graph.indptr)  # columns may occur repeatedly
+    found = sums @ scipy.sparse.csr_matrix(by_group, (labels.size, n_groups))
+    found.sort_indices()
+    return found

@@ -1,47 +1,37 @@
-"""Connected components of a graph by union-find."""
+"""Connected components of a graph by depth-first search."""
 
 import numpy as np
 
-from laptsne._runtime.compiled import compiled, inlined
+from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
 
 
-@inlined
-def root(parent: Array, i: np.int64) -> np.int64:
-    """Return the root of node i in a forest, halving the path to it."""
-    while parent[i] != i:
-        parent[i] = parent[parent[i]]
-        i = parent[i]
-    return i
-
-
 @compiled
-def _join(indptr: Array, indices: Array, data: Array, parent: Array, numbers: Array) -> None:
-    """Set the numbers of the components, given a forest in which every node is its own parent."""
-    for i in range(parent.size):
-        for e in range(indptr[i], indptr[i + 1]):
-            if data[e] > 0:
-                a, b = root(parent, np.int64(i)), root(parent, np.int64(indices[e]))
-                # The lowest node becomes the root, so that it is numbered below before the other nodes.
-                if a < b:
-                    parent[b] = a
-                else:
-                    parent[a] = b
+def _search(indptr: Array, indices: Array, data: Array, stack: Array, numbers: Array) -> None:
+    """Set the numbers of the components, which are negative at first."""
     n_found = 0
-    for i in range(parent.size):
-        if parent[i] == i:
-            numbers[i] = n_found
-            n_found += 1
-        else:
-            numbers[i] = numbers[parent[i]]
+    for start in range(numbers.size):
+        if numbers[start] >= 0:
+            continue
+        numbers[start], stack[0], size = n_found, start, 1
+        while size > 0:
+            size -= 1
+            i = stack[size]
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                if data[e] > 0 and numbers[j] < 0:
+                    numbers[j], stack[size] = n_found, j
+                    size += 1
+        n_found += 1
 
 
 def components(indptr: Array, indices: Array, data: Array) -> Array:
-    """Label the connected components of a CSR graph, numbered by their first node; entries of 0 are no edges.
+    """Label the connected components of a symmetric CSR graph, numbered by their first node; 0 is no edge.
 
     SciPy's function copies the graph and its transpose in double precision, which would be the peak of a fit's memory.
     """
-    numbers = np.empty(indptr.size - 1, np.int64)
+    n_nodes = indptr.size - 1
     # Arrays are made here, since numba takes long to compile what makes them.
-    _join(indptr, indices, data, np.arange(numbers.size), numbers)
+    stack, numbers = np.empty(n_nodes, np.int64), np.full(n_nodes, -1)
+    _search(indptr, indices, data, stack, numbers)
     return numbers

@@ -65,6 +65,7 @@ def largest_eigenpairs(
     space, image = np.empty((2, max(capacity, len(first)), start.shape[1]), start.dtype)
     size = len(first)
     space[:size], image[:size] = first, operator(first)
+    del first, start
     for n_passes in range(1, max_passes + 1):
         values, mixing = np.linalg.eigh(space[:size] @ image[:size].T)
         values, mixing = values[::-1][:n_vectors], mixing.T[::-1][:n_vectors]
@@ -86,6 +87,7 @@ def largest_eigenpairs(
         grown = slice(size, size + len(growth))
         space[grown], image[grown] = growth, operator(growth)
         size += len(growth)
+        del residuals, growth  # or they would be in memory beside the next ones
     return Eigenpairs(values.astype(np.float64), vectors, residual)
 
 

@@ -29,6 +29,20 @@ def ordered_for_locality(P: Any, workers: Workers, *, copy: bool = False) -> tup
     return reordered(P.copy() if copy else P, order), order
 
 
+def in_order(values: Array, order: Array | None) -> Array:
+    """Return rows, one per point, in the order of a reordered graph; None is that of the points."""
+    return values if order is None else values[order]
+
+
+def of_points(values: Array, order: Array | None) -> Array:
+    """Return rows in the order of the points again."""
+    if order is None:
+        return values
+    unordered = np.empty_like(values)
+    unordered[order] = values
+    return unordered
+
+
 @compiled
 def _permute_rows(values: Array, indptr: Array, order: Array, permuted: Array) -> None:
     """Copy the entries of the rows of a CSR matrix in a new order of the rows."""

@@ -181,7 +181,6 @@ def _block_spectrum(
     """Compute the largest eigenpairs of a large graph by a block method started from its aggregates."""
     n_samples = similarity.shape[0]
     roots = (roots / np.linalg.norm(roots)).astype(np.float32)
-    start = coarse_eigenvectors(similarity, roots, n_values - 1 + _GUARD, workers)
     graph = (similarity.indptr, similarity.indices, similarity.data)
 
     def product(block: NDArray[Any]) -> NDArray[Any]:
@@ -189,7 +188,14 @@ def _block_spectrum(
         workers.rows(_block_product_rows, n_samples, *graph, rows, image, work=2.0 * similarity.nnz * len(block))
         return np.ascontiguousarray(image.T)
 
-    pairs = largest_eigenpairs(product, start, n_values - 1, known=roots, tol=_BLOCK_TOL, max_passes=_MAX_PASSES)
+    pairs = largest_eigenpairs(
+        product,
+        coarse_eigenvectors(similarity, roots, n_values - 1 + _GUARD, workers),
+        n_values - 1,
+        known=roots,
+        tol=_BLOCK_TOL,
+        max_passes=_MAX_PASSES,
+    )
     if pairs.residual > 10 * _BLOCK_TOL:
         _warn_inaccurate(f"The eigenvalues of the data's graph are accurate to {pairs.residual:.2g} only")
     mu = np.append(1.0, pairs.values[: n_values - 1])

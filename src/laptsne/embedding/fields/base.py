@@ -39,6 +39,11 @@ class Fields(ABC):
     def _unit(self) -> tuple[Field, Field]:
         return self._compute_unit()
 
+    @property
+    def accurate(self) -> "Fields":
+        """Fields of the same embedding that are accurate enough to be reported."""
+        return self
+
     @abstractmethod
     def _compute_unit(self) -> tuple[Field, Field]:
         """Compute degrees and slope."""

@@ -32,27 +32,33 @@ class ChebyshevBox:
         self.half_span = float(2.0 ** np.ceil(np.log2(reach)))
         x = ((Y - centre) / self.half_span).T
         self.bases = [np.polynomial.chebyshev.chebvander(column, _TERMS - 1) for column in x]
-        derivative = np.polynomial.chebyshev.chebder(np.eye(_TERMS))
-        padded = np.vstack([derivative, np.zeros((1, _TERMS))])
-        self.slopes = [basis @ padded / self.half_span for basis in self.bases]
 
     def fields(
         self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the fields of the charges, self-interaction included, and the weighted sum of their gradients."""
         n_dims = len(self.bases)
-        coupling = _coupling(self.half_span, n_dims)
+        coefficients_of = coupling(self.half_span, n_dims)
         field = np.empty_like(charges)
         gradient = np.zeros((len(charges), n_dims))
+        coefficients = []
         for f in range(charges.shape[1]):
             moments = _moments(charges[:, f], self.bases)
-            coefficients = (coupling @ moments.ravel()).reshape(moments.shape)
-            field[:, f] = _evaluate(coefficients, self.bases)
-            if weights is not None:
-                for d in range(n_dims):
-                    bases = [self.slopes[e] if e == d else self.bases[e] for e in range(n_dims)]
-                    gradient[:, d] += weights[:, f] * _evaluate(coefficients, bases)
+            coefficients.append((coefficients_of @ moments.ravel()).reshape(moments.shape))
+            field[:, f] = _evaluate(coefficients[f], self.bases)
+        if weights is not None:
+            for d in range(n_dims):  # one at a time: with all slopes, these would be the peak of a fit's memory
+                bases = [self._slopes(e) if e == d else self.bases[e] for e in range(n_dims)]
+                for f in range(charges.shape[1]):
+                    gradient[:, d] += weights[:, f] * _evaluate(coefficients[f], bases)
         return field, gradient
+
+    def _slopes(self, d: int) -> NDArray[np.float64]:
+        """Return the derivatives of the polynomials along one dimension."""
+        derivative = np.polynomial.chebyshev.chebder(np.eye(_TERMS))
+        slopes = self.bases[d] @ np.vstack([derivative, np.zeros((1, _TERMS))])
+        slopes /= self.half_span
+        return slopes
 
 
 def _moments(charges: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -74,10 +80,10 @@ def _evaluate(coefficients: NDArray[np.float64], bases: list[NDArray[np.float64]
 
 
 @lru_cache(maxsize=1)  # they are large, and an embedding grows slowly
-def _coupling(half_span: float, n_dims: int) -> NDArray[Any]:
+def coupling(half_span: float, n_dims: int, n_terms: int = _TERMS) -> NDArray[Any]:
     """Return the coefficients of the Student kernel in the polynomials of both points, of shape (terms, terms)."""
-    node = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
-    transform = np.polynomial.chebyshev.chebvander(node, _TERMS - 1).T * (2 / _TERMS)
+    node = np.cos(np.pi * (np.arange(n_terms) + 0.5) / n_terms)
+    transform = np.polynomial.chebyshev.chebvander(node, n_terms - 1).T * (2 / n_terms)
     transform[0] /= 2
     squared = (half_span * (node[:, None] - node)) ** 2
     r2: Any = 0.0
@@ -88,7 +94,7 @@ def _coupling(half_span: float, n_dims: int) -> NDArray[Any]:
     del r2  # 60 MB in 3-D
     for _ in range(2 * n_dims):  # the last axis becomes the first: after one turn, all are transformed and in order
         coefficients = np.moveaxis(coefficients @ transform.T, -1, 0)
-    return np.ascontiguousarray(coefficients).reshape(_TERMS**n_dims, _TERMS**n_dims)
+    return np.ascontiguousarray(coefficients).reshape(n_terms**n_dims, n_terms**n_dims)
 
 
 def coupling_bytes(n_dims: int) -> int:

@@ -4,6 +4,8 @@ The gradient is interpolated with the derivative of the window, so that a field 
 transforms.
 """
 
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,22 +34,27 @@ def _lines(columns: Array) -> Array:
     return np.ascontiguousarray(columns.T, dtype=np.float32)
 
 
-def _box(y: NDArray[np.float64]) -> tuple[Array, Array]:
-    return bulk_box(y, SPACING, max(_CELLS_PER_POINT * y.shape[1], _SMALL_GRID // 4))
+def box(y: NDArray[np.float64], spacing: float = SPACING) -> tuple[Array, Array]:
+    """Return the corners of the box of a grid, given the coordinates, one row per dimension."""
+    return bulk_box(y, spacing, max(_CELLS_PER_POINT * y.shape[1], _SMALL_GRID // 4))
 
 
 def _cells(low: Array, high: Array) -> tuple[int, ...]:
     return tuple(n_cells(float(extent), SPACING, _WIDTH) for extent in high - low)
 
 
-def _transform_cells(Y: NDArray[np.float64]) -> float:
-    low, high = _box(np.ascontiguousarray(Y.T))
-    return float(np.prod([float(period(side, SPACING)) for side in _cells(low, high)]))
+def transform_cells(cells: tuple[int, ...], spacing: float = SPACING) -> float:
+    """Return the number of cells of the transforms of a grid."""
+    return float(np.prod([float(period(side, spacing)) for side in cells]))
+
+
+def _cells_of(Y: NDArray[np.float64]) -> float:
+    return transform_cells(_cells(*box(np.ascontiguousarray(Y.T))))
 
 
 def grid_fits(Y: NDArray[np.float64]) -> bool:
     """Return whether the grid of an embedding is small enough, and faster than all pairs."""
-    return _transform_cells(Y) <= min(max(len(Y) ** 2, _SMALL_GRID), _MAX_CELLS)
+    return _cells_of(Y) <= min(max(len(Y) ** 2, _SMALL_GRID), _MAX_CELLS)
 
 
 def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
@@ -56,7 +63,7 @@ def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
     The ``largest`` absolute coordinate is known to callers, and usually suffices.
     """
     surely = len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WIDTH) ** Y.shape[1] < _MAX_CELLS / 2
-    return surely or _transform_cells(Y) <= _MAX_CELLS
+    return surely or _cells_of(Y) <= _MAX_CELLS
 
 
 class FourierFields(Fields):
@@ -78,8 +85,12 @@ class FourierFields(Fields):
         y = np.array(Y.T, dtype=np.float64, order="C")
         y -= y.mean(axis=1, keepdims=True)
         self.geometry = (*y.astype(np.float32), *[None] * (3 - self.n_components), None)
-        small = float(np.ptp(y, axis=1).max()) <= MAX_SPAN
-        self._grid: ChebyshevBox | _Grid = ChebyshevBox(y.T) if small else _Grid(y, self.workers)
+        self._y = y
+
+    @cached_property
+    def _grid(self) -> "ChebyshevBox | _Grid":
+        small = float(np.ptp(self._y, axis=1).max()) <= MAX_SPAN
+        return ChebyshevBox(self._y.T) if small else _Grid(self._y, self.workers)
 
     def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._grid.fields(charges, None)[0] - charges
@@ -103,7 +114,7 @@ class _Grid:
 
     def __init__(self, y: NDArray[np.float64], workers: Workers) -> None:
         self.workers = workers
-        low, high = _box(y)
+        low, high = box(y)
         self.cells = _cells(low, high)
         inside = np.clip(y, low[:, None], high[:, None])
         self.u = (inside - low[:, None]) / SPACING + (_WIDTH // 2 - 1)

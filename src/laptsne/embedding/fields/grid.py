@@ -26,6 +26,7 @@ _MAX_SHARP = 0.7
 # Cells per side up to which a Gaussian kernel is faster by matrices, one per axis, than by transforms.
 _MAX_SIDE = 256
 _OPERATIONS = 16  # of a matrix product, in the time of an elementary one
+_MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
 STUDENT = Student()
 
 
@@ -101,7 +102,8 @@ def convolved(grids: Array, spacing: float, window: Window, workers: Workers, ke
     spectrum = kernel_spectrum(sizes, spacing, window, kernel)
     out = np.empty_like(grids)
     if len(grids) < workers.n_threads:
-        _convolve(0, len(grids), grids, spectrum, sizes, workers.n_threads, out)
+        n_threads = workers.n_threads if np.prod(sizes) >= _MIN_THREADED else 1
+        _convolve(0, len(grids), grids, spectrum, sizes, n_threads, out)
     else:  # one grid per thread, which stays in its cache
         work = 100.0 * grids.size
         workers.rows(_convolve, len(grids), grids, spectrum, sizes, 1, out, work=work, alignment=1)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -11,16 +12,27 @@ from laptsne._runtime.typing import Array
 
 
 @inlined
-def cubic_spline(t: float, weights: Array, slopes: Array) -> None:
-    """Set the cubic B-splines of the four nodes around a point, and their derivatives with respect to its position.
+def spline_weights(t: float) -> tuple[float, float, float, float]:
+    """Return the cubic B-splines of the four nodes around a point.
 
     The point lies at the distance t in [0, 1], in cells, from the second node.
     """
     s = 1 - t
-    weights[0], slopes[0] = s * s * s / 6, -s * s / 2
-    weights[1], slopes[1] = (3 * t * t * t - 6 * t * t + 4) / 6, (3 * t * t - 4 * t) / 2
-    weights[2], slopes[2] = (3 * s * s * s - 6 * s * s + 4) / 6, (4 * s - 3 * s * s) / 2
-    weights[3], slopes[3] = t * t * t / 6, t * t / 2
+    return s * s * s / 6, (3 * t * t * t - 6 * t * t + 4) / 6, (3 * s * s * s - 6 * s * s + 4) / 6, t * t * t / 6
+
+
+@inlined
+def spline_slopes(t: float) -> tuple[float, float, float, float]:
+    """Return the derivatives of :func:`spline_weights` with respect to the position of the point."""
+    s = 1 - t
+    return -s * s / 2, (3 * t * t - 4 * t) / 2, (4 * s - 3 * s * s) / 2, t * t / 2
+
+
+@inlined
+def cubic_spline(t: float, weights: Array, slopes: Array) -> None:
+    """Set :func:`spline_weights` and :func:`spline_slopes`."""
+    weights[0], weights[1], weights[2], weights[3] = spline_weights(t)
+    slopes[0], slopes[1], slopes[2], slopes[3] = spline_slopes(t)
 
 
 @dataclass(frozen=True)
@@ -31,10 +43,8 @@ class CubicSpline:
 
     def table(self, t: Array) -> tuple[Array, Array]:
         """Return weights and slopes, both of shape (len(t), width), for points at the distances t from their floor."""
-        weights, slopes = np.empty((2, self.width, len(t)))
-        # The function itself, for all t at once: compiling it would take longer than its table.
-        formula: Callable[..., None] = getattr(cubic_spline, "py_func", cubic_spline)
-        formula(t, weights, slopes)
+        # The functions themselves, for all t at once: compiling them would take longer than their table.
+        weights, slopes = (np.array(_plain(part)(t)) for part in (spline_weights, spline_slopes))
         return weights.T, slopes.T
 
     def spectrum(self, omega: Array) -> Array:
@@ -68,6 +78,11 @@ class ExponentialSemicircle:
 
 
 Window = CubicSpline | ExponentialSemicircle
+
+
+def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a compiled function as Python runs it."""
+    return getattr(function, "py_func", function)
 
 
 @lru_cache(maxsize=1)

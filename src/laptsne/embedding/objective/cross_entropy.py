@@ -74,8 +74,6 @@ class CrossEntropy:
     ----------
     P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
         Symmetric weights that sum to 1.
-    order : array of shape (n_samples,), optional
-        Indices of the points to which the rows and columns of P belong, if P has another order.
     kernel : UmapKernel
         :math:`\varphi`.
     repulsion : float
@@ -84,16 +82,12 @@ class CrossEntropy:
         Whether the repulsion is summed over all pairs, rather than on a grid.
     """
 
-    def __init__(self, P: Any, order: Array | None, *, kernel: UmapKernel, repulsion: float, exact: bool) -> None:
-        self.P, self.order, self.kernel, self.repulsion, self.exact = P, order, kernel, repulsion, exact
+    def __init__(self, P: Any, *, kernel: UmapKernel, repulsion: float, exact: bool) -> None:
+        self.P, self.kernel, self.repulsion, self.exact = P, kernel, repulsion, exact
         graph = scipy.sparse.csr_matrix(P)
         self._graph = (graph.indptr, graph.indices, graph.data)
         n = P.shape[0]
-        # Degrees in units of their mean, in the order of the points.
-        degrees = np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel() * n
-        self.degrees = degrees if order is None else np.empty(n)
-        if order is not None:
-            self.degrees[order] = degrees
+        self.degrees = np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel() * n  # in units of their mean
         self._factor = repulsion / (4 * n**2)
 
     @property
@@ -106,8 +100,7 @@ class CrossEntropy:
         """Return the loss, with the attractive part multiplied by ``exaggeration``."""
         y = np.ascontiguousarray(fields.Y.T, dtype=np.float64)
         attraction = np.empty(fields.n_samples)
-        ordered = y if self.order is None else y[:, self.order]
-        args = (ordered, *self._graph, self.kernel.a, self.kernel.b, attraction)
+        args = (y, *self._graph, self.kernel.a, self.kernel.b, attraction)
         fields.workers.rows(_attraction_rows, attraction.size, *args, work=50.0 * self._graph[2].size)
         repulsion = self._repulsion(y, fields, with_value=True).value
         assert repulsion is not None
@@ -127,13 +120,7 @@ class CrossEntropy:
 
     def _force(self, y: Array, fields: Fields) -> Array:
         """Return half the gradient of the attraction."""
-        y = np.asarray(y, dtype=np.float32)
-        ordered = y if self.order is None else y[:, self.order]
         force = np.empty(y.T.shape, np.float32)
-        args = (ordered, *self._graph, self.kernel.attraction_table, force)
+        args = (np.asarray(y, dtype=np.float32), *self._graph, self.kernel.attraction_table, force)
         fields.workers.rows(_force_rows, len(force), *args, work=10.0 * self._graph[2].size)
-        if self.order is None:
-            return force
-        unordered = np.empty_like(force)
-        unordered[self.order] = force
-        return unordered
+        return force

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from laptsne._runtime.compiled import compiled, window
+from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.typing import Array
 from laptsne.embedding.fields import Fields
 from laptsne.embedding.kernels import attraction
@@ -58,6 +58,45 @@ def _attraction_rows(
             log_likelihood[r] = total
 
 
+@inlined
+def _coordinates(bits: int) -> tuple[np.float32, np.float32]:
+    """Return the two single-precision coordinates in 64 bits."""
+    return np.uint32(bits).view(np.float32), np.uint32(bits >> np.uint64(32)).view(np.float32)
+
+
+@compiled
+def _planar_gradient_rows(
+    start: int,
+    stop: int,
+    points: Array,
+    indptr: Array,
+    indices: Array,
+    affinities: Array,
+    attraction: float,
+    repulsion: float,
+    slope: Array,
+    gradient: Array,
+) -> None:
+    """Set the gradient in two dimensions, with the Student kernel, given the factors of attraction and repulsion.
+
+    Both coordinates of a point are loaded at once: loads from scattered addresses take most of the time. The indices
+    are unsigned, for which there is no check for negative ones.
+    """
+    one = np.float32(1)
+    for i in range(start, stop):
+        x0, x1 = _coordinates(points[i])
+        p, columns = affinities[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        s0 = s1 = np.float32(0)
+        for e in range(p.size):
+            z0, z1 = _coordinates(points[columns[e]])
+            d0, d1 = x0 - z0, x1 - z1
+            strength = p[e] / (one + d0 * d0 + d1 * d1)
+            s0 += strength * d0
+            s1 += strength * d1
+        gradient[i, 0] = attraction * s0 + repulsion * slope[i, 0]
+        gradient[i, 1] = attraction * s1 + repulsion * slope[i, 1]
+
+
 class KLDivergence:
     r"""The term :math:`\mathrm{KL}(P \| Q) = \sum_{ij} p_{ij} \log (p_{ij} / q_{ij})` of an embedding.
 
@@ -68,13 +107,10 @@ class KLDivergence:
     ----------
     P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
         Symmetric affinities that sum to 1.
-    order : array of shape (n_samples,), optional
-        Indices of the points to which the rows and columns of P belong, if P has another order.
     """
 
-    def __init__(self, P: Any, order: Array | None = None) -> None:
+    def __init__(self, P: Any) -> None:
         self.P = P
-        self.order = order
         p = P.data if scipy.sparse.issparse(P) else P
         self._negative_entropy = _sum_p_log_p(p)
 
@@ -94,7 +130,17 @@ class KLDivergence:
     def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
         """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
         normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
+        if scipy.sparse.issparse(self.P) and _is_planar(fields.geometry):
+            return self._planar_gradient(fields, 4 * exaggeration, 2 / normaliser)
         return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
+
+    def _planar_gradient(self, fields: Fields, attraction: float, repulsion: float) -> NDArray[np.float64]:
+        points = np.column_stack(fields.geometry[:2]).view(np.uint64).ravel()
+        indices = self.P.indices.view(f"u{self.P.indices.itemsize}")
+        gradient = np.empty((fields.n_samples, 2))
+        args = (points, self.P.indptr, indices, self.P.data, attraction, repulsion, fields.slope, gradient)
+        fields.workers.rows(_planar_gradient_rows, fields.n_samples, *args, work=4.0 * indices.size)
+        return gradient
 
     def gradient_rows(
         self, fields: Fields, rows: Array, normaliser: float, exaggeration: float = 1.0
@@ -113,15 +159,16 @@ class KLDivergence:
             affinities = (self.P.indptr, self.P.indices, self.P.data)
         else:
             affinities = (n * np.arange(n + 1), None, self.P.reshape(-1))
-        geometry = fields.geometry
-        if self.order is not None:
-            geometry = tuple(None if part is None else part[self.order] for part in geometry)
         work = 4.0 * affinities[2].size * n_rows / n
-        fields.workers.rows(_attraction_rows, n_rows, *geometry, rows, *affinities, force, log_likelihood, work=work)
-        if self.order is not None:
-            ordered, force = force, np.empty_like(force)
-            force[self.order] = ordered
+        args = (*fields.geometry, rows, *affinities, force, log_likelihood)
+        fields.workers.rows(_attraction_rows, n_rows, *args, work=work)
         return force[:, : fields.n_components]
+
+
+def _is_planar(geometry: tuple[Any, ...]) -> bool:
+    """Whether an embedding has two dimensions, the Student kernel and single precision."""
+    _, y1, y2, precision = geometry
+    return y1 is not None and y2 is None and precision is None and y1.dtype == np.float32
 
 
 def _sum_p_log_p(p: Array) -> float:

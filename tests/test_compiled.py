@@ -2,6 +2,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+from pathlib import Path
 
 from numba.core.dispatcher import Dispatcher
 
@@ -70,3 +71,28 @@ def test_all_compiled_functions_are_seen():
         names = {name for name, value in vars(module).items() if isinstance(value, Dispatcher)}
         own = {name for name in names if vars(module)[name].__module__ == module.__name__}
         assert own <= Calls(module).kernels
+
+
+def calls_outside_kernels(node):
+    """Names of functions that Python code calls, as opposed to compiled functions."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef) and decorators(child) & {"inlined", "compiled"}:
+            continue
+        if isinstance(child, ast.Call) and isinstance(child.func, ast.Name):
+            yield child.func.id
+        yield from calls_outside_kernels(child)
+
+
+def test_inlined_functions_are_not_called_from_python():
+    """They have no entry from Python: such a call would crash the interpreter."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in Path(laptsne.__file__).parent.rglob("*.py")}
+    inlined = {
+        path: {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and "inlined" in decorators(n)}
+        for path, tree in trees.items()
+    }
+    assert sum(len(names) for names in inlined.values()) > 10
+    everywhere = set().union(*inlined.values())
+    for path, tree in trees.items():
+        imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names} & everywhere
+        called = set(calls_outside_kernels(tree)) & (inlined[path] | imported)
+        assert not called, f"{path.name} calls {', '.join(sorted(called))} from Python"

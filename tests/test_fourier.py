@@ -14,6 +14,7 @@ from laptsne.embedding.fields.fourier import SPACING
 from laptsne.embedding.fields.grid import STUDENT, bulk_box, kernel_spectrum, n_cells, period
 from laptsne.embedding.fields.window import CubicSpline, ExponentialSemicircle
 from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty
+from laptsne.embedding.run import Run
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
 
@@ -271,3 +272,16 @@ def test_reported_values_do_not_come_from_the_grid_of_a_step(rng):
     expected = KLDivergence(P).value(ExactFields(embedding))
     assert kl == pytest.approx(expected, rel=1e-6)
     assert KLDivergence(P).value(CoarseFields(embedding)) != pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("settles", [True, False])
+def test_points_do_not_come_to_rest_at_certain_places_of_the_grid(monkeypatch, settles):
+    """Nor without the accurate sums of the last steps, as in a run that converges early."""
+    if not settles:
+        monkeypatch.setattr(Run, "_step_fields", lambda run, step: run.problem.backend.step_fields(run.Y, step))
+    X = np.random.default_rng(0).normal(size=(5000, 3))
+    fields = CoarseFields(LaptSNE(random_state=0).fit_transform(X).astype(np.float64))
+    assert fields.is_fast
+    places = (fields.Y - fields._low) / fields._spacing % 1
+    counts = np.stack([np.histogram(column, 20, (0, 1))[0] for column in places.T])
+    assert (((counts - 250) ** 2 / 250).sum(axis=1) / 19 < 4).all()

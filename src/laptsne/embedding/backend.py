@@ -81,10 +81,10 @@ class Backend:
         # Only differences of coordinates matter: single precision is enough for any spread.
         return ExactFields(Y.astype(np.float32), self.kernel, self.workers)
 
-    def step_fields(self, Y: NDArray[np.float64]) -> Fields:
-        """The fields of an embedding, as accurate as a step of the descent needs them."""
+    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
+        """The fields of an embedding, as accurate as a step of the descent, of this number, needs them."""
         if self.coarse and Y.shape[1] == 2 and is_fast(len(Y)):
-            fields = CoarseFields(Y, self.workers)
+            fields = CoarseFields(Y, self.workers, step)
             if fields.is_fast:
                 return fields
         return self.fields(Y)

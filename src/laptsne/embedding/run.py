@@ -109,8 +109,15 @@ class Run:
         self.iteration = iteration
         share = self.descent.contraction_share(iteration, self.max_iter)
         self.strength = self.problem.strength * share
-        self.fields = self.problem.backend.step_fields(self.Y)
+        self.fields = self._step_fields(iteration)
         return State(iteration, self.strength, lambda: self.exaggeration, self.fields, self.Y, self.problem)
+
+    def _step_fields(self, iteration: int) -> Fields:
+        """Fields of the current embedding; accurate ones while points come to rest."""
+        backend = self.problem.backend
+        if self.descent.is_settling(iteration, self.max_iter):
+            return backend.fields(self.Y)
+        return backend.step_fields(self.Y, iteration)
 
     def step(self) -> bool:
         """Move the points; return False, without a move, if the embedding would diverge."""
@@ -219,7 +226,7 @@ class Run:
     def can_checkpoint(self, iteration: int) -> bool:
         """Whether the state before an iteration is small: of the eigenvectors only the start is needed."""
         contracts = self.problem.strength * self.descent.contraction_share(iteration, self.max_iter) > 0
-        return not contracts or self._refresh_due(iteration, self.problem.backend.step_fields(self.Y))
+        return not contracts or self._refresh_due(iteration, self._step_fields(iteration))
 
     def state(self) -> dict[str, Any]:
         """Numbers and arrays from which the run can be resumed, if it :meth:`can_checkpoint`."""

@@ -1,7 +1,8 @@
 """Forces for the steps of a descent in two dimensions, on a coarse grid with a narrow window.
 
 A step needs less accuracy than a value that is reported: errors of forces by a few percent vary with the position of a
-point in its cell, and average out while it moves.
+point in its cell. The grid is shifted from step to step, so that they average out. On a fixed grid, points would come
+to rest at certain places in its cells.
 """
 
 from functools import cached_property
@@ -21,6 +22,8 @@ from laptsne.embedding.fields.window import CubicSpline, spline_slopes, spline_w
 # Spacing of the grid, and that of embeddings of a small span, which costs next to nothing (docs/performance.md has the
 # errors of these and other spacings).
 _SPACING, _SMALL_SPACING, _SMALL_SPAN = 0.6, 0.3, 30.0
+# Shift of the grid per step, in cells: modulo 1, multiples of these fill the square evenly.
+_SHIFT = np.array([0.7548776662466927, 0.5698402909980532])
 _SPLINE = CubicSpline()
 _TERMS = 10  # polynomials per axis while the embedding is small
 _BLOCK = 64  # points for which these are computed together
@@ -189,15 +192,20 @@ class CoarseFields(FourierFields):
         The embedding.
     workers : Workers, optional
         Threads.
+    step : int
+        Number of the step, on which the position of the grid depends.
     """
 
-    def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None) -> None:
+    def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None, step: int = 0) -> None:
         super().__init__(Y, workers)
         self._low, self._high = box(self._y, _SPACING)
         sides = self._high - self._low
         self._span = float(sides.max())
         self._spacing = _SPACING if self._span > _SMALL_SPAN else _SMALL_SPACING
-        self._cells = tuple(n_cells(float(side), self._spacing, _SPLINE.width) for side in sides)
+        # One more cell, so that the size of the grid does not depend on the shift.
+        self._cells = tuple(n_cells(float(side) + self._spacing, self._spacing, _SPLINE.width) for side in sides)
+        if self._span > MAX_SPAN:
+            self._low = self._low - self._spacing * (step * _SHIFT % 1)
         self._edges = np.linspace(0, self.n_samples, _PARTS + 1).astype(np.int64)
 
     @property

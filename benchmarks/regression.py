@@ -24,9 +24,9 @@ REPEATS = 3
 MAX_SLOWDOWN = 2.0
 # Points, settings, and the CPU time of a fit relative to that of the calibration.
 WORKLOADS: dict[str, tuple[int, dict[str, Any], float]] = {
-    "2,000 points, all pairs": (2000, {"max_iter": 100}, 1.4),
-    "7,000 points, Fourier": (7000, {"max_iter": 50}, 6.7),
-    "12,000 points, neighbours and clusters": (12_000, {"max_iter": 2}, 5.8),
+    "2,000 points, all pairs": (2000, {"max_iter": 100}, 1.2),
+    "7,000 points, Fourier": (7000, {"max_iter": 50}, 4.8),
+    "12,000 points, neighbours and clusters": (12_000, {"max_iter": 2}, 4.8),
 }
 
 

@@ -17,6 +17,7 @@ from laptsne.embedding.fields.near import add_near_sums, sorted_into_cells
 from laptsne.embedding.fields.repulsion import grid_repulsion, pair_repulsion
 from laptsne.embedding.objective import CrossEntropy
 from laptsne.embedding.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
+from laptsne.embedding.umap_run import UmapRun
 from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
 
@@ -374,3 +375,22 @@ def test_bad_parameters(digits, settings, message):
 def test_more_neighbours_than_samples(rng):
     with pytest.warns(UserWarning, match="n_neighbors=15 is larger than the number of samples and lowered to 8"):
         LapUMAP(max_iter=5).fit(rng.normal(size=(8, 3)))
+
+
+def test_a_point_without_neighbours_does_not_stop_the_descent(rng):
+    graph = LapUMAP(**FAST).fit(rng.normal(size=(300, 4))).affinities_.tolil()
+    graph[7], graph[:, 7] = 0, 0
+    with pytest.warns(UserWarning, match="1 of 300 points have no neighbour"):
+        model = LapUMAP(metric="affinities", **FAST).fit(graph.tocsr())
+    assert model.n_iter_ == FAST["max_iter"]
+    assert np.isfinite(model.embedding_).all()
+
+
+def test_a_contraction_path_takes_the_steps_of_umap(rng, monkeypatch):
+    X = rng.normal(size=(300, 4)) + 8 * rng.integers(0, 3, 300)[:, None]
+    model, steps = LapUMAP(**FAST).fit(X), []
+    moved = UmapRun._moved
+    monkeypatch.setattr(UmapRun, "_moved", lambda run, *args: steps.append(run.rate) or moved(run, *args))
+    contraction_path(model, X, n_maps=2)
+    assert steps
+    assert min(steps) < max(steps)

@@ -15,7 +15,7 @@ from laptsne.clusters.counting import main_clusters
 from laptsne.embedding.objective import Similarity
 from laptsne.embedding.optimizer import iterate
 from laptsne.embedding.problem import MAX_CONTRACTED, Problem, auto_contraction
-from laptsne.embedding.run import LATE_EXAGGERATION, Run
+from laptsne.embedding.run import LATE_EXAGGERATION
 from laptsne.estimator import LaptSNE
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality
 from laptsne.metrics import affinity_recall, rasterized
@@ -169,7 +169,7 @@ class _Walk:
         self.n_clusters = int(self.labels.max()) + 1
         self.own_strength = _strength(model, self.n_clusters)
         self.descent = replace(model._descent(), contraction_start=0, contraction_ramp=0, check_every=25)
-        self.learning_rate = model._step_size(len(labels))
+        self.learning_rate, self.run_class = model._step_size(len(labels)), model._run_class
         self.exaggeration = self.descent.exaggeration or LATE_EXAGGERATION
 
     def stop_at(self, Y: Array) -> _Stop:
@@ -192,7 +192,8 @@ class _Walk:
         contraction = self.backend.contraction(self.labels, self.n_clusters, np.empty((len(self.labels), 0)))
         max_iter = int(np.clip(_MAX_MOVES / len(Y), _MIN_ITER, _MAX_ITER))
         schedule: dict[str, Any] = {"early_exaggeration": 1.0, "learning_rate": self.learning_rate}
-        run = Run(Problem(self.kl, self.backend, contraction, strength), Y, descent, max_iter=max_iter, **schedule)
+        problem = Problem(self.kl, self.backend, contraction, strength)
+        run = self.run_class(problem, Y, descent, max_iter=max_iter, **schedule)
         if iterate(run)[1]:
             raise KeyboardInterrupt
         return run.Y

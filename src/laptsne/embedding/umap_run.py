@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from laptsne.embedding.objective import CrossEntropy
 from laptsne.embedding.run import Run
 
+# Least degree, relative to the mean, that steps are divided by. Graphs of UMAP have none below it, given ones may.
+_MIN_DEGREE = 0.1
 _DECAY = 0.5  # fraction of the iterations, at the end, in which the step size falls to 0
 
 
@@ -20,7 +22,7 @@ class UmapRun(Run):
     def __init__(self, *args: Any, **schedule: Any) -> None:
         super().__init__(*args, **schedule)
         assert isinstance(self.problem.kl, CrossEntropy)
-        self._degrees = self.problem.kl.degrees[:, None]
+        self._degrees = np.maximum(self.problem.kl.degrees, _MIN_DEGREE)[:, None]
 
     @property
     def rate(self) -> float:

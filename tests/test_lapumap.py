@@ -394,3 +394,11 @@ def test_a_contraction_path_takes_the_steps_of_umap(rng, monkeypatch):
     contraction_path(model, X, n_maps=2)
     assert steps
     assert min(steps) < max(steps)
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.1, 3.0, 100.0])
+def test_the_kernel_scales_with_the_spread(spread):
+    unit, kernel = UmapKernel.of(0.1, 1.0), UmapKernel.of(0.1 * spread, spread)
+    assert kernel.b == pytest.approx(unit.b, rel=1e-6)
+    assert kernel.a * spread ** (2 * kernel.b) == pytest.approx(unit.a, rel=1e-6)
+    assert kernel.bend > 0

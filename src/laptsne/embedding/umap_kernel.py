@@ -57,16 +57,20 @@ class UmapKernel:
         >>> round(kernel.a, 2), round(kernel.b, 2)
         (1.58, 0.9)
         """
-        r = np.linspace(0, 3 * spread, 300)
-        target = np.where(r < min_dist, 1.0, np.exp(-(r - min_dist) / spread))
+        # In units of the spread: otherwise the fit, as that of umap-learn, diverges if it is small.
+        r, near = np.linspace(0, 3, 300), min_dist / spread
+        target = np.where(r < near, 1.0, np.exp(near - r))
         (a, b), _ = curve_fit(lambda r, a, b: 1 / (1 + a * r ** (2 * b)), r, target)
-        return cls(float(a), float(b), _BOUNDS[n_components])
+        return cls(float(a / spread ** (2 * b)), float(b), _BOUNDS[n_components])
 
     @cached_property
     def bend(self) -> float:
         """The s below which the force is bounded."""
-        # The force without bound is 2 b / (sqrt(s) (1 + a s^b)) for s much larger than the softening.
-        excess = lambda x: 2 * self.b / (np.exp(x / 2) * (1 + self.a * np.exp(self.b * x))) - self.bound  # noqa: E731
+
+        def excess(log_s: float) -> float:
+            # The force without bound is 2 b / (sqrt(s) (1 + a s^b)) for s much larger than the softening.
+            return float(2 * self.b / (np.exp(log_s / 2) * (1 + self.a * np.exp(self.b * log_s))) - self.bound)
+
         return float(np.exp(brentq(excess, -50, 50)))
 
     @cached_property

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
 from laptsne.distributed import is_dask, on_one_worker, rows_of
 from laptsne.embedding.kernels import Gaussian
 from laptsne.embedding.lazy_potential import LazyPotential
@@ -194,10 +195,9 @@ class LandmarkLaptSNE(LaptSNE):
 
     def _warn_if_few(self, n_rows: int) -> None:
         if self.n_landmarks > n_rows:
-            warnings.warn(
+            warn(
                 f"n_landmarks={self.n_landmarks} is more than the {n_rows} rows of X, so every distinct row is a "
                 "landmark. Lower n_landmarks, or use LaptSNE.",
-                stacklevel=4,
             )
 
     def _fit_sample(self, sample: Sample, seed: int) -> bool:

@@ -1,7 +1,6 @@
 """UMAP with contraction: the estimator of t-SNE with another graph, kernel and loss."""
 
 import os
-import warnings
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -12,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.warn import warn
 from laptsne.embedding.descent import Descent
 from laptsne.embedding.objective import CrossEntropy
 from laptsne.embedding.run import Run
@@ -228,11 +228,9 @@ class LapUMAP(LaptSNE):
         n_neighbors = int(self.n_neighbors)
         if n_neighbors > X.shape[0] and self.metric != "affinities":
             n_neighbors = X.shape[0]
-            warnings.warn(
+            warn(
                 f"n_neighbors={self.n_neighbors} is larger than the number of samples and lowered to {n_neighbors}; "
                 "set it to at most that to silence this warning.",
-                UserWarning,
-                stacklevel=2,
             )
         self.perplexity_ = n_neighbors / 3  # new points have three times as many neighbours
         if not (isinstance(self.metric, str) and self.metric == "affinities"):

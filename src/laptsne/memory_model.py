@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +11,7 @@ from sklearn.neighbors import VALID_METRICS
 from laptsne import parameters
 from laptsne._runtime.memory import available_memory
 from laptsne._runtime.threads import effective_n_jobs
+from laptsne._runtime.warn import warn
 from laptsne.embedding.backend import uses_fourier
 from laptsne.embedding.fields.chebyshev import coupling_bytes
 from laptsne.embedding.fields.fourier import SPACING as GRID_SPACING
@@ -282,7 +282,7 @@ def check_memory(demand: Demand, model: Any) -> None:
     )
     if _REFUSED * needed > available:
         raise MemoryError(message)
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warn(message)
 
 
 def _remedy(model: Any, demand: Demand) -> str:

@@ -1,7 +1,6 @@
 """The fit of a dataset, with a progress bar."""
 
 import time
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils._param_validation import InvalidParameterError
 
 from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne._runtime.warn import warn
 from laptsne.cli.errors import InputError, StoppedEarlyWarning
 from laptsne.cli.membership import clusters_of
 from laptsne.cli.options import FeatureOptions, InputOptions
@@ -130,7 +130,7 @@ def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet:
             if not hasattr(model, "embedding_"):
                 raise
             message = f"Interrupted at iteration {model.n_iter_} of {model.max_iter}: the map is what it was then."
-            warnings.warn(message, StoppedEarlyWarning, stacklevel=2)
+            warn(message, StoppedEarlyWarning)
         if bar is not None:
             bar.end(model.n_iter_, model.kl_divergence_, model.contraction_)
     clusters = clusters_of(model, prepared.X)

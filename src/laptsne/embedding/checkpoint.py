@@ -4,7 +4,6 @@ import hashlib
 import os
 import sys
 import time
-import warnings
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ from laptsne._runtime.array_file import read_archive, write_archive
 from laptsne._runtime.atomic_file import remove_leftovers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.version import __version__
+from laptsne._runtime.warn import warn
 
 EVERY = 30.0  # seconds between writes
 
@@ -81,11 +81,9 @@ class Checkpoint:
         try:
             write_archive(self.path, content, arrays)
         except OSError as error:
-            warnings.warn(
+            warn(
                 f"checkpoint={str(self.path)!r} could not be written ({error}); the previous one is kept. "
                 "Free space on the disk, or give a path that can be written.",
-                UserWarning,
-                stacklevel=2,
             )
         self._written = time.monotonic()
 

@@ -1,12 +1,13 @@
 """The initial embedding."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from sklearn.decomposition import PCA
+
+from laptsne._runtime.warn import warn
 
 # Standard deviation of the first coordinate, small relative to the kernel, as usual for t-SNE.
 _SPREAD = 1e-4
@@ -95,11 +96,9 @@ def _given(
             f"init has values up to {largest:.2g}, too large for an embedding; scale it to a spread of about 1."
         )
     if n_samples > 1 and not np.ptp(Y, axis=0).any():
-        warnings.warn(
+        warn(
             "init: all rows are equal, so that no forces separate the points; noise is added. Use init='random', 'pca' "
             "or 'spectral'.",
-            UserWarning,
-            stacklevel=2,
         )
         return _SPREAD * random_state.standard_normal(Y.shape)
     Y -= Y.mean(axis=0)

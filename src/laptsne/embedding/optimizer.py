@@ -1,6 +1,5 @@
 """The loop of the gradient descent, and its result."""
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from laptsne._runtime.warn import warn
 from laptsne.embedding.checkpoint import Checkpoint
 from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.embedding.potential import Potential
@@ -115,10 +115,9 @@ def _advance(run: Run, iteration: int, callbacks: Sequence[Callback]) -> bool:
     with np.errstate(over="ignore", invalid="ignore"):  # the step itself checks for overflow
         moved = run.step()
     if not moved:
-        warnings.warn(
+        warn(
             f"The embedding diverged at iteration {iteration}; the one before is kept. {_remedy(run)}",
             ConvergenceWarning,
-            stacklevel=3,
         )
     return moved
 
@@ -143,7 +142,7 @@ def _warn_if_lost(run: Run, n_iter: int, kl_divergence: float) -> None:
         )
     else:
         return
-    warnings.warn(f"{lost} {_remedy(run)}", ConvergenceWarning, stacklevel=2)
+    warn(f"{lost} {_remedy(run)}", ConvergenceWarning)
 
 
 def _warn_if_clipped(run: Run) -> None:
@@ -153,9 +152,7 @@ def _warn_if_clipped(run: Run) -> None:
     if given is None or kernel is None or not run.problem.contracts or kernel.width == given:
         return
     reason = "larger than the embedding" if given > kernel.width else "so small that points have no neighbours"
-    warnings.warn(
+    warn(
         f"contraction_width={given:.4g} is {reason}; {kernel.width:.4g} was used instead. Give a width between the "
         "spacing of the points and the radius of the embedding, or 'auto'.",
-        UserWarning,
-        stacklevel=4,
     )

@@ -1,9 +1,9 @@
 """The minimisation problem: KL divergence plus contraction, and how much of the latter."""
 
-import warnings
 from dataclasses import dataclass
 
 from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
 from laptsne.embedding.backend import Backend
 from laptsne.embedding.objective import Contraction, CrossEntropy, KLDivergence
 
@@ -35,11 +35,9 @@ def strength_of(contraction: float | None, n_clusters: int, *, gaussian: bool, c
     if contraction is None:
         return auto_contraction(n_clusters, gaussian=gaussian)
     if contraction and n_clusters == 1 and counted:
-        warnings.warn(
+        warn(
             f"contraction={contraction} has no effect: there is no evidence of clusters. "
             "Set n_clusters to contract nevertheless.",
-            UserWarning,
-            stacklevel=2,
         )
         return 0.0
     return contraction

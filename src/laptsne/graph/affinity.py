@@ -1,6 +1,5 @@
 """Affinities of the data: the symmetric joint probabilities P of t-SNE."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -9,6 +8,7 @@ import scipy.sparse
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
 from laptsne.graph.neighbors import all_distances, neighbor_distances
 from laptsne.graph.symmetrization import plus_transpose
 
@@ -178,12 +178,10 @@ def _feasible(perplexity: float, n_neighbors: int) -> float:
     """Return the perplexity that a number of neighbours supports; warn if it is lowered."""
     lowered = _lowered(perplexity, n_neighbors)
     if lowered < perplexity:
-        warnings.warn(
+        warn(
             f"perplexity={perplexity:g} takes {int(NEIGHBORS_PER_PERPLEXITY * perplexity)} neighbours per point, but "
             f"there are only {n_neighbors}: it is lowered to {lowered:.4g}. Set perplexity to at most that to silence "
             "this warning.",
-            UserWarning,
-            stacklevel=2,
         )
     return lowered
 
@@ -255,11 +253,9 @@ def _checked(P: Any) -> Any:
     """Return P; warn if points have no positive affinity."""
     isolated = np.diff(P.indptr) == 0 if scipy.sparse.issparse(P) else ~P.any(axis=1)
     if isolated.any():
-        warnings.warn(
+        warn(
             f"{isolated.sum()} of {P.shape[0]} points have no neighbour with a positive affinity, so that their "
             "positions in the embedding carry no information. Connect them to neighbours in X, or leave them out.",
-            UserWarning,
-            stacklevel=3,
         )
     return P
 

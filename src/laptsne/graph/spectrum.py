@@ -1,7 +1,6 @@
 """Spectrum of the normalised graph Laplacian, and the eigengap heuristic for the number of clusters."""
 
 import inspect
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.warn import warn
 from laptsne.graph.coarsening import coarse_eigenvectors
 from laptsne.graph.components import components
 from laptsne.graph.eigensolver import largest_eigenpairs
@@ -203,11 +203,10 @@ def _block_spectrum(
 
 
 def _warn_inaccurate(what: str) -> None:
-    warnings.warn(
+    warn(
         f"{what}; n_clusters='eigengap' and init='spectral' may be inaccurate. Set n_clusters and init='pca' to avoid "
         "them.",
         ConvergenceWarning,
-        stacklevel=3,
     )
 
 

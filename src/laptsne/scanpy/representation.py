@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.warn import warn
 from laptsne.graph.paths import nearest_by_path
 from laptsne.parameters import auto_perplexity
 
@@ -39,11 +39,9 @@ def chosen_representation(adata: AnnData, use_rep: str | None, n_pcs: int | None
 def features(adata: AnnData, use_rep: str, n_pcs: int | None) -> Any:
     """Return the features of the cells; principal components are computed with a warning if they are missing."""
     if use_rep == "X_pca" and use_rep not in adata.obsm and adata.X is not None:
-        warnings.warn(
+        warn(
             f"adata has {adata.n_vars} variables but no 'X_pca': computing it with scanpy.pp.pca. "
             "Run scanpy.pp.pca first to silence this warning, or pass use_rep='X' to use all variables.",
-            UserWarning,
-            stacklevel=3,
         )
         import_scanpy().pp.pca(adata, n_comps=n_pcs)
     if use_rep == "X" and "X" not in adata.obsm:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laptsne._runtime.warn import warn
 from laptsne.estimator import LaptSNE
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def model_bytes(model: LaptSNE) -> NDArray[np.uint8] | None:
         try:
             model.save(path)
         except ValueError as error:
-            warnings.warn(f"the model is not kept, so that new cells cannot be added: {error}", stacklevel=3)
+            warn(f"the model is not kept, so that new cells cannot be added: {error}")
             return None
         return np.frombuffer(path.read_bytes(), np.uint8)
 

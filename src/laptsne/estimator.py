@@ -1,7 +1,8 @@
 """The estimator: it stores the parameters and wires the parts."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -289,17 +290,31 @@ class LaptSNE(
             if len(X) != 2:
                 raise ValueError(f"X: expected a tuple (indices, distances), got one of {len(X)} elements.")
             X = neighbor_graph(*X)
-        X = self._validated(X, ensure_min_samples=2)
-        self._check_parameters(X.shape[0])
-        check_memory(self._demand(X), self)
-        random_state = check_random_state(self.random_state)
-        with Workers(self.n_jobs) as workers:
-            # The affinities are not bound to a name here, which would keep them beside their reordered copy.
-            result = self._fit_affinities(X, self._joint_affinities(X, workers), random_state, workers)
-        self._mapping = mapping_of(self, X, self.embedding_, result.potential, random_state)
+        with self._unchanged_by_failure():
+            X = self._validated(X, ensure_min_samples=2)
+            self._check_parameters(X.shape[0])
+            check_memory(self._demand(X), self)
+            random_state = check_random_state(self.random_state)
+            with Workers(self.n_jobs) as workers:
+                # The affinities are not bound to a name here, which would keep them beside their reordered copy.
+                result = self._fit_affinities(X, self._joint_affinities(X, workers), random_state, workers)
+            self._mapping = mapping_of(self, X, self.embedding_, result.potential, random_state)
         if result.interrupted:
-            raise KeyboardInterrupt(f"fit was interrupted at iteration {result.n_iter}; embedding_ is that of then.")
+            raise KeyboardInterrupt(
+                f"fit was interrupted at iteration {result.n_iter}; embedding_ holds the embedding at that point."
+            )
         return self
+
+    @contextmanager
+    def _unchanged_by_failure(self) -> Iterator[None]:
+        """Leave the estimator as it was if an error is raised: its attributes would not belong together."""
+        before = vars(self).copy()
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
         """Compute the embedding of X and return it; see :meth:`fit`."""

@@ -125,11 +125,12 @@ class LandmarkLaptSNE(LaptSNE):
             return self
         sample = sampler.sample(_checked(_blocks(X)))
         self._warn_if_few(len(sample.indices))  # the sample is larger than n_landmarks if X is
-        interrupted = self._fit_sample(sample, seed)
-        if _is_array(X):
-            if hasattr(X, "columns"):
-                validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
-            self.embedding_ = np.concatenate([self._transformed(block) for block in _blocks(X)])
+        with self._unchanged_by_failure():
+            interrupted = self._fit_sample(sample, seed)
+            if _is_array(X):
+                if hasattr(X, "columns"):
+                    validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
+                self.embedding_ = np.concatenate([self._transformed(block) for block in _blocks(X)])
         if interrupted:
             raise KeyboardInterrupt(f"fit was interrupted at iteration {self.n_iter_} of the landmarks' descent.")
         return self

@@ -87,6 +87,7 @@ def load_model(path: str | os.PathLike[str], classes: dict[str, Any]) -> Any:
             setattr(model, name, reader.decode(value))
         model._mapping = reader.decode_mapping(content["mapping"], model)
         model._validate_params()
+        _check_fitted(model)
     except (KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path}: parts of the model are missing or of the wrong type ({error!r}).") from error
     return model
@@ -171,6 +172,32 @@ class _Reader:
         options = {"metric": model.metric, "metric_params": model.metric_params, "kernel": model._placement_kernel()}
         options["support"] = self.decode(content.get("support"))  # not in files of version 0.1.0
         return Placement(X, Y, potential, perplexity=float(content["perplexity"]), **options)
+
+
+def _check_fitted(model: Any) -> None:
+    """Raise ValueError if fitted attributes do not belong together: compiled code does not check bounds."""
+    Y, labels = getattr(model, "landmark_embedding_", getattr(model, "embedding_", None)), model.labels_
+    expected = (len(Y), model.n_components) if isinstance(Y, np.ndarray) and Y.ndim == 2 else None
+    if expected is None or Y.shape != expected or Y.dtype.kind != "f" or not np.isfinite(Y).all():
+        raise ValueError(f"embedding_ is not a finite array with n_components={model.n_components} columns.")
+    _check_labels("labels_", labels, len(Y), model.n_clusters_)
+    if isinstance(model._mapping, Placement):
+        mapped = model._mapping.Y
+        if hasattr(model, "sample_labels_"):
+            _check_labels("sample_labels_", model.sample_labels_, len(mapped), model.n_clusters_)
+        elif mapped.shape != Y.shape or mapped.tobytes() != Y.tobytes():
+            raise ValueError(f"map of shape {mapped.shape} differs from embedding_ of shape {Y.shape}.")
+        if model._mapping.X is None and model.n_features_in_ != len(mapped):
+            raise ValueError(f"n_features_in_ is {model.n_features_in_}, but there are {len(mapped)} points.")
+    if isinstance(model._mapping, Network) and model._mapping.mean.shape != (model.n_features_in_,):
+        raise ValueError(f"n_features_in_ is {model.n_features_in_}, but the network has {model._mapping.mean.shape}.")
+
+
+def _check_labels(name: str, labels: Any, n_samples: int, n_clusters: Any) -> None:
+    if not isinstance(labels, np.ndarray) or labels.shape != (n_samples,) or labels.dtype.kind not in "iu":
+        raise ValueError(f"{name} is not one integer for each of {n_samples} points.")
+    if labels.min() < -1 or labels.max() >= n_clusters:
+        raise ValueError(f"{name} has values from {labels.min()} to {labels.max()}, but n_clusters_ is {n_clusters}.")
 
 
 def _check_data(X: Any, n_features: Any) -> None:

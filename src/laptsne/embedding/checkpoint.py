@@ -22,6 +22,8 @@ EVERY = 30.0  # seconds between writes
 class Resumable(Protocol):
     """A run whose state can be saved and restored."""
 
+    max_iter: int
+
     def can_checkpoint(self, iteration: int) -> bool:
         """Whether the state before an iteration is small enough to be saved."""
 
@@ -63,8 +65,11 @@ class Checkpoint:
                 "of laptsne; remove that file, or give another one."
             )
         try:
+            iteration = content["iteration"]
+            if not isinstance(iteration, int) or not 0 <= iteration <= run.max_iter:
+                raise ValueError(f"iteration {iteration!r} is not between 0 and {run.max_iter}")
             run.restore({**content["numbers"], **arrays})
-            return int(content["iteration"])
+            return iteration
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ValueError(
                 f"checkpoint={str(self.path)!r} does not hold the state of a run ({error}); remove that file."

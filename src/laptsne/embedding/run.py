@@ -238,10 +238,15 @@ class Run:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from a state."""
-        if not all(state[name].shape == self.Y.shape and np.isfinite(state[name]).all() for name in ("Y", "velocity")):
-            raise ValueError("it is not the state of an embedding of these points")
+        for name in ("Y", "velocity") if self.gains is None else ("Y", "velocity", "gains"):
+            part = state[name]
+            if part.shape != self.Y.shape or part.dtype != self.Y.dtype or not np.isfinite(part).all():
+                raise ValueError(f"{name} is not a finite array of shape {self.Y.shape}")
+        if self.gains is not None and state["gains"].min() <= 0:
+            raise ValueError("gains are not positive")
         term = {name.removeprefix("term_"): part for name, part in state.items() if name.startswith("term_")}
-        self.Y, self.velocity, self.gains = state["Y"], state["velocity"], state.get("gains")
+        self.Y, self.velocity = state["Y"], state["velocity"]
+        self.gains = None if self.gains is None else state["gains"]
         self.applied, self.last_refresh = state["applied"], state["last_refresh"]
         self.best, self.unimproved = state["best"], state["unimproved"]
         self.problem.contraction.restore(term, self.problem.backend.workers)

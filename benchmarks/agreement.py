@@ -19,7 +19,7 @@ from data import enlarged_mnist, reduced
 from numpy.typing import NDArray
 
 from laptsne import Descent, LaptSNE
-from laptsne.embedding.state import State
+from laptsne.engine.state import State
 
 EARLY = 50
 SEEDS = range(5)

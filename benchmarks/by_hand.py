@@ -40,10 +40,10 @@ from scipy.sparse.linalg import LinearOperator, lobpcg
 from timing import THREADS, Comparison
 
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import FourierFields
-from laptsne.embedding.fields.grid import n_cells, period
-from laptsne.embedding.fields.stencil import interpolate, spread
-from laptsne.embedding.fields.window import ExponentialSemicircle
+from laptsne.fields import FourierFields
+from laptsne.fields.grid import n_cells, period
+from laptsne.fields.stencil import interpolate, spread
+from laptsne.fields.window import ExponentialSemicircle
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.coarsening import coarse_eigenvectors
 from laptsne.graph.eigensolver import largest_eigenpairs

@@ -20,7 +20,7 @@ from timing import THREADS, seconds
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import CoarseFields, ExactFields, coarse
+from laptsne.fields import CoarseFields, ExactFields, coarse
 from laptsne.metrics import knn_accuracy
 
 SPACINGS = (0.3, 0.5, 0.6, 0.7, 1.0)

@@ -18,8 +18,9 @@ from contraction_rule import changed
 from suite_sets import GROUPS, Dataset, load, n_rows
 from umap_maps import umap_fit
 
-from laptsne import contract, map_contraction, metrics
-from laptsne.embedding.objective.similarity import rms_radius
+from laptsne import contract, metrics
+from laptsne.contraction import finished as map_contraction
+from laptsne.contraction.similarity import rms_radius
 
 SCORES = ("10-NN", "NMI", "SC", "kept", "moved")
 VARIANTS: dict[str, tuple[dict[str, float], float]] = {

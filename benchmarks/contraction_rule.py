@@ -20,8 +20,9 @@ from suite_scores import ink_scores, seen_scores
 from suite_sets import GROUPS, Dataset, load
 
 from laptsne import Descent, LaptSNE, fitting, metrics
-from laptsne.embedding import problem, run
-from laptsne.embedding.objective import Similarity, similarity
+from laptsne.contraction import similarity
+from laptsne.contraction.similarity import Similarity
+from laptsne.engine import problem, run
 
 SCORES = ("10-NN", "NMI", "SC", "kept", "seen", "ink", "KL")
 # Names of constants and where they are read.

@@ -16,7 +16,7 @@ import numpy as np
 from timing import median_seconds
 
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields, FourierFields
+from laptsne.fields import ExactFields, FourierFields
 
 REPEATS = 5
 SIZES = {1: (1000, 2000, 5000), 2: (2000, 5000, 7000, 10_000, 14_000, 20_000, 70_000), 3: (10_000, 40_000)}

@@ -5,7 +5,7 @@ python benchmarks/lapumap.py --relaxed [--group choosing]
 python benchmarks/lapumap.py --time 70000
 
 The first form prints, per set and in the mean: cross-validated 10-NN, trustworthiness, NMI and silhouette of k-means,
-neighbours kept, and the loss without contraction (laptsne.embedding.objective.CrossEntropy) on the same graph. A
+neighbours kept, and the loss without contraction (laptsne.engine.cross_entropy.CrossEntropy) on the same graph. A
 contraction is "auto", or a number that is divided by the number of clusters. Maps of umap-learn are stored, so that a
 second run takes minutes. Needs the suite in LAPTSNE_DATA.
 
@@ -34,10 +34,9 @@ from umap_maps import umap_fit
 
 from laptsne import LapUMAP, metrics
 from laptsne.clusters.counting import find_clusters, main_clusters
-from laptsne.embedding import umap_kernel
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.objective import CrossEntropy
-from laptsne.embedding.umap_kernel import UmapKernel
+from laptsne.engine.cross_entropy import CrossEntropy
+from laptsne.fields import ExactFields, umap_kernel
+from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import joint_affinities
 
 SCORES = ("10-NN", "trust", "NMI", "SC", "kept", "loss")

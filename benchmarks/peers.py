@@ -65,8 +65,8 @@ def affinities(data: str, n: int) -> Any:
 def divergence(P: Any, Y: NDArray[Any]) -> float:
     """Return the KL divergence of an embedding from our affinities."""
     from laptsne._runtime.threads import Workers
-    from laptsne.embedding.fields import FourierFields
-    from laptsne.embedding.objective import KLDivergence
+    from laptsne.engine.kl import KLDivergence
+    from laptsne.fields import FourierFields
 
     with Workers() as workers:
         return KLDivergence(P).value(FourierFields(Y.astype(np.float64), workers))

@@ -45,18 +45,18 @@ PARTS = {
     "spectrum of the data": ["laptsne.graph.spectrum:laplacian_spectrum"],
     "clusters": ["laptsne.clusters.counting:find_clusters", "laptsne.clusters.counting:main_clusters"],
     "attraction": [
-        "laptsne.embedding.objective.kl:KLDivergence._attraction",
-        "laptsne.embedding.objective.kl:KLDivergence._planar_gradient",
+        "laptsne.engine.kl:KLDivergence._attraction",
+        "laptsne.engine.kl:KLDivergence._planar_gradient",
     ],
-    "repulsion of all pairs": ["laptsne.embedding.fields.exact:ExactFields._compute_unit"],
+    "repulsion of all pairs": ["laptsne.fields.exact:ExactFields._compute_unit"],
     "repulsion on the grid": [
-        "laptsne.embedding.fields.fourier:FourierFields._compute_unit",
-        "laptsne.embedding.fields.coarse:CoarseFields._compute_unit",
+        "laptsne.fields.fourier:FourierFields._compute_unit",
+        "laptsne.fields.coarse:CoarseFields._compute_unit",
     ],
-    "convolution by FFT": ["laptsne.embedding.fields.grid:convolved"],
-    "contraction": ["laptsne.embedding.run:Run._contraction_gradient"],
-    "descent, other": ["laptsne.embedding.optimizer:minimize"],
-    "end": ["laptsne.embedding.backend:Backend.finished", "laptsne.embedding.backend:Backend.potential"],
+    "convolution by FFT": ["laptsne.fields.grid:convolved"],
+    "contraction": ["laptsne.engine.run:Run._contraction_gradient"],
+    "descent, other": ["laptsne.engine.loop:minimize"],
+    "end": ["laptsne.engine.backend:Backend.finished", "laptsne.engine.backend:Backend.potential"],
 }
 REST = "other"
 

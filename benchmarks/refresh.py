@@ -14,16 +14,19 @@ from numpy.typing import NDArray
 
 from laptsne import Descent
 from laptsne._runtime.threads import Workers, single_threaded_blas
-from laptsne.embedding.backend import Backend
-from laptsne.embedding.fields import ExactFields, Fields
-from laptsne.embedding.initialization import initial_embedding
-from laptsne.embedding.kernels import Student
-from laptsne.embedding.objective import KLDivergence, MeshContraction, PairContraction, Penalty
-from laptsne.embedding.optimizer import iterate
-from laptsne.embedding.problem import Problem
-from laptsne.embedding.run import Run
+from laptsne.contraction.mesh_term import MeshContraction
+from laptsne.contraction.pair_term import PairContraction
+from laptsne.contraction.penalty import Penalty
+from laptsne.engine.backend import Backend
+from laptsne.engine.initialization import initial_embedding
+from laptsne.engine.kl import KLDivergence
+from laptsne.engine.loop import iterate
+from laptsne.engine.problem import Problem
+from laptsne.engine.run import Run
+from laptsne.fields import ExactFields, Fields
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import laplacian_spectrum
+from laptsne.kernels import Student
 
 CASES = (("digits", 11, 0.03), ("digits", 17, 0.02), ("coil20", 19, 0.02))
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from suite_sets import load
 
 from laptsne import Descent, LaptSNE
-from laptsne.embedding.run import Run
+from laptsne.engine.run import Run
 from laptsne.metrics import cluster_scores, knn_accuracy
 from laptsne.metrics.faithfulness import Faithfulness
 

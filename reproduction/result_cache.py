@@ -16,7 +16,7 @@ import laptsne
 
 T = TypeVar("T")
 # Modules that only report what is going on.
-_WITHOUT_EFFECT = {"laptsne.embedding.progress"}
+_WITHOUT_EFFECT = {"laptsne.engine.progress"}
 
 
 class ResultCache:

@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.linalg
 
-from laptsne.embedding.kernels import Gaussian
+from laptsne.kernels import Gaussian
 
 
 def similarities(Y, kernel):

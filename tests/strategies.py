@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import pairwise_distances
 
 from laptsne import Descent, LandmarkLaptSNE, LaptSNE
-from laptsne.embedding.kernels import Gaussian
+from laptsne.kernels import Gaussian
 
 DTYPES = ("float64", "float32", "int64", "int8", "uint8", "bool")
 METRICS = (

@@ -6,7 +6,7 @@ from sklearn.metrics import pairwise_distances
 
 from laptsne import LaptSNE
 from laptsne._runtime.array_file import read_archive, write_archive
-from laptsne.embedding import checkpoint
+from laptsne.engine import checkpoint
 
 FAST = {"max_iter": 40, "perplexity": 5, "random_state": 0}
 

@@ -11,9 +11,12 @@ ROOT = Path(laptsne.__file__).parent
 # From the bottom to the top: a module imports from its own layer and from those before it, never from a later one.
 LAYERS = [
     "_runtime",
+    "kernels",
     "graph",
     "clusters",
-    "embedding",
+    "fields",
+    "contraction",
+    "engine",
     "transform",
     "reliability",
     "metrics",
@@ -34,7 +37,6 @@ LAYERS = [
     "lapumap",
     "memory",
     "contraction_path",
-    "map_contraction",
     "explorer",
     "plotting",
     "scanpy",

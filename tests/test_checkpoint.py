@@ -12,8 +12,8 @@ from sklearn.pipeline import make_pipeline
 
 from laptsne import Descent, LandmarkLaptSNE, LaptSNE
 from laptsne._runtime import array_file
-from laptsne.embedding import checkpoint
-from laptsne.embedding.kernels import Gaussian
+from laptsne.engine import checkpoint
+from laptsne.kernels import Gaussian
 
 
 class Killed(Exception):
@@ -223,7 +223,7 @@ SCRIPT = textwrap.dedent(
     import sys
     import numpy as np
     from laptsne import LaptSNE
-    from laptsne.embedding import checkpoint
+    from laptsne.engine import checkpoint
 
     checkpoint.EVERY = 0.05
     rng = np.random.default_rng(0)

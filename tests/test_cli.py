@@ -20,7 +20,7 @@ import laptsne
 from laptsne import LaptSNE
 from laptsne.cli.commands import app
 from laptsne.contraction_path import ContractionPath
-from laptsne.embedding.run import Run
+from laptsne.engine.run import Run
 from laptsne.graph.spectrum import eigengap_clusters
 
 QUICK = ("--iterations", 40, "--perplexity", 10)
@@ -305,7 +305,7 @@ class TestEmbed:
         screen = io.StringIO()
         options = {"file": screen, "force_terminal": True, "force_interactive": True, "width": 120}
         terminal = Console(**options, color_system=None)
-        monkeypatch.setattr("laptsne.embedding.progress_bar.Console", lambda **options: terminal)
+        monkeypatch.setattr("laptsne.engine.progress_bar.Console", lambda **options: terminal)
         monkeypatch.setattr("laptsne.cli.fitting.console", terminal)
         result = run("embed", table, "--iterations", 60, "--perplexity", 10, "--clusters", 3)
         summary = re.search(r"contraction  (\S+), KL (\d\.\d{3})", result.stderr)
@@ -708,7 +708,7 @@ sys.meta_path.insert(0, Interrupting())
         code = """
 import os, signal, sys
 from laptsne.cli import main
-from laptsne.embedding.run import Run
+from laptsne.engine.run import Run
 
 evaluate = Run.evaluate
 

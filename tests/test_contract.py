@@ -6,9 +6,9 @@ from scipy.spatial import procrustes
 import laptsne
 from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.displacement import SmoothDisplacement
-from laptsne.embedding.objective import Penalty
-from laptsne.embedding.objective.cut import ClusterCut
+from laptsne.contraction.cluster_cut import ClusterCut
+from laptsne.contraction.displacement import SmoothDisplacement
+from laptsne.contraction.penalty import Penalty
 from laptsne.graph.affinity import joint_affinities
 
 N = 250

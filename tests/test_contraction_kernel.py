@@ -7,10 +7,14 @@ from kernel_calls import from_python
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields, FourierFields
-from laptsne.embedding.kernels import Gaussian
-from laptsne.embedding.objective import ClusterContraction, MeshContraction, PairContraction, Penalty, Similarity
-from laptsne.embedding.potential import potential_at
+from laptsne.contraction.cluster_term import ClusterContraction
+from laptsne.contraction.mesh_term import MeshContraction
+from laptsne.contraction.pair_term import PairContraction
+from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.similarity import Similarity
+from laptsne.fields import ExactFields, FourierFields
+from laptsne.fields.potential import potential_at
+from laptsne.kernels import Gaussian
 
 FAST = {"perplexity": 10, "n_clusters": 3, "max_iter": 200, "random_state": 0}
 

@@ -15,8 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from laptsne import Descent, LaptSNE
-from laptsne.embedding.kernels import Gaussian
-from laptsne.embedding.objective import Penalty
+from laptsne.contraction.penalty import Penalty
+from laptsne.kernels import Gaussian
 
 FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}
 

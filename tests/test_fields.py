@@ -3,8 +3,8 @@ import pytest
 from reference import relative_error, similarities
 
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.kernels import Gaussian, Student
+from laptsne.fields import ExactFields
+from laptsne.kernels import Gaussian, Student
 
 
 def kernels(n):

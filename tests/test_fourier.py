@@ -8,13 +8,15 @@ from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
-from laptsne.embedding.fields.chebyshev import _TERMS, coupling, coupling_bytes
-from laptsne.embedding.fields.fourier import SPACING
-from laptsne.embedding.fields.grid import STUDENT, bulk_box, kernel_spectrum, n_cells, period
-from laptsne.embedding.fields.window import CubicSpline, ExponentialSemicircle
-from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty
-from laptsne.embedding.run import Run
+from laptsne.contraction.pair_term import PairContraction
+from laptsne.contraction.penalty import Penalty
+from laptsne.engine.kl import KLDivergence
+from laptsne.engine.run import Run
+from laptsne.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
+from laptsne.fields.chebyshev import _TERMS, coupling, coupling_bytes
+from laptsne.fields.fourier import SPACING
+from laptsne.fields.grid import STUDENT, bulk_box, kernel_spectrum, n_cells, period
+from laptsne.fields.window import CubicSpline, ExponentialSemicircle
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
 

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse
 
 from laptsne import LaptSNE
-from laptsne.embedding.initialization import initial_embedding
+from laptsne.engine.initialization import initial_embedding
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import laplacian_spectrum
 from laptsne.metrics import knn_accuracy

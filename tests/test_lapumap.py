@@ -12,12 +12,12 @@ from laptsne import LapUMAP
 from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
 from laptsne.contraction_path import contraction_path
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.fields.near import add_near_sums, sorted_into_cells
-from laptsne.embedding.fields.repulsion import grid_repulsion, pair_repulsion
-from laptsne.embedding.objective import CrossEntropy
-from laptsne.embedding.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
-from laptsne.embedding.umap_run import UmapRun
+from laptsne.engine.cross_entropy import CrossEntropy
+from laptsne.engine.umap_run import UmapRun
+from laptsne.fields import ExactFields
+from laptsne.fields.near import add_near_sums, sorted_into_cells
+from laptsne.fields.repulsion import grid_repulsion, pair_repulsion
+from laptsne.fields.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
 from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
 
@@ -278,7 +278,7 @@ def test_stages_of_the_engine(digits, tmp_path):
 
 
 def test_resumes_from_a_checkpoint(digits, tmp_path, monkeypatch):
-    from laptsne.embedding import checkpoint
+    from laptsne.engine import checkpoint
 
     X, path = digits[0], tmp_path / "state"
     settings = {"max_iter": 60, "random_state": 0}

@@ -5,10 +5,13 @@ from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields, FourierFields
-from laptsne.embedding.kernels import Student
-from laptsne.embedding.objective import MeshContraction, PairContraction, Penalty, Similarity
-from laptsne.embedding.objective.mesh import MAX_NODES, Frame
+from laptsne.contraction.mesh_term import MeshContraction
+from laptsne.contraction.pair_term import PairContraction
+from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.similarity import Similarity
+from laptsne.fields import ExactFields, FourierFields
+from laptsne.fields.frame import MAX_NODES, Frame
+from laptsne.kernels import Student
 
 
 def clusters(rng, n_components, n=1200, span=40.0):

@@ -5,10 +5,12 @@ from reference import relative_error
 from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.kernels import Gaussian, Student
-from laptsne.embedding.minibatch import Batches, TrackedSums
-from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty
+from laptsne.contraction.pair_term import PairContraction
+from laptsne.contraction.penalty import Penalty
+from laptsne.engine.kl import KLDivergence
+from laptsne.engine.minibatch import Batches, TrackedSums
+from laptsne.fields import ExactFields
+from laptsne.kernels import Gaussian, Student
 from laptsne.metrics import knn_accuracy
 
 N = 300

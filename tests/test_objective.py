@@ -4,14 +4,17 @@ from reference import central_differences, kl_divergence, laplacian_eigenvalues,
 
 from laptsne import Descent
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.backend import Backend
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.kernels import Gaussian, Student
-from laptsne.embedding.objective import KLDivergence, PairContraction, Penalty, Similarity
-from laptsne.embedding.optimizer import iterate
-from laptsne.embedding.problem import Problem
-from laptsne.embedding.run import Run
+from laptsne.contraction.pair_term import PairContraction
+from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.similarity import Similarity
+from laptsne.engine.backend import Backend
+from laptsne.engine.kl import KLDivergence
+from laptsne.engine.loop import iterate
+from laptsne.engine.problem import Problem
+from laptsne.engine.run import Run
+from laptsne.fields import ExactFields
 from laptsne.graph.affinity import joint_affinities
+from laptsne.kernels import Gaussian, Student
 
 N = 40
 KERNELS = [Student(), Gaussian(1.5), Gaussian(np.linspace(1, 2, N))]

@@ -5,8 +5,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne import Descent, LaptSNE
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.run import LATE_EXAGGERATION
+from laptsne.engine.run import LATE_EXAGGERATION
+from laptsne.fields import ExactFields
 from laptsne.graph.affinity import joint_affinities
 
 

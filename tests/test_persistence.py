@@ -10,7 +10,7 @@ import scipy.sparse
 
 from laptsne import Descent, LandmarkLaptSNE, LaptSNE
 from laptsne._runtime import array_file
-from laptsne.embedding.kernels import Gaussian
+from laptsne.kernels import Gaussian
 
 DATA = Path(__file__).parent / "data"
 FAST = {"max_iter": 40, "perplexity": 10, "random_state": 0}

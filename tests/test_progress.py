@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from laptsne import LaptSNE
-from laptsne.embedding import progress
-from laptsne.embedding.progress_bar import ProgressBar
+from laptsne.engine import progress
+from laptsne.engine.progress_bar import ProgressBar
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def screen(monkeypatch):
     """What a terminal would be sent."""
     file = io.StringIO()
     terminal = Console(file=file, force_terminal=True, force_interactive=True, width=120, color_system=None)
-    monkeypatch.setattr("laptsne.embedding.progress_bar.Console", lambda **options: terminal)
+    monkeypatch.setattr("laptsne.engine.progress_bar.Console", lambda **options: terminal)
     return file
 
 

@@ -11,9 +11,9 @@ from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.kernels import Gaussian
-from laptsne.embedding.run import LATE_EXAGGERATION
+from laptsne.engine.run import LATE_EXAGGERATION
 from laptsne.graph.affinity import joint_affinities
+from laptsne.kernels import Gaussian
 from laptsne.reliability import Reliability
 from laptsne.reliability.nudged import NudgedNeighbors, nudged_distance, principal_directions
 from laptsne.reliability.own_loss import OwnPotential

@@ -32,7 +32,7 @@ from laptsne.cli.errors import InputError
 from laptsne.cli.tables.contents import as_numpy
 from laptsne.cli.tables.reading import read_source
 from laptsne.cli.terminal import say
-from laptsne.embedding import checkpoint
+from laptsne.engine import checkpoint
 from laptsne.plotting import explorer
 from reproduction import datasets
 from reproduction.plan import Options
@@ -407,7 +407,7 @@ class TestCompiledCode:
             LaptSNE.load("model")
 
     def test_the_potential_is_read_inside_the_mesh_only(self):
-        from laptsne.embedding.potential import potential_at
+        from laptsne.fields.potential import potential_at
 
         grid, scratch = np.zeros((1, 5, 5), np.float32), np.zeros((3, 4))
         for coordinate in (np.nan, np.inf, -np.inf, 1e300):

@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import FourierFields
-from laptsne.embedding.objective import KLDivergence
+from laptsne.engine.kl import KLDivergence
+from laptsne.fields import FourierFields
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.ordering import locality_order, of_points, ordered_for_locality, reordered
 from laptsne.graph.spectrum import eigengap_clusters, laplacian_spectrum

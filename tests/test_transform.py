@@ -16,10 +16,11 @@ from sklearn.preprocessing import FunctionTransformer
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.fields import ExactFields
-from laptsne.embedding.kernels import Gaussian
-from laptsne.embedding.objective import MeshContraction, Penalty
-from laptsne.embedding.potential import potential_at
+from laptsne.contraction.mesh_term import MeshContraction
+from laptsne.contraction.penalty import Penalty
+from laptsne.fields import ExactFields
+from laptsne.fields.potential import potential_at
+from laptsne.kernels import Gaussian
 from laptsne.transform.network import Network, hidden_layers
 from laptsne.transform.placement import Placement, _loss
 

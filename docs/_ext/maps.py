@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 from sphinx.application import Sphinx
 
 from laptsne import Descent, LaptSNE, plotting
-from laptsne.embedding.kernels import Gaussian
+from laptsne.kernels import Gaussian
 from laptsne.metrics import neighbors_kept
 
 _FOLDER = Path("generated", "maps")

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Any
 from laptsne._runtime.version import __version__
 
 if TYPE_CHECKING:
-    from laptsne.embedding.descent import Descent
+    from laptsne.contraction.finished import contract
+    from laptsne.engine.descent import Descent
     from laptsne.estimator import LaptSNE
     from laptsne.landmarks import LandmarkLaptSNE
     from laptsne.lapumap import LapUMAP
-    from laptsne.map_contraction import contract
     from laptsne.memory import estimate_memory
 
 __all__ = ["Descent", "LandmarkLaptSNE", "LapUMAP", "LaptSNE", "__version__", "contract", "estimate_memory"]
 
 # Imported on first use: numba, SciPy and scikit-learn take more than a second, which `laptsne --help` does not need.
 _MODULE_OF = {
-    "Descent": "embedding.descent",
+    "Descent": "engine.descent",
     "LandmarkLaptSNE": "landmarks",
     "LapUMAP": "lapumap",
     "LaptSNE": "estimator",
-    "contract": "map_contraction",
+    "contract": "contraction.finished",
     "estimate_memory": "memory",
 }
 _SUBMODULES = ("contraction_path", "estimator", "explorer", "landmarks", "memory", "metrics", "plotting", "scanpy")

@@ -12,10 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import main_clusters
-from laptsne.embedding.objective import Similarity
-from laptsne.embedding.optimizer import iterate
-from laptsne.embedding.problem import MAX_CONTRACTED, Problem, auto_contraction
-from laptsne.embedding.run import LATE_EXAGGERATION
+from laptsne.contraction.similarity import MAX_CONTRACTED, Similarity
+from laptsne.engine.loop import iterate
+from laptsne.engine.problem import Problem, auto_contraction
+from laptsne.engine.run import LATE_EXAGGERATION
 from laptsne.estimator import LaptSNE
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality
 from laptsne.metrics import affinity_recall, rasterized

@@ -16,13 +16,14 @@ from laptsne import parameters
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne.diagnostics import DiagnosticsMixin
-from laptsne.embedding.descent import Descent
-from laptsne.embedding.kernels import Kernel
-from laptsne.embedding.optimizer import Result
-from laptsne.embedding.state import Callback
+from laptsne.engine.descent import Descent
+from laptsne.engine.loop import Result
+from laptsne.engine.state import Callback
 from laptsne.fitting import data_eigenvalues, fit_affinities
-from laptsne.graph.affinity import feasible_perplexity, joint_affinities
+from laptsne.graph.affinity import auto_perplexity, feasible_perplexity, joint_affinities
+from laptsne.graph.metric_params import is_pairwise
 from laptsne.graph.neighbors import neighbor_graph
+from laptsne.kernels import Kernel
 from laptsne.memory_model import Demand, check_memory
 from laptsne.new_points import NewPointsMixin, mapping_of
 from laptsne.persistence import PersistenceMixin
@@ -84,7 +85,7 @@ class LaptSNE(
         0: an eigenvalue well below it counts as zero. It is 0.01, and 0.001 with ``contraction_kernel="student"``;
         because of it, ``objective_`` with p = 0.5 is below :math:`\mathrm{KL} + \lambda \sum_k \sigma_k^p`.
     kernel : {"student", "gaussian"} or kernel object, default="student"
-        Similarity of two points of the embedding in the KL divergence. :class:`laptsne.embedding.kernels.Gaussian` sets
+        Similarity of two points of the embedding in the KL divergence. :class:`laptsne.kernels.Gaussian` sets
         the width, for all points or one per point.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Initial embedding. An array is centred, otherwise used as it is.
@@ -126,7 +127,7 @@ class LaptSNE(
         resumes from it, with the same result to the bit; a finished fit removes it. It needs an integer
         ``random_state``.
     callbacks : callable or sequence of callables, default=None
-        Each is called with a :class:`laptsne.embedding.state.State` before every step. A callback that returns True
+        Each is called with a :class:`laptsne.engine.state.State` before every step. A callback that returns True
         ends the fit.
     verbose : bool, default=False
         Whether to show the progress.
@@ -333,7 +334,7 @@ class LaptSNE(
 
     @property
     def _is_pairwise(self) -> bool:
-        return parameters.is_pairwise(self.metric)
+        return is_pairwise(self.metric)
 
     def _demand(self, X: Any) -> Demand:
         """The memory that fitting X takes."""
@@ -342,7 +343,7 @@ class LaptSNE(
         return self._demand_class.of(self, X.shape[0], X.shape[1], X.dtype.itemsize, n_given)
 
     def _perplexity(self, n_samples: int) -> float:
-        return float(parameters.auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity)
+        return float(auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity)
 
     def _joint_affinities(self, X: Any, workers: Workers) -> Any:
         options: dict[str, Any] = {"n_neighbors": self.n_neighbors, "metric": self.metric}

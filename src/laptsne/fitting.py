@@ -9,18 +9,20 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
-from laptsne.embedding.backend import Backend, uses_fourier
-from laptsne.embedding.checkpoint import Checkpoint, digest_of
-from laptsne.embedding.kernels import Student
-from laptsne.embedding.minibatch import Batches, BatchRun
-from laptsne.embedding.objective import CrossEntropy, KLDivergence, Penalty, Similarity
-from laptsne.embedding.objective.similarity import FLOOR
-from laptsne.embedding.optimizer import Result, minimize
-from laptsne.embedding.problem import MAX_CONTRACTED, Problem, strength_of
-from laptsne.embedding.progress import progress
-from laptsne.embedding.run import Run
+from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Similarity
+from laptsne.engine.backend import Backend, uses_fourier
+from laptsne.engine.checkpoint import Checkpoint, digest_of
+from laptsne.engine.cross_entropy import CrossEntropy
+from laptsne.engine.kl import KLDivergence
+from laptsne.engine.loop import Result, minimize
+from laptsne.engine.minibatch import Batches, BatchRun
+from laptsne.engine.problem import Problem, strength_of
+from laptsne.engine.progress import progress
+from laptsne.engine.run import Run
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality, reordered
 from laptsne.graph.spectrum import MAX_CLUSTERS, Spectrum, eigengap_clusters, laplacian_spectrum
+from laptsne.kernels import Student
 from laptsne.parameters import callbacks_of, has_one_kernel, kernel_of
 
 Loss = KLDivergence | CrossEntropy

@@ -20,12 +20,12 @@ from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
+from laptsne.contraction.lazy_potential import LazyPotential
 from laptsne.distributed import is_dask, on_one_worker, rows_of
-from laptsne.embedding.kernels import Gaussian
-from laptsne.embedding.lazy_potential import LazyPotential
 from laptsne.estimator import LaptSNE
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
+from laptsne.kernels import Gaussian
 from laptsne.memory_model import check_memory
 from laptsne.new_points import mapping_of
 from laptsne.reliability import Reliability

@@ -12,14 +12,14 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.warn import warn
-from laptsne.embedding.descent import Descent
-from laptsne.embedding.objective import CrossEntropy
-from laptsne.embedding.run import Run
-from laptsne.embedding.state import Callback
-from laptsne.embedding.umap_backend import UmapBackend
-from laptsne.embedding.umap_kernel import UmapKernel
-from laptsne.embedding.umap_run import UmapRun
+from laptsne.engine.cross_entropy import CrossEntropy
+from laptsne.engine.descent import Descent
+from laptsne.engine.run import Run
+from laptsne.engine.state import Callback
+from laptsne.engine.umap_backend import UmapBackend
+from laptsne.engine.umap_run import UmapRun
 from laptsne.estimator import LaptSNE
+from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
@@ -57,7 +57,7 @@ class LapUMAP(LaptSNE):
     r"""UMAP with contraction of the clusters of the data.
 
     The graph, the kernel and the parameters are those of umap-learn. The loss is the one that umap-learn effectively
-    minimises (:class:`laptsne.embedding.objective.CrossEntropy`), but it is minimised in full instead of by random
+    minimises (:class:`laptsne.engine.cross_entropy.CrossEntropy`), but it is minimised in full instead of by random
     negative samples: the repulsion of all pairs is computed on a grid by FFT, and over near pairs where a grid would
     not resolve it. With the same ``random_state`` the result is the same to the bit for any number of threads.
 

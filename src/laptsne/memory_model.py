@@ -12,13 +12,14 @@ from laptsne import parameters
 from laptsne._runtime.memory import available_memory
 from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.warn import warn
-from laptsne.embedding.backend import uses_fourier
-from laptsne.embedding.fields.chebyshev import coupling_bytes
-from laptsne.embedding.fields.fourier import SPACING as GRID_SPACING
-from laptsne.embedding.objective.mesh import MAX_NODES
-from laptsne.embedding.objective.mesh import SPACING as MESH_SPACING
-from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY
+from laptsne.contraction.mesh_term import SPACING as MESH_SPACING
+from laptsne.engine.backend import uses_fourier
+from laptsne.fields.chebyshev import coupling_bytes
+from laptsne.fields.fourier import SPACING as GRID_SPACING
+from laptsne.fields.frame import MAX_NODES
+from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
 from laptsne.graph.ivf import PROBE_ENTRIES
+from laptsne.graph.metric_params import is_pairwise
 from laptsne.graph.neighbors import EUCLIDEAN_METRICS, MAX_EXACT_NEIGHBORS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB
 from laptsne.graph.ordering import MAX_UNORDERED
 from laptsne.graph.spectrum import MAX_ARPACK, MAX_CLUSTERS
@@ -86,7 +87,7 @@ class Demand:
     @classmethod
     def of(cls, model: Any, n_samples: int, n_features: int, itemsize: int, n_given: float = 0) -> Demand:
         """Demand of a model for data of this shape, or for a graph with ``n_given`` entries per row."""
-        perplexity = parameters.auto_perplexity(n_samples) if model.perplexity == "auto" else model.perplexity
+        perplexity = auto_perplexity(n_samples) if model.perplexity == "auto" else model.perplexity
         wanted = int(NEIGHBORS_PER_PERPLEXITY * perplexity) if model.n_neighbors == "auto" else model.n_neighbors
         everything = wanted == "all" or (model.metric == "affinities" and not n_given)
         n_neighbors = n_samples if everything else min(max(wanted, 1), n_samples - 1)
@@ -296,7 +297,7 @@ def _remedy(model: Any, demand: Demand) -> str:
         return "Give the affinities as a sparse matrix of the larger ones."
     if demand.n_given:
         return "Give a graph with fewer neighbours per point."
-    if parameters.is_pairwise(model.metric):
+    if is_pairwise(model.metric):
         return f"Give a sparse neighbour graph, or {demand.fewer_neighbors}."
     return f"Use LandmarkLaptSNE(n_landmarks=10_000), which fits a sample of the points, or {demand.fewer_neighbors}."
 

@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
+from laptsne.contraction.lazy_potential import LazyPotential
 from laptsne.distributed import is_dask, mapped
-from laptsne.embedding.lazy_potential import LazyPotential
-from laptsne.embedding.potential import Potential
+from laptsne.fields.potential import Potential
+from laptsne.graph.metric_params import is_pairwise
 from laptsne.transform import Network, Placement
 from laptsne.transform.support import support_of_distances
 
@@ -110,7 +111,7 @@ class NewPointsMixin(TransformerMixin):  # type: ignore[misc]
         """Validate new points and apply a method of the mapping to them."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        if parameters.is_pairwise(self.metric) and (scipy.sparse.issparse(X) or X.min() < 0):
+        if is_pairwise(self.metric) and (scipy.sparse.issparse(X) or X.min() < 0):
             raise ValueError(
                 "metric='precomputed': X must be a dense matrix of non-negative distances to the training data."
             )
@@ -130,7 +131,7 @@ def mapping_of(
         return Network.trained(X, Y, random_state)
     if potential is None or model.metric == "affinities":
         return None
-    pairwise = parameters.is_pairwise(model.metric)
+    pairwise = is_pairwise(model.metric)
     options = {"metric": model.metric, "metric_params": model.metric_params}
     options |= {"perplexity": model.perplexity_, "kernel": model._placement_kernel()}
     placement = Placement(None if pairwise else X, Y, potential, **options)

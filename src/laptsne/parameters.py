@@ -6,17 +6,13 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from sklearn.neighbors import VALID_METRICS
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from laptsne.embedding.descent import Descent
-from laptsne.embedding.kernels import Gaussian, Kernel, Student
-from laptsne.embedding.state import Callback
+from laptsne.engine.descent import Descent
+from laptsne.engine.state import Callback
+from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS, is_pairwise
+from laptsne.kernels import Gaussian, Kernel, Student
 
-PAIRWISE_METRICS = ("precomputed", "affinities")
-# Metrics of scikit-learn's trees that its pairwise distances do not have.
-_TREES_ONLY = {"infinity", "p", "pyfunc", "sokalmichener"}
-METRICS = {*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"], *VALID_METRICS["kd_tree"]} - _TREES_ONLY
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -56,11 +52,6 @@ def kernel_of(kernel: str | Kernel) -> Kernel:
 def has_one_kernel(model: Any) -> bool:
     """Whether contraction and KL divergence have the same kernel, as in the paper."""
     return model.contraction_kernel == "student" or not isinstance(kernel_of(model.kernel), Student)
-
-
-def is_pairwise(metric: Any) -> bool:
-    """Whether X has one column per sample with this metric."""
-    return isinstance(metric, str) and metric in PAIRWISE_METRICS
 
 
 def can_transform(model: Any) -> bool:
@@ -149,11 +140,6 @@ def _check_checkpoint(path: str | os.PathLike[str], random_state: Any) -> None:
             f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; "
             "give the path of a file in an existing folder."
         )
-
-
-def auto_perplexity(n_samples: int) -> float:
-    """Default perplexity for a number of samples; docs/evaluation.md has the evidence for it."""
-    return max(1.0, min(30.0, (n_samples - 1) / 3))
 
 
 def paper_settings() -> dict[str, Any]:

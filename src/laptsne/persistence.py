@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from laptsne._runtime.array_file import read_archive, write_archive
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.table import ClusterTable
-from laptsne.embedding.descent import Descent
-from laptsne.embedding.kernels import Gaussian, Student
-from laptsne.embedding.potential import Potential
+from laptsne.engine.descent import Descent
+from laptsne.fields.potential import Potential
+from laptsne.kernels import Gaussian, Student
 from laptsne.reliability import Reliability
 from laptsne.transform import Network, Placement
 from laptsne.transform.support import Support

@@ -6,12 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
-from laptsne.embedding.backend import Backend
-from laptsne.embedding.descent import Descent
-from laptsne.embedding.initialization import initial_embedding
-from laptsne.embedding.objective import CrossEntropy, KLDivergence
-from laptsne.embedding.run import Run
-from laptsne.embedding.umap_kernel import UmapKernel
+from laptsne.engine.backend import Backend
+from laptsne.engine.cross_entropy import CrossEntropy
+from laptsne.engine.descent import Descent
+from laptsne.engine.initialization import initial_embedding
+from laptsne.engine.kl import KLDivergence
+from laptsne.engine.run import Run
+from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.fitting import backend_of
 from laptsne.memory_model import Demand
 

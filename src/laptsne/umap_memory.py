@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from laptsne.embedding.fields.repulsion import CELLS_PER_POINT, MAX_CELLS
+from laptsne.fields.repulsion import CELLS_PER_POINT, MAX_CELLS
 from laptsne.memory_model import Demand
 
 # Bytes per cell of a transform: distances, values and spectrum of the kernel in double precision, up to four spectra of

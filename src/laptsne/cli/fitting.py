@@ -23,7 +23,7 @@ from laptsne.cli.tables.missing import scale_warning
 from laptsne.cli.tables.reading import EXAMPLE, read_source
 from laptsne.cli.terminal import console, say
 from laptsne.clusters.table import ClusterTable
-from laptsne.embedding.progress_bar import ProgressBar
+from laptsne.engine.progress_bar import ProgressBar
 
 _MANY_FEATURES = 100  # of sparse data, beyond which principal components are faster and less noisy
 

@@ -13,9 +13,8 @@ from laptsne.cli.fitting import input_errors, prepare
 from laptsne.cli.options import FeatureOptions, InputOptions
 from laptsne.cli.outputs import OutputFiles
 from laptsne.cli.terminal import say, waiting
-from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.affinity import auto_perplexity, joint_affinities
 from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
-from laptsne.parameters import auto_perplexity
 
 _BAR_WIDTH = 40  # characters of the longest bar
 

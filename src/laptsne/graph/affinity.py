@@ -142,6 +142,11 @@ def joint_affinities(
     return _checked(graph_affinities(distance_graph(X, perplexity, n_neighbors, **options), perplexity, workers))
 
 
+def auto_perplexity(n_samples: int) -> float:
+    """Default perplexity for a number of samples; docs/evaluation.md has the evidence for it."""
+    return max(1.0, min(30.0, (n_samples - 1) / 3))
+
+
 def feasible_perplexity(
     X: Any, *, perplexity: float, n_neighbors: int | str = "auto", metric: Any = "euclidean"
 ) -> float:

@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.neighbors import VALID_METRICS_SPARSE
+from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
 
+PAIRWISE_METRICS = ("precomputed", "affinities")
+# Metrics of scikit-learn's trees that its pairwise distances do not have.
+_TREES_ONLY = {"infinity", "p", "pyfunc", "sokalmichener"}
+METRICS = {*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"], *VALID_METRICS["kd_tree"]} - _TREES_ONLY
 _TAKEN = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
+
+
+def is_pairwise(metric: Any) -> bool:
+    """Whether X has one column per sample with this metric."""
+    return isinstance(metric, str) and metric in PAIRWISE_METRICS
 
 
 def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:

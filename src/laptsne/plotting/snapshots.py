@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from laptsne.colours.label_encoding import encode_labels
 from laptsne.colours.palette import INK, PALETTE
 from laptsne.contraction_path import ContractionPath
-from laptsne.embedding.state import State
+from laptsne.engine.state import State
 from laptsne.plotting.embedding_plot import check_same_points
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import scipy.sparse
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.embedding.kernels import Student
-from laptsne.embedding.lazy_potential import LazyPotential
-from laptsne.embedding.potential import Potential
+from laptsne.contraction.lazy_potential import LazyPotential
+from laptsne.fields.potential import Potential
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.neighbors import EUCLIDEAN_METRICS
+from laptsne.kernels import Student
 from laptsne.reliability.nudged import NudgedNeighbors
 from laptsne.reliability.own_loss import OwnPotential
 from laptsne.reliability.perturbation import perturbation_scores

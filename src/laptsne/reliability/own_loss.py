@@ -8,8 +8,8 @@ import numpy as np
 from laptsne._runtime.compiled import inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.embedding.objective.mesh import MAX_NODES, Frame
-from laptsne.embedding.potential import Potential, potential_at
+from laptsne.fields.frame import MAX_NODES, Frame
+from laptsne.fields.potential import Potential, potential_at
 
 # Spacing of the mesh, by dimension: second derivatives need a finer one than placement. At 500 points, ranks of the
 # scores correlate with the exact ones by 0.999 in two dimensions (benchmarks/reliability.py).
@@ -26,7 +26,7 @@ class OwnPotential:
     Parameters
     ----------
     origin, spacing, grid
-        As in :class:`laptsne.embedding.potential.Potential`; the grid has three axes.
+        As in :class:`laptsne.fields.potential.Potential`; the grid has three axes.
     charge : float
         The factor c.
     contraction : array

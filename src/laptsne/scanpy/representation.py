@@ -9,8 +9,8 @@ import numpy as np
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.warn import warn
+from laptsne.graph.affinity import auto_perplexity
 from laptsne.graph.paths import nearest_by_path
-from laptsne.parameters import auto_perplexity
 
 if TYPE_CHECKING:
     from anndata import AnnData

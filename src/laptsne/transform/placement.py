@@ -9,9 +9,9 @@ import scipy.sparse
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.embedding.lazy_potential import LazyPotential
-from laptsne.embedding.potential import Potential, potential_at
-from laptsne.embedding.umap_kernel import UmapKernel, umap_attraction
+from laptsne.contraction.lazy_potential import LazyPotential
+from laptsne.fields.potential import Potential, potential_at
+from laptsne.fields.umap_kernel import UmapKernel, umap_attraction
 from laptsne.graph.affinity import conditional_affinities
 from laptsne.graph.neighbors import NeighborIndex, neighbor_distances, row_batches
 from laptsne.transform.support import MIN_SUPPORT, Support, voted

@@ -1,0 +1,183 @@
+"""Contraction of a finished embedding, from this library or any other."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_array
+
+from laptsne._runtime.stacked_rows import stacked_rows
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.clusters.counting import find_clusters, main_clusters
+from laptsne.contraction.cluster_cut import ClusterCut
+from laptsne.contraction.displacement import SmoothDisplacement
+from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, rms_radius
+from laptsne.graph.affinity import auto_perplexity, joint_affinities
+from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS
+from laptsne.graph.neighbors import neighbor_graph
+
+# Width of the kernel in which clusters are similar, in RMS radii of the map / sqrt(n_clusters), and distance over which
+# displacements vary, in these widths (benchmarks/contracted_maps.py has others).
+WIDTH = 0.25
+SMOOTHNESS = 4.0
+_MIN_SHARE = 0.2  # of the own cluster in the density at a point; a point with less goes with the cluster around it
+_MAX_ITER = 150
+_FIRST_STEP, _MAX_STEP, _MIN_STEP = 0.3, 1.0, 1e-5  # 1 would reach the minimum if the gradient were constant
+_TOL = 1e-4  # decrease of the objective per step at which the descent ends; an eigenvalue contributes up to log(100)
+
+
+def contract(
+    Y: ArrayLike,
+    X: Any,
+    *,
+    metric: Any = "auto",
+    metric_params: dict[str, Any] | None = None,
+    strength: float = 1.0,
+    n_jobs: int | None = None,
+) -> NDArray[Any]:
+    r"""Open gaps between the clusters of a finished map, where the data give evidence of clusters.
+
+    Clusters are found in the data, not in the map (:func:`laptsne.clusters.counting.find_clusters`). Where clusters
+    touch or overlap in the map, their points move apart: the displacement :math:`U` minimises
+
+    .. math:: \lambda \sum_k \log(\sigma_k(Y + U) + \varepsilon) + \frac{1}{2 N w^2} \|U\|^2,
+
+    with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_cut.ClusterCut`), and a norm that
+    is small if the points of a cluster move together. Hence clusters keep their shape and their place, clusters that
+    are apart already stay where they are, and the map is not scaled, rotated or shifted. A map of data without evidence
+    of clusters is returned unchanged. A point that lies deep inside another cluster stays there.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+        The map, of 1 to 3 dimensions, from any method.
+    X : array or sparse matrix
+        The data of the map, in any form that :class:`laptsne.LaptSNE` takes: features, distances or a graph, such as
+        ``graph_`` of an umap-learn model or ``obsp["connectivities"]`` of scanpy.
+    metric : str or callable, default="auto"
+        As in :class:`laptsne.LaptSNE`: a metric of features, "precomputed" for distances, or "affinities" for a graph
+        with larger weights between closer points. "auto" is "affinities" for a symmetric sparse matrix, and
+        "euclidean" for all others.
+    metric_params : dict, optional
+        Further arguments of the metric.
+    strength : float, default=1.0
+        :math:`\lambda`: larger values make gaps wider, and 0 changes nothing.
+    n_jobs : int, optional
+        Number of threads; None and -1 use all available cores. The result does not depend on it.
+
+    Returns
+    -------
+    contracted : array of shape (n_samples, n_components)
+        The map with gaps, in the units and the precision of Y.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> import laptsne
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 10))
+    >>> Y = PCA(2).fit_transform(X)
+    >>> bool((laptsne.contract(Y, X) == Y).all())  # no clusters
+    True
+    >>> X[:200] += 2
+    >>> Y = PCA(2).fit_transform(X)
+    >>> gap = laptsne.contract(Y, X)
+    >>> bool(np.ptp(gap[:, 0]) > np.ptp(Y[:, 0]))
+    True
+    """
+    embedding = _checked_map(Y)
+    factor = _checked_strength(strength)
+    with Workers(n_jobs) as workers:
+        P = _affinities(X, len(embedding), metric, metric_params, workers)
+        labels = main_clusters(find_clusters(P, workers=workers), P, MAX_CONTRACTED)
+        if factor == 0 or labels.max() < 1 or not np.ptp(embedding, axis=0).any():
+            return embedding
+        return _contracted(embedding, labels, factor, workers)
+
+
+def _contracted(Y: Array, labels: Array, strength: float, workers: Workers) -> Array:
+    """Return the map with gaps between clusters, given as labels."""
+    # In units of its size, so that nothing depends on the scale of the map.
+    radius, centre = rms_radius(Y.astype(np.float64)), Y.mean(axis=0, dtype=np.float64)
+    y = np.ascontiguousarray((Y - centre).T / radius, dtype=np.float64)
+    width = WIDTH / (int(labels.max()) + 1) ** (1 / len(y))
+    penalty = Penalty("log", FLOOR)
+    shares = ClusterCut(y, labels, width, penalty, workers).shares(y)
+    own = np.where(labels < 0, 0, shares[labels, np.arange(labels.size)])
+    labels = np.where((own < _MIN_SHARE) & (shares.max(axis=0) > 0), shares.argmax(axis=0), labels)
+    cut = ClusterCut(y, labels, width, penalty, workers)
+    displacements = SmoothDisplacement(y, cut.members, SMOOTHNESS * width, workers)
+    moved = _descended(cut, displacements, y, strength, 1 / (labels.size * width**2))
+    return np.asarray(Y + (radius * moved.T).astype(Y.dtype))
+
+
+def _descended(
+    cut: ClusterCut, displacements: SmoothDisplacement, y: Array, strength: float, stiffness: float
+) -> Array:
+    """Return the displacements of a gradient descent in their Hilbert space, with a step size that adapts."""
+    coefficients, moved = np.zeros_like(y), np.zeros_like(y)
+    value, slope = cut.evaluate(y)
+    objective, step = strength * value, _FIRST_STEP
+    for _ in range(_MAX_ITER):
+        direction = -(strength / stiffness * slope + coefficients)
+        decrease = -np.inf
+        while decrease < 0 and step > _MIN_STEP:
+            tried = coefficients + step * direction
+            there = displacements.of(tried)
+            value, slope_there = cut.evaluate(y + there)
+            decrease = objective - strength * value - 0.5 * stiffness * float(np.vdot(tried, there))
+            step = min(1.3 * step, _MAX_STEP) if decrease >= 0 else 0.5 * step
+        if decrease < 0:
+            break
+        coefficients, moved, slope, objective = tried, there, slope_there, objective - decrease
+        if decrease < _TOL:
+            break
+    return moved
+
+
+def _checked_strength(strength: Any) -> float:
+    if not isinstance(strength, Real) or not 0 <= float(strength) < np.inf:
+        raise ValueError(f"strength={strength!r} is not a finite number of at least 0; the default is 1.")
+    return float(strength)
+
+
+def _checked_map(Y: ArrayLike) -> Array:
+    """Return a copy of the map; raise ValueError for what is none."""
+    checked = np.asarray(
+        check_array(Y, dtype=[np.float64, np.float32], copy=True, ensure_min_samples=2, input_name="Y")
+    )
+    if not 1 <= checked.shape[1] <= 3:
+        raise ValueError(f"Y has {checked.shape[1]} columns, but maps have 1 to 3 dimensions; leave the others out.")
+    return checked
+
+
+def _affinities(X: Any, n_samples: int, metric: Any, metric_params: dict[str, Any] | None, workers: Workers) -> Any:
+    """Return the affinities of the data; raise ValueError if they are not those of the map."""
+    if isinstance(X, tuple) and len(X) == 2 and isinstance(metric, str) and metric == "precomputed":
+        X = neighbor_graph(*X)
+    X = check_array(stacked_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X")
+    if X.shape[0] != n_samples:
+        raise ValueError(f"X has {X.shape[0]} rows, but Y has {n_samples}; give the data of the map, in its order.")
+    if scipy.sparse.issparse(X):
+        X = scipy.sparse.csr_matrix(X)
+    if isinstance(metric, str) and metric == "auto":
+        metric = "affinities" if _is_graph(X) else "euclidean"
+    elif not callable(metric) and metric not in METRICS | set(PAIRWISE_METRICS):
+        raise ValueError(
+            f"metric={metric!r} is not known; give a metric of scikit-learn, a function or one of "
+            f"{('auto', *PAIRWISE_METRICS)}."
+        )
+    options = {"metric": metric, "metric_params": metric_params, "workers": workers}
+    return joint_affinities(X, perplexity=auto_perplexity(n_samples), **options)
+
+
+def _is_graph(X: Any) -> bool:
+    """Whether X is a symmetric sparse matrix of weights."""
+    if not scipy.sparse.issparse(X) or X.shape[0] != X.shape[1]:
+        return False
+    return bool(X.nnz > 0 and X.data.min() >= 0 and abs(X - X.T).max() <= 1e-6 * X.data.max())

@@ -1,0 +1,54 @@
+"""Similarities of the contraction term: a Gaussian kernel whose width follows the scale of the embedding."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laptsne.kernels import Gaussian
+
+# Width of the kernel, in RMS radii of the embedding / sqrt(n_clusters); total similarity added to each degree, as a
+# share of the mean degree (docs/method.md has what else was tried).
+_WIDTH = 0.75
+_REGULARIZATION = 0.03
+# Floor of the penalty: an eigenvalue well below it counts as zero, and its cluster is not contracted any further.
+FLOOR = 0.01
+MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
+# Least width, in RMS radii / sqrt(n_samples): a quarter of the distance between neighbours of points in a disc.
+_MIN_WIDTH = 0.6
+
+
+@dataclass(frozen=True)
+class Similarity:
+    """Gaussian similarities of the points of an embedding.
+
+    Parameters
+    ----------
+    width : float, optional
+        Width of the kernel. By default it is proportional to the radius that each of K equal clusters has if together
+        they fill the embedding.
+    regularization : float
+        Total similarity added to the degree of each point, as a share of the mean degree. Points and small groups with
+        a lower degree than that do not count as clusters, however isolated they are.
+    """
+
+    width: float | None = None
+    regularization: float = _REGULARIZATION
+
+    def kernel(self, Y: NDArray[Any], n_clusters: int) -> Gaussian:
+        """Return the kernel for an embedding with a number of clusters.
+
+        Its width is at least a quarter of the spacing of the points and at most the radius of the embedding. By default
+        it is also at least 1, the width of the kernel of the KL divergence.
+        """
+        n_samples, n_dims = Y.shape
+        radius = max(rms_radius(Y), 1.0)  # less in the first iterations only, where gradients would be too large
+        width = max(_WIDTH * radius / n_clusters ** (1 / n_dims), 1.0) if self.width is None else self.width
+        return Gaussian(float(np.clip(width, _MIN_WIDTH * radius / n_samples ** (1 / n_dims), radius)))
+
+
+def rms_radius(Y: NDArray[Any]) -> float:
+    """Return the RMS distance of the points from their mean."""
+    # Column by column: reductions over short rows are slow.
+    return float(np.sqrt(sum(np.var(column, dtype=np.float64) for column in Y.T)))

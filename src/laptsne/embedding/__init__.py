@@ -1,1 +1,0 @@
-"""From affinities to the embedding: kernels, fields, objective, optimiser."""

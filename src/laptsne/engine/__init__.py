@@ -1,0 +1,1 @@
+"""Minimisation: losses, the loop of the descent, mini-batches, checkpoints and the initial embedding."""

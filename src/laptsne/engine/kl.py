@@ -1,0 +1,182 @@
+"""The Kullback-Leibler divergence between the affinities of the data and the similarities of the embedding."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from laptsne._runtime.compiled import compiled, inlined, window
+from laptsne._runtime.typing import Array
+from laptsne.fields import Fields
+from laptsne.kernels import attraction
+
+
+@compiled
+def _attraction_rows(
+    start: int,
+    stop: int,
+    y0: Array,
+    y1: Array | None,
+    y2: Array | None,
+    precision: Array | None,
+    rows: Array | None,
+    indptr: Array,
+    indices: Array | None,
+    affinities: Array,
+    force: Array,
+    log_likelihood: Array | None,
+) -> None:
+    """Set force to the attraction on all points or on ``rows``, and log_likelihood, if given, to sum_j p_ij log w_ij.
+
+    The affinities are in CSR format, or dense if ``indices`` is None.
+    """
+    zero = y0.dtype.type(0)
+    for r in range(start, stop):
+        i = r if rows is None else rows[r]
+        x0 = y0[i]
+        x1 = zero if y1 is None else y1[i]
+        x2 = zero if y2 is None else y2[i]
+        a = None if precision is None else precision[i]
+        p = affinities[indptr[i] : indptr[i + 1]]
+        columns = window(indices, indptr[i], indptr[i + 1])
+        s0 = s1 = s2 = total = zero
+        for e in range(p.size):
+            j = e if indices is None else columns[e]
+            d0 = x0 - y0[j]
+            d1 = zero if y1 is None else x1 - y1[j]
+            d2 = zero if y2 is None else x2 - y2[j]
+            ratio, log_w = attraction(d0 * d0 + d1 * d1 + d2 * d2, a, None if precision is None else precision[j])
+            strength = p[e] * ratio
+            s0 += strength * d0
+            s1 += strength * d1
+            s2 += strength * d2
+            if log_likelihood is not None:
+                total += p[e] * log_w
+        force[r, 0], force[r, 1], force[r, 2] = s0, s1, s2
+        if log_likelihood is not None:
+            log_likelihood[r] = total
+
+
+@inlined
+def _coordinates(bits: int) -> tuple[np.float32, np.float32]:
+    """Return the two single-precision coordinates in 64 bits."""
+    return np.uint32(bits).view(np.float32), np.uint32(bits >> np.uint64(32)).view(np.float32)
+
+
+@compiled
+def _planar_gradient_rows(
+    start: int,
+    stop: int,
+    points: Array,
+    indptr: Array,
+    indices: Array,
+    affinities: Array,
+    attraction: float,
+    repulsion: float,
+    slope: Array,
+    gradient: Array,
+) -> None:
+    """Set the gradient in two dimensions, with the Student kernel, given the factors of attraction and repulsion.
+
+    Both coordinates of a point are loaded at once: loads from scattered addresses take most of the time. The indices
+    are unsigned, for which there is no check for negative ones.
+    """
+    one = np.float32(1)
+    for i in range(start, stop):
+        x0, x1 = _coordinates(points[i])
+        p, columns = affinities[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
+        s0 = s1 = np.float32(0)
+        for e in range(p.size):
+            z0, z1 = _coordinates(points[columns[e]])
+            d0, d1 = x0 - z0, x1 - z1
+            strength = p[e] / (one + d0 * d0 + d1 * d1)
+            s0 += strength * d0
+            s1 += strength * d1
+        gradient[i, 0] = attraction * s0 + repulsion * slope[i, 0]
+        gradient[i, 1] = attraction * s1 + repulsion * slope[i, 1]
+
+
+class KLDivergence:
+    r"""The term :math:`\mathrm{KL}(P \| Q) = \sum_{ij} p_{ij} \log (p_{ij} / q_{ij})` of an embedding.
+
+    Its gradient is :math:`2 \sum_j p_{ij} (h_{ij} / w_{ij}) (y_i - y_j) + (2 / Z) \nabla\varphi_1(y_i)`, where
+    :math:`\nabla_i w_{ij} = -h_{ij} (y_i - y_j)`, and :math:`Z = \sum_i d_i` normalises :math:`q_{ij} = w_{ij} / Z`.
+
+    Parameters
+    ----------
+    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
+        Symmetric affinities that sum to 1.
+    """
+
+    def __init__(self, P: Any) -> None:
+        self.P = P
+        p = P.data if scipy.sparse.issparse(P) else P
+        self._negative_entropy = _sum_p_log_p(p)
+
+    @property
+    def trivial(self) -> float:
+        """KL divergence of the trivial embedding, in which all points coincide."""
+        n = self.P.shape[0]
+        return float(self._negative_entropy + np.log(n * (n - 1)))
+
+    def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
+        """Return the KL divergence, with the attractive part multiplied by ``exaggeration``."""
+        log_likelihood = np.empty(fields.n_samples)
+        self._attraction(fields, log_likelihood)
+        normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
+        return float(self._negative_entropy - exaggeration * log_likelihood.sum() + np.log(normaliser))
+
+    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
+        """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
+        normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
+        if scipy.sparse.issparse(self.P) and _is_planar(fields.geometry):
+            return self._planar_gradient(fields, 4 * exaggeration, 2 / normaliser)
+        return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
+
+    def _planar_gradient(self, fields: Fields, attraction: float, repulsion: float) -> NDArray[np.float64]:
+        points = np.column_stack(fields.geometry[:2]).view(np.uint64).ravel()
+        indices = self.P.indices.view(f"u{self.P.indices.itemsize}")
+        gradient = np.empty((fields.n_samples, 2))
+        args = (points, self.P.indptr, indices, self.P.data, attraction, repulsion, fields.slope, gradient)
+        fields.workers.rows(_planar_gradient_rows, fields.n_samples, *args, work=4.0 * indices.size)
+        return gradient
+
+    def gradient_rows(
+        self, fields: Fields, rows: Array, normaliser: float, exaggeration: float = 1.0
+    ) -> NDArray[np.float64]:
+        """Return rows of the gradient, given the fields at these rows and the normaliser."""
+        attraction = self._attraction(fields, rows=rows)
+        return 2 * exaggeration * attraction + (2 / normaliser) * fields.slope
+
+    def _attraction(
+        self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None, rows: Array | None = None
+    ) -> NDArray[np.float64]:
+        n = fields.n_samples
+        n_rows = n if rows is None else len(rows)
+        force = np.empty((n_rows, 3))
+        if scipy.sparse.issparse(self.P):
+            affinities = (self.P.indptr, self.P.indices, self.P.data)
+        else:
+            affinities = (n * np.arange(n + 1), None, self.P.reshape(-1))
+        work = 4.0 * affinities[2].size * n_rows / n
+        args = (*fields.geometry, rows, *affinities, force, log_likelihood)
+        fields.workers.rows(_attraction_rows, n_rows, *args, work=work)
+        return force[:, : fields.n_components]
+
+
+def _is_planar(geometry: tuple[Any, ...]) -> bool:
+    """Whether an embedding has two dimensions, the Student kernel and single precision."""
+    _, y1, y2, precision = geometry
+    return y1 is not None and y2 is None and precision is None and y1.dtype == np.float32
+
+
+def _sum_p_log_p(p: Array) -> float:
+    """Return the sum of p log p, computed in blocks, so that a dense P needs no second matrix."""
+    blocks = p.reshape(-1)
+    total = 0.0
+    for start in range(0, blocks.size, 1 << 20):
+        block = blocks[start : start + (1 << 20)].astype(np.float64)
+        block = block[block > 0]
+        total += float(block @ np.log(block))
+    return total

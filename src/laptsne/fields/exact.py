@@ -1,0 +1,238 @@
+"""Fields summed over all pairs, without storing any N x N matrix."""
+
+from typing import Any
+
+import numpy as np
+
+from laptsne._runtime.compiled import compiled, inlined, window
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.fields.base import Field, Fields
+from laptsne.kernels import Kernel, Student, similarity
+
+# Pairs are processed in tiles of _ROWS by _COLUMNS, which fit into the L1 cache, and charges four at a time, so that
+# each number loaded is used four times.
+_ROWS = 4
+_COLUMNS = 512
+
+
+@inlined
+def _mix_tile(weights: Array, charges: Array, i: int, tile: Array) -> None:
+    """Set tile[r, j] to the sum over m of weights[i + r, m] charges[m, j]; tile and charges are flat."""
+    c = _COLUMNS
+    tile[:] = 0
+    for m in range(0, weights.shape[1], 4):
+        q = charges[m * c : (m + 4) * c]
+        w = weights[i : i + 4, m : m + 4]
+        a0, a1, a2, a3 = w[0, 0], w[0, 1], w[0, 2], w[0, 3]
+        b0, b1, b2, b3 = w[1, 0], w[1, 1], w[1, 2], w[1, 3]
+        d0, d1, d2, d3 = w[2, 0], w[2, 1], w[2, 2], w[2, 3]
+        e0, e1, e2, e3 = w[3, 0], w[3, 1], w[3, 2], w[3, 3]
+        for j in range(c):
+            q0, q1, q2, q3 = q[j], q[j + c], q[j + 2 * c], q[j + 3 * c]
+            tile[j] += a0 * q0 + a1 * q1 + a2 * q2 + a3 * q3
+            tile[j + c] += b0 * q0 + b1 * q1 + b2 * q2 + b3 * q3
+            tile[j + 2 * c] += d0 * q0 + d1 * q1 + d2 * q2 + d3 * q3
+            tile[j + 3 * c] += e0 * q0 + e1 * q1 + e2 * q2 + e3 * q3
+
+
+@inlined
+def _sum_tile(tile: Array, charges: Array, i: int, out: Array) -> None:
+    """Add to out[i + r, m] the sum over j of tile[r, j] charges[m, j]; tile and charges are flat."""
+    c = _COLUMNS
+    for m in range(0, out.shape[1], 2):
+        q = charges[m * c : (m + 2) * c]
+        a0 = a1 = b0 = b1 = d0 = d1 = e0 = e1 = tile.dtype.type(0)
+        for j in range(c):
+            q0, q1 = q[j], q[j + c]
+            a0 += tile[j] * q0
+            a1 += tile[j] * q1
+            b0 += tile[j + c] * q0
+            b1 += tile[j + c] * q1
+            d0 += tile[j + 2 * c] * q0
+            d1 += tile[j + 2 * c] * q1
+            e0 += tile[j + 3 * c] * q0
+            e1 += tile[j + 3 * c] * q1
+        out[i, m] += a0
+        out[i, m + 1] += a1
+        out[i + 1, m] += b0
+        out[i + 1, m + 1] += b1
+        out[i + 2, m] += d0
+        out[i + 2, m + 1] += d1
+        out[i + 3, m] += e0
+        out[i + 3, m + 1] += e1
+
+
+@compiled
+def _value_rows(
+    start: int,
+    stop: int,
+    y0: Array,
+    y1: Array | None,
+    y2: Array | None,
+    precision: Array | None,
+    rows: Array | None,
+    charges: Array,
+    out: Array,
+) -> None:
+    """Add the fields of the charges to out, at all points or at ``rows``."""
+    n = y0.size
+    zero = y0.dtype.type(0)
+    tile = np.zeros(_ROWS * _COLUMNS, y0.dtype)
+    for lo in range(0, n, _COLUMNS):
+        hi = min(lo + _COLUMNS, n)
+        z0, z1, z2 = window(y0, lo, hi), window(y1, lo, hi), window(y2, lo, hi)
+        b = window(precision, lo, hi)
+        for block in range(start, stop, _ROWS):
+            for i in range(block, min(block + _ROWS, stop)):
+                own = i if rows is None else rows[i]
+                x0 = y0[own]
+                x1 = zero if y1 is None else y1[own]
+                x2 = zero if y2 is None else y2[own]
+                a = None if precision is None else precision[own]
+                row = tile[(i - block) * _COLUMNS : (i - block) * _COLUMNS + hi - lo]
+                for j in range(hi - lo):
+                    d0 = x0 - z0[j]
+                    d1 = zero if y1 is None else x1 - z1[j]
+                    d2 = zero if y2 is None else x2 - z2[j]
+                    row[j], _ = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
+                if lo <= own < hi:
+                    row[own - lo] = 0
+            _sum_tile(tile, charges[lo // _COLUMNS], block, out)
+
+
+@compiled
+def _gradient_rows(
+    start: int,
+    stop: int,
+    y0: Array,
+    y1: Array | None,
+    y2: Array | None,
+    precision: Array | None,
+    rows: Array | None,
+    weights: Array | None,
+    charges: Array | None,
+    degrees: Array,
+    slope: Array,
+    weighted: Array,
+) -> None:
+    """Add the field of unit charges to degrees and its gradient to slope, at all points or at ``rows``.
+
+    If charges are given, add the gradients of their fields, multiplied by the weights of the point, to weighted.
+    """
+    n = y0.size
+    zero = y0.dtype.type(0)
+    tile = np.empty(_ROWS * _COLUMNS, y0.dtype)
+    for lo in range(0, n, _COLUMNS):
+        hi = min(lo + _COLUMNS, n)
+        for block in range(start, stop, _ROWS):
+            if charges is not None and weights is not None:
+                _mix_tile(weights, charges[lo // _COLUMNS], block, tile)
+            for i in range(block, min(block + _ROWS, stop)):
+                own = i if rows is None else rows[i]
+                x0 = y0[own]
+                x1 = zero if y1 is None else y1[own]
+                x2 = zero if y2 is None else y2[own]
+                a = None if precision is None else precision[own]
+                degree = s0 = s1 = s2 = w0 = w1 = w2 = zero
+                # Split the tile at the point itself: a test inside the loop would cost a third more.
+                cut = own if lo <= own < hi else hi
+                for first, last in ((lo, cut), (cut + 1, hi)):
+                    z0, z1, z2 = window(y0, first, last), window(y1, first, last), window(y2, first, last)
+                    b = window(precision, first, last)
+                    row = tile[(i - block) * _COLUMNS + first - lo : (i - block + 1) * _COLUMNS]
+                    for j in range(last - first):
+                        d0 = x0 - z0[j]
+                        d1 = zero if y1 is None else x1 - z1[j]
+                        d2 = zero if y2 is None else x2 - z2[j]
+                        k, h = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
+                        degree += k
+                        s0 += h * d0
+                        s1 += h * d1
+                        s2 += h * d2
+                        if charges is not None:
+                            h *= row[j]
+                            w0 += h * d0
+                            w1 += h * d1
+                            w2 += h * d2
+                degrees[i] += degree
+                slope[i, 0] -= s0
+                slope[i, 1] -= s1
+                slope[i, 2] -= s2
+                if charges is not None:
+                    weighted[i, 0] -= w0
+                    weighted[i, 1] -= w1
+                    weighted[i, 2] -= w2
+
+
+class ExactFields(Fields):
+    """Fields of an embedding, exact up to rounding, in O(n_samples^2) time and O(n_samples) memory.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+        The embedding, of 1 to 3 dimensions. Sums are computed in its precision and returned in double precision.
+    kernel : Student or Gaussian, default=Student()
+        Similarity of two points.
+    workers : Workers, optional
+        Threads.
+    rows : integer array, optional
+        Points at which fields are computed, one row of each result per entry; all points by default.
+    """
+
+    def __init__(
+        self, Y: Array, kernel: Kernel | None = None, workers: Workers | None = None, rows: Array | None = None
+    ) -> None:
+        self.n_samples, self.n_components = Y.shape
+        self.Y = Y
+        self.workers = workers or Workers(1)
+        self.rows = rows
+        self._n_rows = self.n_samples if rows is None else len(rows)
+        self.centre = Y.mean(axis=0)
+        y = np.ascontiguousarray((Y - self.centre).T)
+        self.dtype = y.dtype
+        precision = (kernel or Student()).precision(self.n_samples, self.dtype)
+        self.geometry = (*y, *[None] * (3 - self.n_components), precision)
+
+    def values(self, charges: Field) -> Field:
+        out = np.zeros((_padded(self._n_rows), _padded(charges.shape[1])))
+        self._run(_value_rows, self._tiled(charges), out)
+        return out[: self._n_rows, : charges.shape[1]]
+
+    def pack(self, weights: Field, charges: Field) -> tuple[Array, Array]:
+        padded = np.zeros((_padded(self._n_rows), _padded(weights.shape[1])), self.dtype)
+        padded[: self._n_rows, : weights.shape[1]] = weights
+        return padded, self._tiled(charges)
+
+    def weighted_gradient(self, packed: tuple[Array, Array]) -> Field:
+        return self._gradients(*packed)
+
+    def _compute_unit(self) -> tuple[Field, Field]:
+        self._gradients(None, None)
+        return self._unit
+
+    def _gradients(self, weights: Array | None, charges: Array | None) -> Field:
+        """Return weighted gradients; keep the field of unit charges, which comes with them."""
+        degrees = np.zeros(self._n_rows)
+        slope, weighted = np.zeros((2, self._n_rows, 3))
+        self._run(_gradient_rows, weights, charges, degrees, slope, weighted)
+        self._unit = degrees, slope[:, : self.n_components]
+        return weighted[:, : self.n_components]
+
+    def _tiled(self, charges: Field) -> Array:
+        """Return the charges tile by tile of the points, as the kernels take them."""
+        n_tiles = -(-self.n_samples // _COLUMNS)
+        n_charges = _padded(charges.shape[1])
+        lines = np.zeros((n_charges, n_tiles * _COLUMNS), self.dtype)
+        lines[: charges.shape[1], : self.n_samples] = charges.T
+        tiles = lines.reshape(n_charges, n_tiles, _COLUMNS).transpose(1, 0, 2)
+        return tiles.reshape(n_tiles, n_charges * _COLUMNS)
+
+    def _run(self, kernel: Any, *args: Array | None) -> None:
+        work = float(self._n_rows) * self.n_samples
+        self.workers.rows(kernel, self._n_rows, *self.geometry, self.rows, *args, work=work)
+
+
+def _padded(size: int) -> int:
+    """Round up to a multiple of the number of rows of a tile."""
+    return -(-size // _ROWS) * _ROWS

@@ -1,0 +1,144 @@
+r"""Convolution with the Student kernel on a regular grid, by FFT.
+
+The Fourier transform of the kernel decays like :math:`e^{-|\omega|}`, so that a grid with a spacing of at most half the
+kernel's width resolves it. Charges are spread on the grid and fields interpolated from it by a window, whose effect on
+the spectrum is compensated in the spectrum of the kernel (particle-mesh method; Hockney and Eastwood 1988).
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import scipy.fft
+
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.fields.window import Window
+from laptsne.kernels import Gaussian, RadialKernel, Student
+
+# The Student kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
+_MIN_PERIOD = 24.0
+# Beyond this distance, in widths, a Gaussian kernel is negligible.
+_REACH = 6.0
+# Above this spacing, in widths, the grid does not resolve the kernel, and compensating the window would amplify the
+# error.
+_MAX_SHARP = 0.7
+# Cells per side up to which a Gaussian kernel is faster by matrices, one per axis, than by transforms.
+_MAX_SIDE = 256
+_OPERATIONS = 16  # of a matrix product, in the time of an elementary one
+_MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
+STUDENT = Student()
+
+
+def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
+    """Return the corners of a box around the points, without stray points if these would make the grid too large.
+
+    The bounding box of all points is used if it has at most ``max_cells`` cells. Otherwise each axis is limited to the
+    range of the inner 99 % of the points, extended by its width on both sides. Forces beyond it are negligible, and
+    callers move stray points to its edge. The coordinates y have the shape (n_dims, n_samples).
+    """
+    low, high = y.min(axis=1), y.max(axis=1)
+    if np.prod((high - low) / spacing) <= max_cells:
+        return low, high
+    n_outer = min(-(-y.shape[1] // 200), (y.shape[1] - 1) // 2)
+    ordered = np.partition(y, (n_outer, -n_outer - 1), axis=1)
+    inner_low, inner_high = ordered[:, n_outer], ordered[:, -n_outer - 1]
+    width = inner_high - inner_low
+    return np.maximum(low, inner_low - width), np.minimum(high, inner_high + width)
+
+
+def n_cells(extent: float, spacing: float, margin: int) -> int:
+    """Return the number of cells per side, in steps of a few percent, so that a growing embedding rarely changes it."""
+    cells = int(np.ceil(extent / spacing)) + margin
+    step = max(8, 1 << max(cells.bit_length() - 5, 0))
+    return -(-cells // step) * step
+
+
+def period(cells: int, spacing: float, kernel: RadialKernel = STUDENT) -> int:
+    """Return the size of the transforms, so large that points do not interact with images of others."""
+    if isinstance(kernel, Gaussian):
+        least = cells + int(np.ceil(_REACH * kernel.width / spacing))
+    else:
+        least = max(2 * cells, int(_MIN_PERIOD / spacing))
+    size = scipy.fft.next_fast_len(least, real=True)
+    while size % 2:
+        size = scipy.fft.next_fast_len(size + 1, real=True)
+    return int(size)
+
+
+@lru_cache(maxsize=4)
+def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window, kernel: RadialKernel) -> Array:
+    """Return the spectrum of the kernel on a periodic grid, with the window compensated.
+
+    The window blurs and aliases charges; the factor minimises the squared error over all positions within a cell.
+    """
+    n_dims = len(sizes)
+    r2: Any = 0.0
+    for d, size in enumerate(sizes):
+        r = np.minimum(np.arange(size), size - np.arange(size)) * spacing
+        r2 = r2 + _along(r**2, d, n_dims)
+    spectrum = scipy.fft.rfftn(kernel(r2)).real
+    for d, size in enumerate(sizes):
+        omega = 2 * np.pi * (np.fft.rfftfreq(size) if d == n_dims - 1 else np.fft.fftfreq(size))
+        images = sum(window.spectrum(omega + 2 * np.pi * k) ** 2 for k in range(-2, 3))
+        factor = window.spectrum(omega) ** 2 / images**2
+        spectrum *= _along(factor if spacing <= _MAX_SHARP * kernel.width else np.ones_like(factor), d, n_dims)
+    return np.asarray(spectrum, dtype=np.float32)
+
+
+def _along(values: Array, axis: int, n_dims: int) -> Array:
+    return np.expand_dims(values, tuple(e for e in range(n_dims) if e != axis))
+
+
+def convolved(grids: Array, spacing: float, window: Window, workers: Workers, kernel: RadialKernel = STUDENT) -> Array:
+    """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
+    if isinstance(kernel, Gaussian) and max(grids.shape[1:]) <= _MAX_SIDE:
+        matrices = [_gaussian_matrix(side, spacing / kernel.width, window) for side in grids.shape[1:]]
+        out = np.empty_like(grids)
+        work = float(grids.size) * sum(grids.shape[1:]) / _OPERATIONS
+        workers.rows(_convolve_by_axis, len(grids), grids, matrices, out, work=work, alignment=1)
+        return out
+    sizes = tuple(period(side, spacing, kernel) for side in grids.shape[1:])
+    spectrum = kernel_spectrum(sizes, spacing, window, kernel)
+    out = np.empty_like(grids)
+    if len(grids) < workers.n_threads:
+        n_threads = workers.n_threads if np.prod(sizes) >= _MIN_THREADED else 1
+        _convolve(0, len(grids), grids, spectrum, sizes, n_threads, out)
+    else:  # one grid per thread, which stays in its cache
+        work = 100.0 * grids.size
+        workers.rows(_convolve, len(grids), grids, spectrum, sizes, 1, out, work=work, alignment=1)
+    return out
+
+
+def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array], out: Array) -> None:
+    """Set out to the grids convolved with a Gaussian kernel, given its matrix for each axis."""
+    product = grids[start:stop]
+    for matrix in reversed(matrices):  # the last axis becomes the first: after one turn, they are in order
+        product = np.moveaxis(np.ascontiguousarray(product) @ matrix, -1, 1)
+    out[start:stop] = product
+
+
+@lru_cache(maxsize=8)
+def _gaussian_matrix(cells: int, spacing: float, window: Window) -> Array:
+    """Return the Gaussian kernel between the nodes of an axis, with the window compensated; spacing in widths."""
+    unit = Gaussian()
+    size = period(cells, spacing, unit)
+    line = scipy.fft.irfft(kernel_spectrum((size,), spacing, window, unit), size)
+    return np.ascontiguousarray(line[np.abs(np.arange(cells)[:, None] - np.arange(cells))], dtype=np.float32)
+
+
+def _convolve(
+    start: int, stop: int, grids: Array, kernel: Array, sizes: tuple[int, ...], n_threads: int, out: Array
+) -> None:
+    options: dict[str, Any] = {"workers": n_threads, "overwrite_x": True}
+    cells = grids.shape[1:]
+    for g in range(start, stop):
+        # Axis by axis: forward transforms skip the padding, which is zero, and backward ones skip what is cut off.
+        spectrum = scipy.fft.rfft(grids[g], sizes[-1], axis=-1, workers=n_threads)
+        for axis in range(len(cells) - 1):
+            spectrum = scipy.fft.fft(spectrum, sizes[axis], axis=axis, **options)
+        spectrum *= kernel
+        for axis in range(len(cells) - 1):
+            spectrum = scipy.fft.ifft(spectrum, axis=axis, **options)
+            spectrum = spectrum[(slice(None),) * axis + (slice(cells[axis]),)]
+        out[g] = scipy.fft.irfft(spectrum, sizes[-1], axis=-1, **options)[..., : cells[-1]]

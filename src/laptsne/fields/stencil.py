@@ -1,0 +1,174 @@
+"""Spreading of charges on a grid, and interpolation of fields and their gradients from it."""
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laptsne._runtime.compiled import compiled, inlined
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.fields.window import Window
+
+_STEPS = 1024  # entries per cell of the tables of windows
+# A single field is spread in this number of parts, so that its bits do not depend on the number of threads.
+_PARTS = 4
+
+
+@inlined
+def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
+    """Set the weights of the nodes around a position, given in cells; return the first of these nodes."""
+    cell = int(position)  # positions are not negative
+    step = (position - cell) * _STEPS
+    row = int(step)
+    t = np.float32(step - row)
+    lower, upper = table[row], table[row + 1]
+    for a in range(width):
+        weights[a] = lower[a] + t * (upper[a] - lower[a])
+    return cell - (width // 2 - 1)
+
+
+@lru_cache(maxsize=4)
+def _spreading_kernel(width: int) -> Callable[..., None]:
+    """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
+
+    @compiled
+    def spread_parts(start: int, stop: int, u: Array, table: Array, charges: Array, edges: Array, grids: Array) -> None:
+        # Add the charges of each part of the points to its own grid, grids[field * n_parts + part].
+        n_dims = u.shape[0]
+        n_parts = edges.size - 1
+        wx, wy, wz = np.empty((3, width), table.dtype)
+        y = z = 0
+        for t in range(start, stop):
+            charge = charges[t // n_parts]
+            for i in range(edges[t % n_parts], edges[t % n_parts + 1]):
+                x = _weigh(u[0, i], table, wx, width)
+                if n_dims > 1:
+                    y = _weigh(u[1, i], table, wy, width)
+                if n_dims > 2:
+                    z = _weigh(u[2, i], table, wz, width)
+                for c in range(width if n_dims > 2 else 1):
+                    qz = charge[i] * wz[c] if n_dims > 2 else charge[i]
+                    for b in range(width if n_dims > 1 else 1):
+                        q = qz * wy[b] if n_dims > 1 else qz
+                        line = grids[t, z + c, y + b, x : x + width]
+                        for a in range(width):
+                            line[a] += q * wx[a]
+
+    return spread_parts
+
+
+@lru_cache(maxsize=4)
+def _interpolation_kernel(width: int) -> Callable[..., None]:
+    """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
+
+    @compiled
+    def interpolate_rows(
+        start: int,
+        stop: int,
+        u: Array,
+        table: Array,
+        slope_table: Array,
+        grids: Array,
+        weights: Array | None,
+        field: Array,
+        gradient: Array,
+    ) -> None:
+        # Set field[i, f] to the fields at the points, and add their gradients, multiplied by the weights, to gradient.
+        # There is no gradient without weights.
+        n_dims = u.shape[0]
+        wx, wy, wz, sx, sy, sz = np.empty((6, width), table.dtype)
+        wy[:], wz[:], sy[:], sz[:] = 1, 1, 0, 0
+        zero = table.dtype.type(0)
+        y = z = 0
+        for i in range(start, stop):
+            x = _weigh(u[0, i], table, wx, width)
+            _weigh(u[0, i], slope_table, sx, width)
+            if n_dims > 1:
+                y = _weigh(u[1, i], table, wy, width)
+                _weigh(u[1, i], slope_table, sy, width)
+            if n_dims > 2:
+                z = _weigh(u[2, i], table, wz, width)
+                _weigh(u[2, i], slope_table, sz, width)
+            for f in range(grids.shape[0]):
+                value = gx = gy = gz = zero
+                for c in range(width if n_dims > 2 else 1):
+                    for b in range(width if n_dims > 1 else 1):
+                        line = grids[f, z + c, y + b, x : x + width]
+                        s = t = zero
+                        for a in range(width):
+                            s += wx[a] * line[a]
+                            if weights is not None:
+                                t += sx[a] * line[a]
+                        value += wz[c] * wy[b] * s
+                        if weights is not None:
+                            gx += wz[c] * wy[b] * t
+                            gy += wz[c] * sy[b] * s
+                            gz += sz[c] * wy[b] * s
+                field[i, f] = value
+                if weights is not None:
+                    gradient[i, 0] += weights[f, i] * gx
+                    if n_dims > 1:
+                        gradient[i, 1] += weights[f, i] * gy
+                    if n_dims > 2:
+                        gradient[i, 2] += weights[f, i] * gz
+
+    return interpolate_rows
+
+
+@lru_cache(maxsize=4)
+def _tables(window: Window) -> tuple[Array, Array]:
+    """Return weights and slopes of the nodes around a point, one row per position of the point in its cell."""
+    weights, slopes = window.table(np.arange(_STEPS + 1) / _STEPS)
+    return np.ascontiguousarray(weights, dtype=np.float32), np.ascontiguousarray(slopes, dtype=np.float32)
+
+
+def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
+    """Spread single-precision charges of shape (n_fields, n_samples) on grids of shape (n_fields, *reversed(cells)).
+
+    u has the positions of the points, in cells, shape (n_dims, n_samples). Its rows are in the order of ``cells``.
+    """
+    n_fields, n_samples = charges.shape
+    n_parts = _PARTS if n_fields == 1 else 1
+    edges = np.linspace(0, n_samples, n_parts + 1).astype(np.int64)
+    grids = _spread(window, u, charges, edges, cells, workers)
+    if n_parts > 1:
+        grids = grids.sum(axis=0, keepdims=True)
+    return grids.reshape(n_fields, *reversed(cells))
+
+
+def spread_parts(window: Window, u: Array, sizes: Array, cells: tuple[int, ...], workers: Workers) -> Array:
+    """Spread unit charges on one grid per part of the points, given the numbers of points in successive parts."""
+    ones = np.ones((1, u.shape[1]), np.float32)
+    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return _spread(window, u, ones, edges, cells, workers).reshape(len(sizes), *reversed(cells))
+
+
+def _spread(window: Window, u: Array, charges: Array, edges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
+    """Return one grid per field and part of the points, with three axes."""
+    grids = np.zeros((len(charges) * (edges.size - 1), *_padded(cells)), np.float32)
+    args = (u, _tables(window)[0], charges, edges, grids)
+    workers.rows(_spreading_kernel(window.width), len(grids), *args, work=40.0 * charges.size, alignment=1)
+    return grids
+
+
+def interpolate(
+    window: Window, u: Array, grids: Array, weights: Array | None, workers: Workers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Interpolate the fields given by ``grids`` at the points of :func:`spread`.
+
+    Return the fields, shape (n_samples, n_fields), and the sum of their gradients with respect to u, shape (n_samples,
+    n_dims), each multiplied by its single-precision weights, shape (n_fields, n_samples). No weights mean no gradient.
+    """
+    n_dims, n_samples = u.shape
+    field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
+    grids = grids.reshape(len(grids), *_padded(grids.shape[:0:-1]))
+    args = (u, *_tables(window), grids, weights, field, gradient)
+    workers.rows(_interpolation_kernel(window.width), n_samples, *args, work=100.0 * field.size)
+    return field, gradient
+
+
+def _padded(cells: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a grid with three axes; those that the embedding lacks have length 1."""
+    return (*[1] * (3 - len(cells)), *reversed(cells))

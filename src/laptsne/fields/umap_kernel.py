@@ -1,0 +1,180 @@
+"""The similarity of two points of an embedding in UMAP, and its repulsion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import factorial
+
+import numpy as np
+from scipy.optimize import brentq, curve_fit
+from sklearn.utils import gen_batches
+
+from laptsne._runtime.compiled import inlined
+from laptsne._runtime.typing import Array
+
+SOFTENING = 1e-3  # added to squared distances, as umap-learn does in its repulsion
+# umap-learn bounds each coordinate of the repulsion of a pair to 4. In the mean over all directions, the force is then
+# at most 4 times the sum of the absolute coordinates of a unit vector, by dimension.
+_BOUNDS = {1: 4.0, 2: 16 / np.pi, 3: 6.0}
+# The attraction is tabulated in single precision at the s = 2^-10 (1 + m / 128), ..., 128 per power of two: the leading
+# bits of s are the position in the table, the others are for linear interpolation. Its relative error is 1e-5.
+_FRACTION_BITS = 23 - 7
+_FIRST = int(np.float32(2.0**-10).view(np.int32)) >> _FRACTION_BITS
+_N_TABULATED = 128 * 40
+_BLOCK = 1 << 18  # distances that are evaluated together
+_ORDER = 4  # of the polynomial that continues the repulsion to distances below the cutoff
+
+
+@dataclass(frozen=True)
+class UmapKernel:
+    r"""The kernel :math:`\varphi(r) = 1 / (1 + a s^b)`, :math:`s = r^2 + \varepsilon`, of UMAP, and its repulsion.
+
+    The repulsion potential is :math:`-\log(1 - \varphi)`, but its force is bounded, as in umap-learn: at small
+    distances it falls linearly with :math:`\sqrt s`. The softening :math:`\varepsilon` = 0.001 makes it smooth for
+    points that coincide. McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection for
+    Dimension Reduction".
+
+    Parameters
+    ----------
+    a, b : float
+    bound : float
+        Largest force of the repulsion of a pair.
+    """
+
+    a: float
+    b: float
+    bound: float = _BOUNDS[2]
+
+    @classmethod
+    def of(cls, min_dist: float, spread: float, n_components: int = 2) -> UmapKernel:
+        """Return the kernel that is closest to 1 up to ``min_dist`` and an exponential of scale ``spread`` beyond.
+
+        Examples
+        --------
+        >>> from laptsne.fields.umap_kernel import UmapKernel
+        >>> kernel = UmapKernel.of(min_dist=0.1, spread=1.0)
+        >>> round(kernel.a, 2), round(kernel.b, 2)
+        (1.58, 0.9)
+        """
+        # In units of the spread: otherwise the fit, as that of umap-learn, diverges if it is small.
+        r, near = np.linspace(0, 3, 300), min_dist / spread
+        target = np.where(r < near, 1.0, np.exp(near - r))
+        (a, b), _ = curve_fit(lambda r, a, b: 1 / (1 + a * r ** (2 * b)), r, target)
+        return cls(float(a / spread ** (2 * b)), float(b), _BOUNDS[n_components])
+
+    @cached_property
+    def bend(self) -> float:
+        """The s below which the force is bounded."""
+
+        def excess(log_s: float) -> float:
+            # The force without bound is 2 b / (sqrt(s) (1 + a s^b)) for s much larger than the softening.
+            return float(2 * self.b / (np.exp(log_s / 2) * (1 + self.a * np.exp(self.b * log_s))) - self.bound)
+
+        return float(np.exp(brentq(excess, -50, 50)))
+
+    @cached_property
+    def attraction_table(self) -> Array:
+        """Derivatives of -log(phi) with respect to r^2 for :func:`tabulated_slope`."""
+        bits = (np.arange(_N_TABULATED, dtype=np.int32) + np.int32(_FIRST)) << _FRACTION_BITS
+        s = bits.view(np.float32).astype(np.float64)
+        power = self.a * s**self.b
+        return np.asarray(self.b * power / (s * (1 + power)), dtype=np.float32)
+
+    def repulsion(self, r2: Array) -> Array:
+        """Return the repulsion potential at squared distances r2."""
+        s = r2 + SOFTENING
+        free = np.log1p(1 / (self.a * np.maximum(s, self.bend) ** self.b))
+        return np.asarray(free + self.bound * np.maximum(np.sqrt(self.bend) - np.sqrt(s), 0))
+
+    def repulsion_slope(self, r2: Array) -> Array:
+        """Return its derivative with respect to r2."""
+        s = r2 + SOFTENING
+        return np.asarray(-np.minimum(self.b / (s * (1 + self.a * s**self.b)), self.bound / (2 * np.sqrt(s))))
+
+
+@inlined
+def umap_attraction(r2: float, a: float, b: float) -> tuple[float, float]:
+    """Return the attraction potential -log(phi) at a squared distance, and its derivative with respect to that."""
+    s = r2 + SOFTENING
+    power = a * s**b
+    return np.log1p(power), b * power / (s * (1 + power))
+
+
+@inlined
+def tabulated_slope(r2: float, table: Array) -> float:
+    """Return the derivative of the attraction at a squared distance, given :attr:`UmapKernel.attraction_table`."""
+    bits = np.float32(r2 + np.float32(SOFTENING)).view(np.int32)
+    m = min(int(bits >> _FRACTION_BITS) - _FIRST, _N_TABULATED - 2)
+    t = np.float32(bits & ((1 << _FRACTION_BITS) - 1)) * np.float32(0.5**_FRACTION_BITS)
+    return table[m] + t * (table[m + 1] - table[m])  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class FarRepulsion:
+    """The repulsion of a kernel, made smooth at distances below a cutoff, so that a grid resolves it.
+
+    Below the cutoff it is the Taylor polynomial in the squared distance. The difference, the near part, ends there.
+
+    Parameters
+    ----------
+    kernel : UmapKernel
+    cutoff : float
+    """
+
+    kernel: UmapKernel
+    cutoff: float
+
+    @property
+    def width(self) -> float:
+        """Distance over which it varies."""
+        return self.cutoff
+
+    @cached_property
+    def _taylor(self) -> Array:
+        """Coefficients of the powers of r^2 - cutoff^2."""
+        a, b = self.kernel.a, self.kernel.b
+        s0 = self.cutoff**2 + SOFTENING
+        if s0 <= self.kernel.bend:
+            roots = np.array([_falling(0.5, k) * s0 ** (0.5 - k) / factorial(k) for k in range(_ORDER + 1)])
+            series = -self.kernel.bound * roots
+            series[0] = self.kernel.repulsion(np.array(self.cutoff**2))
+            return series
+        # Derivatives of log(a s^b + 1) - b log s - log a, by the chain rule on power series around s0.
+        powers = np.array([a * _falling(b, k) * s0 ** (b - k) / factorial(k) for k in range(_ORDER + 1)])
+        series = _log_series(1 + powers[0], powers[1:])
+        logs = np.array([np.log(s0)] + [-((-1.0) ** k) / (k * s0**k) for k in range(1, _ORDER + 1)])
+        series -= b * logs
+        series[0] -= np.log(a)
+        return series
+
+    def __call__(self, r2: Array) -> Array:
+        """Return the values at squared distances r2."""
+        values = np.empty_like(r2)
+        for rows in gen_batches(len(r2), max(1, _BLOCK * len(r2) // r2.size)):  # grids are large
+            smooth = np.polynomial.polynomial.polyval(r2[rows] - self.cutoff**2, self._taylor)
+            values[rows] = np.where(r2[rows] < self.cutoff**2, smooth, self.kernel.repulsion(r2[rows]))
+        return values
+
+    def near_tables(self, n_steps: int) -> tuple[Array, Array]:
+        """Return values and slopes of the near part at n_steps + 1 equidistant r^2 from 0 to that of the cutoff."""
+        r2 = np.linspace(0, self.cutoff**2, n_steps + 1)
+        x = r2 - self.cutoff**2
+        slope = np.polynomial.polynomial.polyder(self._taylor)
+        values = self.kernel.repulsion(r2) - np.polynomial.polynomial.polyval(x, self._taylor)
+        slopes = self.kernel.repulsion_slope(r2) - np.polynomial.polynomial.polyval(x, slope)
+        return values.astype(np.float32), slopes.astype(np.float32)
+
+
+def _falling(x: float, k: int) -> float:
+    return float(np.prod([x - i for i in range(k)]))
+
+
+def _log_series(first: float, others: Array) -> Array:
+    """Return the power series of the logarithm of a series, given its constant and its further coefficients."""
+    f = np.concatenate([[first], others])
+    logs = np.zeros(f.size)
+    logs[0] = np.log(first)
+    for k in range(1, f.size):
+        logs[k] = (f[k] - sum(j * logs[j] * f[k - j] for j in range(1, k)) / k) / first
+    return logs

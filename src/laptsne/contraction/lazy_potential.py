@@ -33,6 +33,7 @@ class LazyPotential:
     term: ClusterContraction | MeshContraction
     strength: float
     exaggeration: float
+    normaliser: float = 0.0
 
     def compute(self, Y: NDArray[Any], workers: Workers) -> Potential:
         """Compute the potential of an embedding."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from laptsne.estimator import LaptSNE
+from laptsne.estimators.laptsne import LaptSNE
 from laptsne.scanpy.ingest import ingest
 from laptsne.scanpy.representation import chosen_representation, features, import_scanpy, path_distances
 from laptsne.scanpy.stored_model import model_bytes

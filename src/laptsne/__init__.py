@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from laptsne.contraction.finished import contract
     from laptsne.engine.schedule import Descent
     from laptsne.engine.state import State
-    from laptsne.estimators.contraction_path import ContractionPath
     from laptsne.estimators.landmarks import LandmarkLaptSNE
     from laptsne.estimators.laptsne import LaptSNE
     from laptsne.estimators.lapumap import LapUMAP
@@ -18,13 +17,19 @@ if TYPE_CHECKING:
     from laptsne.memory import estimate_memory
 
 __all__ = [
-    *("ContractionPath", "Descent", "FittedMap", "LandmarkLaptSNE", "LapUMAP", "LaptSNE", "State"),
-    *("__version__", "contract", "estimate_memory"),
+    "Descent",
+    "FittedMap",
+    "LandmarkLaptSNE",
+    "LapUMAP",
+    "LaptSNE",
+    "State",
+    "__version__",
+    "contract",
+    "estimate_memory",
 ]
 
 # Imported on first use: numba, SciPy and scikit-learn take more than a second, which `laptsne --help` does not need.
 _MODULE_OF = {
-    "ContractionPath": "estimators.contraction_path",
     "Descent": "engine.schedule",
     "FittedMap": "fitted_map",
     "LandmarkLaptSNE": "estimators.landmarks",
@@ -34,7 +39,7 @@ _MODULE_OF = {
     "contract": "contraction.finished",
     "estimate_memory": "memory",
 }
-_NAMESPACES = ("clusters", "explorer", "kernels", "metrics", "plotting", "scanpy")
+_NAMESPACES = ("clusters", "contraction", "explorer", "kernels", "metrics", "plotting", "scanpy")
 
 
 def __getattr__(name: str) -> Any:

@@ -96,7 +96,7 @@ class FittedMap:
             kernel=method.kernel if isinstance(method.kernel, UmapKernel) else None,
             contraction=result.contraction,
             contraction_width=result.contraction_width,
-            data=X if keeps_data and not is_pairwise(name) else None,
+            data=X if keeps_data and result.potential is not None and not is_pairwise(name) else None,
             network=network,
             potential=result.potential,
             method=method,
@@ -150,7 +150,7 @@ class FittedMap:
             return None
         if isinstance(self.metric.name, str) and self.metric.name == "affinities":
             return "transform needs features or distances, but this model was fitted to affinities"
-        if self.potential is None:
+        if self.potential is None or (self.data is None and not is_pairwise(self.metric.name)):
             return "transform needs kernel='student', or out_of_sample='network' and a fit that was not interrupted"
         return None
 
@@ -273,6 +273,9 @@ def _converted(content: dict[str, Any]) -> dict[str, Any]:
         content |= {"potential": mapping["landscape"], "spacing": None}
     elif mapping:
         content["network"] = mapping
+    if "landmark_embedding_" in fitted:  # labels are those of the landmarks, and the map is that of all sampled rows
+        content["fitted"] = {**fitted, "landmark_labels_": fitted["labels_"]}
+        content["labels"] = fitted.get("sample_labels_", fitted["labels_"])
     return content
 
 

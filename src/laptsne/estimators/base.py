@@ -39,8 +39,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     """Base class of the estimators; a subclass says which method its parameters stand for."""
 
     _loss_attribute: ClassVar[str]
-    # The largest part of a model, which only a further fit needs, and what the file of the map holds.
-    _not_saved: ClassVar[set[str]] = {"affinities_", "fitted_map_"}
+    # The largest part of a model, which only a further fit needs, and what the map holds.
+    _not_saved: ClassVar[set[str]] = {"affinities_", "fitted_map_", "embedding_", "labels_"}
 
     embedding_: NDArray[Any]
     labels_: NDArray[Any]
@@ -125,8 +125,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         if is_dask(X):
             return mapped(X, self.fitted_map_, self.n_jobs)
+        rows = self._new(X)
         with Workers(self.n_jobs) as workers:
-            return self.fitted_map_.place(self._new(X), workers)
+            return self.fitted_map_.place(rows, workers)
 
     @available_if(lambda self: self._can_compare())  # type: ignore[untyped-decorator]
     def support(self, X: Any) -> NDArray[np.float64]:
@@ -147,8 +148,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -------
         support : array of shape (n_points,)
         """
+        rows = self._new(X)
         with Workers(self.n_jobs) as workers:
-            return self.fitted_map_.support(self._new(X), workers)
+            return self.fitted_map_.support(rows, workers)
 
     @available_if(lambda self: self._can_compare())  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[np.int64]:
@@ -167,8 +169,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         -------
         labels : array of shape (n_points,)
         """
+        rows = self._new(X)
         with Workers(self.n_jobs) as workers:
-            return self.fitted_map_.predict(self._new(X), workers)
+            return self.fitted_map_.predict(rows, workers)
 
     @property
     def clusters_(self) -> ClusterTable:
@@ -270,8 +273,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         }
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
         fitted = {name: value for name, value in fitted.items() if name not in self._not_saved}
-        # Only if they have been computed; with the data, they can be after loading.
-        computed = {"clusters_": self._clusters, "data_eigenvalues_": self._data_eigenvalues}
+        if self.fitted_map_.data is None and hasattr(self, "affinities_"):
+            computed = {"clusters_": self.clusters_, "data_eigenvalues_": self.data_eigenvalues_}
+        else:  # with the data, they can be computed after loading
+            computed = {"clusters_": self._clusters, "data_eigenvalues_": self._data_eigenvalues}
         fitted |= {name: value for name, value in computed.items() if value is not None}
         return self.fitted_map_.to_file(path, **{"class": type(self).__name__}, parameters=parameters, fitted=fitted)
 
@@ -295,9 +300,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
                 if not name.endswith("_") or name.startswith("_"):
                     raise ValueError(f"{path}: {name!r} is not the name of a fitted attribute.")
                 setattr(model, name, value)
-            model.fitted_map_ = fitted_map
             model._validate_params()
-            model._check_loaded()
+            model._take_over(fitted_map)
         except (KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{path}: parts of the model are missing or of the wrong type ({error!r}).") from error
         return model
@@ -307,13 +311,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Return the classes of which :meth:`load` reads the files."""
         return {cls.__name__: cls}
 
-    def _check_loaded(self) -> None:
-        """Raise ValueError if attributes read from a file do not belong to the map beside them."""
-        if not np.array_equal(self.embedding_, self.fitted_map_.embedding):
-            raise ValueError("embedding_ differs from the map of the model")
+    def _take_over(self, fitted_map: FittedMap) -> None:
+        """Set the attributes that are those of a map read from a file; raise ValueError if others do not fit it."""
+        self.fitted_map_ = fitted_map
+        self.embedding_, self.labels_ = fitted_map.embedding, fitted_map.labels
         self._check_widths()
-        if not np.array_equal(self.labels_, self.fitted_map_.labels):
-            raise ValueError("labels_ differs from those of the map of the model")
 
     def _check_widths(self) -> None:
         if self.fitted_map_.embedding.shape[1] != self.n_components:
@@ -381,7 +383,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if self.fitted_map_.data is None:
             raise AttributeError(
                 f"{wanted} needs affinities_, which the file of this model lacks, as it has no data; fit the model "
-                f"again, and read {wanted} before it is saved."
+                "again and save it."
             )
         return self._method(self.fitted_map_.data).graph(self.fitted_map_.data, workers)
 

@@ -97,7 +97,7 @@ def contraction_path(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from laptsne import LaptSNE
-    >>> from laptsne.plotting import contraction_path
+    >>> from laptsne.contraction import contraction_path
     >>> X = load_iris().data
     >>> model = LaptSNE(n_clusters=3, max_iter=250, random_state=0).fit(X)
     >>> path = contraction_path(model, X, n_maps=4)

@@ -100,7 +100,6 @@ class LandmarkLaptSNE(MapEstimator):
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
     }
     _loss_attribute: ClassVar[str] = "kl_divergence_"
-    _not_saved: ClassVar[set[str]] = MapEstimator._not_saved | {"embedding_", "labels_"}
 
     landmark_embedding_: Array
     landmark_labels_: Array
@@ -277,11 +276,11 @@ class LandmarkLaptSNE(MapEstimator):
         if labels:
             self.labels_ = np.concatenate(labels)
 
-    def _check_loaded(self) -> None:
+    def _take_over(self, fitted_map: FittedMap) -> None:
+        self.fitted_map_ = fitted_map
         self._check_widths()
-        if not hasattr(self, "landmark_labels_"):  # a file of version 0.1.0
-            self.landmark_labels_ = self.labels_
-            del self.labels_
+        for name in ("embedding_", "labels_"):  # those of all rows, which the file lacks
+            vars(self).pop(name, None)
         shape = (len(self.landmark_labels_), self.n_components)
         if self.landmark_embedding_.shape != shape or not np.isfinite(self.landmark_embedding_).all():
             raise ValueError(f"landmark_embedding_ is not a finite array of shape {shape}")

@@ -127,8 +127,8 @@ class FittedMap:
             raise ValueError(f"spacing: {len(self.spacing.spacing)} points, but the embedding has {n_samples}")
         if self.network is not None and self.network.n_components != Y.shape[1]:
             raise ValueError(f"network: {self.network.n_components} dimensions, but the embedding has {Y.shape[1]}")
-        if self.preprocessing is not None and self.preprocessing.n_output not in (None, self._n_compared):
-            raise ValueError(f"preprocessing: {self.preprocessing.n_output} columns, expected {self._n_compared}")
+        if self.preprocessing is not None and self.preprocessing.n_features_out not in (None, self._n_compared):
+            raise ValueError(f"preprocessing: {self.preprocessing.n_features_out} columns, expected {self._n_compared}")
 
     def __repr__(self) -> str:
         return f"<FittedMap of {len(self.embedding):,} points in {self.embedding.shape[1]} dimensions>"
@@ -140,8 +140,8 @@ class FittedMap:
     @property
     def n_features(self) -> int:
         """Number of columns that new rows have: features, or distances to the points of the data."""
-        n_input = None if self.preprocessing is None else self.preprocessing.n_input
-        return self._n_compared if n_input is None else n_input
+        given = None if self.preprocessing is None else self.preprocessing.n_features_in
+        return self._n_compared if given is None else given
 
     @property
     def obstacle(self) -> str | None:

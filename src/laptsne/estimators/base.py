@@ -373,7 +373,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _new(self, X: Any) -> Any:
         """Validate new points."""
         check_is_fitted(self)
-        return self._validated(X, reset=False)
+        # A step of the preprocessing may replace missing values.
+        finite = True if self.fitted_map_.preprocessing is None else "allow-nan"
+        return self._validated(X, reset=False, ensure_all_finite=finite)
 
     def _known_affinities(self, wanted: str, workers: Workers) -> Any:
         """Return the affinities of the data, computed again if the model was read from a file."""

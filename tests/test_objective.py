@@ -3,7 +3,6 @@ import pytest
 from reference import central_differences, kl_divergence, laplacian_eigenvalues, relative_error, similarities
 
 from laptsne import Descent
-from laptsne._runtime.threads import Workers
 from laptsne.contraction.pair_term import PairContraction
 from laptsne.contraction.penalty import Penalty
 from laptsne.contraction.similarity import Similarity

@@ -1,6 +1,5 @@
 import copy
 import pickle
-
 from dataclasses import replace
 
 import numpy as np

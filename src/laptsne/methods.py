@@ -29,14 +29,16 @@ from laptsne.engine.minimise import Result, Step, minimise
 from laptsne.engine.progress import progress
 from laptsne.engine.schedule import Schedule
 from laptsne.engine.state import Callback, Loss, Term
+from laptsne.fields.grid import STUDENT
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality, reordered
 from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
-from laptsne.kernels import Kernel, Student
+from laptsne.kernels import Kernel
 
+_LOG = Penalty("log")
 _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
 
 
@@ -69,7 +71,7 @@ class ContractionSettings:
     total: float
     most: float = float("inf")
     width: float | None = None
-    penalty: Penalty = Penalty("log")
+    penalty: Penalty = _LOG
     one_kernel: bool = False
     on_mesh: bool = True
 
@@ -99,11 +101,26 @@ class Method(Protocol):
     """A method of embedding: its graph, initial embedding and loss, with numbers for all settings."""
 
     loss_name: ClassVar[str]
-    n_components: int
-    metric: Metric
-    contraction: ContractionSettings
-    schedule: Schedule
-    kernel: Kernel | UmapKernel
+
+    @property
+    def n_components(self) -> int:
+        """Dimension of the embedding."""
+
+    @property
+    def metric(self) -> Metric:
+        """How the data are compared."""
+
+    @property
+    def contraction(self) -> ContractionSettings:
+        """Which clusters are contracted, and how much."""
+
+    @property
+    def schedule(self) -> Schedule:
+        """The course of the descent."""
+
+    @property
+    def kernel(self) -> Kernel | UmapKernel:
+        """Similarity of two points of the embedding."""
 
     def graph(self, X: Any, workers: Workers) -> Any:
         """Return the affinities of the data, symmetric with sum 1."""
@@ -133,7 +150,7 @@ class Tsne:
     contraction: ContractionSettings
     schedule: Schedule
     init: str | ArrayLike = "spectral"
-    kernel: Kernel = Student()
+    kernel: Kernel = STUDENT
     fourier: bool = False
     coarse: bool = False
     n_batch_neighbors: int = 0
@@ -177,10 +194,14 @@ class Umap:
 
     def graph(self, X: Any, workers: Workers) -> Any:
         """Return the fuzzy graph of the data, or the given graph, divided by its sum."""
-        metric, options = self.metric, {"perplexity": self.metric.perplexity, "metric": "affinities"}
+        metric = self.metric
+        options: dict[str, Any] = {"perplexity": metric.perplexity, "metric": "affinities"}
         if isinstance(metric.name, str) and metric.name == "affinities":
             return joint_affinities(X, metric_params=metric.params, **options)
-        union = {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
+        union: dict[str, Any] = {
+            "local_connectivity": self.local_connectivity,
+            "set_op_mix_ratio": self.set_op_mix_ratio,
+        }
         compared = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": self.n_neighbors}
         return joint_affinities(fuzzy_graph(X, workers=workers, **compared, **union), **options)
 
@@ -282,7 +303,8 @@ def _clusters(settings: ContractionSettings, P: Any, eigenvalues: Array, workers
 
 
 def _batches(method: Method, P: Any, random_state: np.random.RandomState) -> Step:
-    assert isinstance(method, Tsne) and method.schedule.batch_size is not None
+    assert isinstance(method, Tsne)
+    assert method.schedule.batch_size is not None
     batches = Batches(P, method.schedule.batch_size, method.n_batch_neighbors, random_state)
     return BatchOfPoints(batches, method.kernel)
 

@@ -79,8 +79,8 @@ class CrossEntropy:
     :math:`(p_i + p_j) / 2` instead of :math:`p_i`, without which it would have no gradient.
 
     ``P`` are symmetric weights that sum to 1, ``repulsion`` is :math:`\gamma m`, and with ``exact`` the repulsion is
-    summed over all pairs, rather than on a grid. Steps are divided by the degrees: the attraction of a point is as stiff
-    as its degree is high, so that a common step size would be that of the hubs.
+    summed over all pairs, rather than on a grid. Steps are divided by the degrees: the attraction of a point is as
+    stiff as its degree is high, so that a common step size would be that of the hubs.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The loss of t-SNE: the Kullback-Leibler divergence between affinities of the data and similarities of the embedding."""
+"""The loss of t-SNE: the Kullback-Leibler divergence between affinities and similarities of the embedding."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -111,10 +111,10 @@ class Sums:
     one, in two dimensions.
     """
 
-    kernel: Kernel = Student()
-    fourier: bool = False
-    coarse: bool = False
-    workers: Workers = Workers(1)
+    kernel: Kernel
+    fourier: bool
+    coarse: bool
+    workers: Workers
 
     def fields(self, Y: NDArray[np.float64]) -> Fields:
         """Return the fields of an embedding."""
@@ -141,10 +141,10 @@ class KLDivergence:
     P is a sparse matrix in CSR format or an array, symmetric with sum 1.
     """
 
-    stiffness = None
+    stiffness: Array | None = None
 
     def __init__(self, P: Any, sums: Sums | None = None) -> None:
-        self.P, self.sums = P, sums or Sums()
+        self.P, self.sums = P, sums or Sums(Student(), fourier=False, coarse=False, workers=Workers(1))
         p = P.data if scipy.sparse.issparse(P) else P
         self._negative_entropy = _sum_p_log_p(p)
 

@@ -295,7 +295,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         try:
             # Not taken from a file even if present: the next fit would write to a checkpoint path of the file's choice.
             given = {name: value for name, value in content["parameters"].items() if name not in _DROPPED}
-            model = kinds[kind](**given)
+            model: Self = kinds[kind](**given)
             for name, value in content["fitted"].items():
                 if not name.endswith("_") or name.startswith("_"):
                     raise ValueError(f"{path}: {name!r} is not the name of a fitted attribute.")
@@ -358,12 +358,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @contextmanager
     def _unchanged_by_failure(self) -> Iterator[None]:
         """Leave the estimator as it was if an error is raised: its attributes would not belong together."""
-        before = vars(self).copy()
+        before = dict(vars(self))
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def _validated(self, X: Any, **options: Any) -> Any:

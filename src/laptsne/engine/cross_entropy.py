@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.engine.state import Term
+from laptsne.contraction.term import Contraction as Term
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.frame import Frame
 from laptsne.fields.potential import Potential

@@ -11,7 +11,7 @@ from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.lazy_potential import LazyPotential
-from laptsne.engine.state import Term
+from laptsne.contraction.term import Contraction as Term
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
 from laptsne.fields.coarse import is_fast
 from laptsne.fields.potential import Potential

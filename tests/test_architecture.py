@@ -20,7 +20,6 @@ LAYERS = [
     "transform",
     "reliability",
     "metrics",
-    "colours",
     "summary",
     "sampling",
     "distributed",

@@ -17,12 +17,22 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Bbox
 
 from laptsne import LaptSNE, plotting
-from laptsne.colours.label_encoding import Categories, Scale, encode_labels, is_missing, natural_sort_key
-from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE, category_colours, colours
+from laptsne._runtime.colours import (
+    MISSING,
+    N_COLOUR_BLIND_SAFE,
+    PALETTE,
+    Categories,
+    Scale,
+    category_colours,
+    colours,
+    encode_labels,
+    is_missing,
+    natural_sort_key,
+)
 from laptsne.contraction_path import ContractionPath
 from laptsne.explorer.columns import encode_columns
 from laptsne.plotting.colouring import make_colouring
-from laptsne.plotting.comparison import aligned
+from laptsne.plotting.snapshots import aligned
 from laptsne.plotting.text_labels import place_boxes
 
 # Colour vision deficiencies as matrices on linear RGB, by Machado, Oliveira and Fernandes (2009) at full severity.

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from laptsne._runtime.colours import MISSING, PALETTE
 from laptsne._runtime.typing import Array
-from laptsne.colours.palette import MISSING, PALETTE
 
 _SIDE = 200  # pixels of the thumbnail
 _MARGIN = 4

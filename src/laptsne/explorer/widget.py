@@ -9,8 +9,7 @@ import numpy as np
 import traitlets
 
 from laptsne._runtime.typing import Array
-from laptsne.explorer.frame import save_document
-from laptsne.explorer.html_file import notebook_module
+from laptsne.explorer.frame import notebook_module, save_document
 from laptsne.explorer.payload import Payload
 
 

@@ -1,5 +1,6 @@
 """The explorer and the model in notebooks."""
 
+import base64
 import contextlib
 import html
 import json
@@ -76,6 +77,78 @@ class TestWidget:
         saved = widget.save(tmp_path / "one.html")
         written = explorer(Y, tmp_path / "other.html", columns=columns, title="Ten points")
         assert saved.read_bytes() == written.read_bytes()
+
+
+    @pytest.mark.parametrize("last", [False, True])
+    def test_a_closed_widget_is_no_longer_linked(self, widget, last):
+        other = explorer(Y[:, ::-1])
+        widget.link(other)
+        widget.selection = [4]
+        closed, kept = (other, widget) if last else (widget, other)
+        closed.close()
+        kept.selection = [1, 2]
+        assert closed.selection.tolist() == [4]
+        closed.selection = [7]
+        assert kept.selection.tolist() == [1, 2]
+        kept.close()
+
+
+# A stand-in for the model of anywidget, and counts of what is added to objects that outlive the widget.
+OUTSIDE = """
+(() => {
+  window.added = {};
+  const counted = (kind, Class) => class extends Class {
+    observe(...given) { if (!this.counts) window.added[kind]++; this.counts = true; super.observe(...given); }
+    disconnect() { if (this.counts) window.added[kind]--; this.counts = false; super.disconnect(); }
+  };
+  window.ResizeObserver = counted("observers", ResizeObserver);
+  window.MutationObserver = counted("observers", MutationObserver);
+  const list = MediaQueryList.prototype;
+  const [add, remove] = [list.addEventListener, list.removeEventListener];
+  list.addEventListener = function (...given) { window.added.media++; add.apply(this, given); };
+  list.removeEventListener = function (...given) { window.added.media--; remove.apply(this, given); };
+  window.fake = (values) => {
+    const handlers = {};
+    return {
+      get: (name) => values[name],
+      set(name, value) { values[name] = value; for (const done of handlers[`change:${name}`] ?? []) done(); },
+      save_changes() {},
+      on(name, done) { window.added.model++; (handlers[name] ??= new Set()).add(done); },
+      off(name, done) { if (handlers[name]?.delete(done)) window.added.model--; },
+    };
+  };
+  window.show = async (data) => {
+    window.added = { model: 0, media: 0, observers: 0 }; // without those of Playwright
+    const view = (text) => new DataView(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+    const values = { _data: view(data), _images: view(""), _features: view(""), selection: view("") };
+    window.model = window.fake({ ...values, height: 300, color: "kind" });
+    window.el = document.body.appendChild(document.createElement("div"));
+    window.clean = await window.widget.render({ model: window.model, el: window.el });
+  };
+})();
+"""
+
+
+def test_the_front_end_removes_what_it_added(widget):
+    data = base64.b64encode(widget.get_state(["_data"])["_data"]).decode()
+    with chromium() as browser:
+        page = browser.new_context().new_page()
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.add_script_tag(content=OUTSIDE)
+        page.add_script_tag(content=widget.get_state(["_esm"])["_esm"].replace("export default", "window.widget ="), type="module")
+        wait_for(lambda: page.evaluate("Boolean(window.widget)"))
+        for _ in range(2):  # as when a cell runs again
+            page.evaluate("(data) => window.show(data)", data)
+            wait_for(lambda: page.evaluate("Boolean(el.explorer.firstFrame)"))
+            assert page.evaluate("window.added") == {"model": 2, "media": 1, "observers": 3}
+            page.evaluate("window.shown = el.explorer")
+            page.evaluate("clean()")
+            assert page.evaluate("window.added") == {"model": 0, "media": 0, "observers": 0}
+            assert page.evaluate("el.shadowRoot.childElementCount") == 0
+            page.evaluate("model.set('selection', new DataView(new Uint32Array([1]).buffer))")
+            assert page.evaluate("shown.selected") == []
+        assert errors == []
 
 
 def test_without_anywidget_a_frame_is_displayed(monkeypatch, tmp_path):

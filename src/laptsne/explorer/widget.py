@@ -1,6 +1,9 @@
 """The explorer as a widget of notebooks, with the JavaScript of the HTML file."""
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +51,10 @@ def _from_bytes(content: Any, widget: Any) -> Array:
     return np.frombuffer(bytes(content), "<u4").astype(np.uint32)
 
 
+def _copy_selection(target: "ExplorerWidget", change: Any) -> None:
+    target.set_trait("selection", change.new)
+
+
 class ExplorerWidget(anywidget.AnyWidget):
     """The explorer in Jupyter, VS Code, Colab and marimo.
 
@@ -75,6 +82,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     def __init__(self, payload: Payload) -> None:
         self.n_samples = payload.n_samples
         self._payload = payload
+        self._links: list[tuple[ExplorerWidget, Callable[[Any], None]]] = []  # observed widgets and their observers
         super().__init__(
             _data=payload.data, _images=payload.images, _features=payload.features, color=payload.color or ""
         )
@@ -87,8 +95,18 @@ class ExplorerWidget(anywidget.AnyWidget):
         if other.n_samples != self.n_samples:
             raise ValueError(f"other has {other.n_samples} points, but this widget has {self.n_samples}.")
         other.selection = self.selection
-        self.observe(lambda change: other.set_trait("selection", change.new), "selection")
-        other.observe(lambda change: self.set_trait("selection", change.new), "selection")
+        for source, target in ((self, other), (other, self)):
+            observer = partial(_copy_selection, target)
+            source.observe(observer, "selection")
+            for widget in (self, other):
+                widget._links.append((source, observer))
+
+    def close(self) -> None:
+        """Remove the widget from the notebook, and end its links."""
+        for source, observer in self._links:
+            with suppress(ValueError):  # the other widget was closed before
+                source.unobserve(observer, "selection")
+        super().close()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the explorer to an HTML file, replacing an existing one, and return its path."""

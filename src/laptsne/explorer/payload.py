@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from laptsne._runtime.typing import Array
 
@@ -137,8 +138,7 @@ def _dense(X: Any, i: int) -> NDArray[np.float64]:
 
 def _variances(X: Any) -> Array:
     if scipy.sparse.issparse(X):
-        mean = np.asarray(X.mean(axis=0)).ravel()
-        return np.asarray(np.asarray(X.multiply(X).mean(axis=0)).ravel() - mean**2)
+        return np.asarray(mean_variance_axis(X.astype(np.float64), axis=0)[1])
     return np.asarray(np.nan_to_num(np.nanvar(X.astype(np.float64, copy=False), axis=0)))
 
 

@@ -39,7 +39,7 @@ class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
     def set(self, obj: Any, value: Any) -> None:
         """Set the rows. Observers are not called if they are those of before."""
         rows = self.validate(obj, value)
-        if self.name not in obj._trait_values or not np.array_equal(obj._trait_values[self.name], rows):
+        if not np.array_equal(np.asarray(self.get(obj)), rows):
             super().set(obj, rows)
 
 

@@ -10,8 +10,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import gen_batches
 
-from laptsne.scanpy.representation import edge_distances, features, graph_settings, import_scanpy
-from laptsne.scanpy.stored_model import get_model
+from laptsne.scanpy.representation import edge_distances, features, get_model, graph_settings, import_scanpy
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -164,7 +163,7 @@ def _check_graph(adata_ref: AnnData, neighbors_key: str, reference: Any, metric:
 
 def _predicted(reference: Any, labels: Any, X: Any, metric: str) -> Any:
     """Return the most frequent label among the nearest cells of the reference, as a categorical array."""
-    known = labels.notna().to_numpy()
-    categories = labels[known].astype(labels.astype("category").dtype).array
-    votes = KNeighborsClassifier(min(_N_VOTES, int(known.sum())), metric=metric).fit(reference[known], categories.codes)
+    known, categories = labels.notna().to_numpy(), labels.astype("category").array
+    votes = KNeighborsClassifier(min(_N_VOTES, int(known.sum())), metric=metric)
+    votes.fit(reference[known], categories.codes[known])
     return categories.from_codes(votes.predict(X), dtype=categories.dtype)

@@ -8,8 +8,7 @@ import numpy as np
 
 from laptsne.estimator import LaptSNE
 from laptsne.scanpy.ingest import ingest
-from laptsne.scanpy.representation import chosen_representation, features, import_scanpy, path_distances
-from laptsne.scanpy.stored_model import model_bytes
+from laptsne.scanpy.representation import chosen_representation, features, import_scanpy, model_bytes, path_distances
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -110,7 +109,10 @@ def laptsne(
     adata.uns[name] = _results(model, source, keep_model=keep_model)
     added = f"added\n    {basis!r}, LaptSNE coordinates (adata.obsm)"
     if clusters_key is not None:
-        _store_clusters(adata, model, clusters_key)
+        import pandas as pd  # noqa: PLC0415  optional: scanpy depends on it
+
+        names = [str(k) for k in range(model.labels_.max() + 1)]
+        adata.obs[clusters_key] = pd.Categorical.from_codes(model.labels_, names)  # -1 is a missing value
         added += f"\n    {clusters_key!r}, clusters of the map (adata.obs)"
     added += f"\n    {name!r}, LaptSNE parameters and results (adata.uns)"
     sc.logging.info("    finished", time=start, deep=added)
@@ -124,10 +126,3 @@ def _results(model: LaptSNE, source: dict[str, Any], *, keep_model: bool) -> dic
     results = {"params": params} | {result: getattr(model, f"{result}_") for result in _RESULTS}
     content = model_bytes(model) if keep_model else None
     return results if content is None else results | {"model": content}
-
-
-def _store_clusters(adata: AnnData, model: LaptSNE, clusters_key: str) -> None:
-    adata.obs[clusters_key] = model.labels_
-    # Categories of numbers first, so that "2" is sorted before "10".
-    clusters = adata.obs[clusters_key].astype("category").cat.rename_categories(str)
-    adata.obs[clusters_key] = clusters.cat.remove_categories([name for name in clusters.cat.categories if name == "-1"])

@@ -487,6 +487,7 @@ def test_columns_of_plain_values():
     np.testing.assert_array_equal(found["real"][2], [0.5, np.nan, np.nan, 2.0])
     assert found["huge"] == ("number", (), [1e200, 0.5, -1e200, 2.0])
     assert found["nothing"] == ("category", (), [0, 0, 0, 0])
+    assert not encode_columns({"nothing": [np.nan] * 4}, 4)[0].numeric  # no colour scale is offered
     np.testing.assert_array_equal(found["day"][2], [19724 * 864e5, np.nan, 19723 * 864e5, 19723 * 864e5])
 
 

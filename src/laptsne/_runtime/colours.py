@@ -200,7 +200,7 @@ def _are_whole(numbers: NDArray[Any]) -> bool:
 
 
 def _are_exact(integers: NDArray[Any]) -> bool:
-    return not integers.size or max(abs(int(integers.min())), abs(int(integers.max()))) <= _EXACT_IN_DOUBLE
+    return bool(integers.size) and max(abs(int(integers.min())), abs(int(integers.max()))) <= _EXACT_IN_DOUBLE
 
 
 def _scale(array: NDArray[Any]) -> Scale:

@@ -98,7 +98,8 @@ def explorer(
     Examples
     --------
     >>> import tempfile
-    >>>     >>> from laptsne.plotting import explorer
+    >>> from pathlib import Path
+    >>> from laptsne.plotting import explorer
     >>> Y = [[0.0, 0.0], [1.0, 0.5], [4.0, 2.0]]
     >>> explorer(Y, Path(tempfile.mkdtemp(), "map.html"), columns={"kind": ["a", "a", "b"]}).name
     'map.html'

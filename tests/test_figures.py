@@ -177,6 +177,11 @@ class TestModel:
         assert not ax.texts
         assert ax.get_legend() is None
 
+    def test_models_can_be_compared(self, model):
+        figure = plotting.compare({"model": model, "array": model.embedding_})
+        first, second = (np.asarray(ax.collections[0].get_offsets()) for ax in figure.axes)
+        np.testing.assert_allclose(first, second, atol=1e-5 * np.abs(first).max())
+
     def test_labels_may_be_given(self, model, blobs):
         assert {text.get_text() for text in plotting.scatter(model, blobs[1] + 7, legend="on").texts} == {"7", "8", "9"}
 

@@ -137,8 +137,10 @@ def is_continuous(values: NDArray[Any]) -> bool:
     if values.dtype.kind not in "iuf":
         return values.dtype.kind == "M"
     present = values[~np.isnan(values)]
-    if not present.size or not _are_whole(present):
-        return bool(present.size)
+    if not present.size:
+        return False
+    if not _are_whole(present):
+        return True
     if not _are_exact(present):
         return values.dtype.kind == "f"
     n_distinct = np.unique(present).size

@@ -81,8 +81,8 @@ def explorer(
     text : str, optional
         The column with the texts of the points. Clusters are named by their most distinguishing words.
     features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        What the map was made of, to colour by any of them. Values are rounded to 1/254 of their range. If all take more
-        than 32 MB, the most variable ones are kept.
+        The features that the map was computed from; points can be coloured by any of them. Values are rounded to 1/254
+        of their range. If all take more than 32 MB, the most variable ones are kept.
     feature_names : sequence of str of shape (n_features,), optional
         Names of the features.
     continuous : collection of str, optional

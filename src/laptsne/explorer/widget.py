@@ -37,7 +37,7 @@ class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
         return rows.astype(np.uint32)
 
     def set(self, obj: Any, value: Any) -> None:
-        """Set the rows. Observers are not called if they are those of before."""
+        """Set the rows. Observers are called only if the rows changed."""
         rows = self.validate(obj, value)
         if not np.array_equal(np.asarray(self.get(obj)), rows):
             super().set(obj, rows)

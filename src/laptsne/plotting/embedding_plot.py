@@ -46,11 +46,11 @@ def scatter(
     Parameters
     ----------
     Y : array-like or DataFrame of shape (n_samples, n_components), or fitted model
-        The map, with one, two or three components, or a fitted model. Of a LandmarkLaptSNE that was read from a file,
-        the landmarks are drawn, which are all that it has.
+        The map, with one, two or three components, or a fitted model. A LandmarkLaptSNE read from a file has only its
+        landmarks, and these are drawn.
     c : array-like of shape (n_samples,) or str, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
-        NaN) are grey. A matplotlib colour such as "tab:blue" is that of all points. With a model, "perturbation" and
+        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" and
         "singularity" are the scores of ``model.diagnose()``, and the default is ``labels_``, with points in no cluster
         (-1) in grey.
     ax : matplotlib Axes, optional
@@ -97,7 +97,7 @@ def scatter(
 
     where = _check_legend(legend)
     if ax is not None and figsize is not None:
-        raise ValueError(f"figsize={figsize} is that of a new figure; omit it, or omit ax.")
+        raise ValueError(f"figsize={figsize} applies only to a new figure; omit it, or omit ax.")
     embedding = check_embedding(Y)
     n_samples, n_components = embedding.shape
     encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)

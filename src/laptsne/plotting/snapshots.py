@@ -35,7 +35,7 @@ def compare(
 
     Parameters
     ----------
-    maps : mapping from str to array-like of shape (n_samples, 2)
+    maps : mapping from str to array-like of shape (n_samples, 2) or fitted model
         Maps by title. Each is drawn at its own scale.
     labels : array-like of shape (n_samples,), optional
         Labels as in :func:`scatter`, named in a legend if there are at most 40.

@@ -33,8 +33,8 @@ def ingest(
 ) -> AnnData | None:
     """Add new cells to the map of a reference, which does not change.
 
-    The new cells must be preprocessed as those of the reference were. If the map was computed from principal
-    components, the new cells are projected on those of the reference; components of their own would be others.
+    The new cells must be preprocessed like the reference. If the map was computed from principal components, the new
+    cells are projected on the components of the reference, since their own would differ.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def ingest(
     key : str, default="laptsne"
         Key of ``adata_ref.uns``, if the map was computed with ``key_added``.
     use_rep : str, optional
-        Key of ``adata.obsm`` with the features of the new cells, in the space of those of the reference, such as the
-        output of an integration of both. By default, the one that the map was computed from.
+        Key of ``adata.obsm`` with the features of the new cells, in the same space as the reference, such as the
+        output of an integration of both. By default, the key that the map was computed from.
     copy : bool, default=False
         Whether to return a modified copy and leave `adata` unchanged.
 

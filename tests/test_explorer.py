@@ -520,11 +520,13 @@ def test_columns_of_polars():
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"text": ["a", None, "b"], "number": [1.5, None, 2.5], "flag": [True, None, False]})
     frame = frame.with_columns(pl.Series("kind", ["x", "y", None], dtype=pl.Categorical))
+    frame = frame.with_columns(pl.Series("level", ["low", "high", None], dtype=pl.Enum(["low", "mid", "high"])))
     found = kinds(frame, 3)
     assert found["text"] == ("category", ("a", "b"), [0, 2, 1])
     np.testing.assert_array_equal(found["number"][2], [1.5, np.nan, 2.5])
     assert found["flag"] == ("category", ("False", "True"), [1, 2, 0])
     assert found["kind"] == ("category", ("x", "y"), [0, 1, 2])
+    assert found["level"] == ("category", ("low", "mid", "high"), [0, 2, 3])
 
 
 def test_large_images_are_averaged():

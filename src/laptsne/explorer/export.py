@@ -21,13 +21,12 @@ from laptsne.explorer.columns import (
     named_column,
 )
 from laptsne.explorer.frame import ExplorerFrame
-from laptsne.explorer.maps import Shown, check_maps, labels_of, path_header
+from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
 from laptsne.explorer.payload import Payload, make_thumbnails, pack, pack_features
 
 if TYPE_CHECKING:
     from laptsne.explorer.widget import ExplorerWidget
 
-_RELIABILITY = ("perturbation", "singularity")
 _EVIDENCE = ("contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
 
 
@@ -154,7 +153,7 @@ def _encoded(
     if known is not None and CLUSTERS not in taken:
         table.append(cluster_column(known))
     reliability = getattr(Y, "reliability_", None)
-    scores = {name: getattr(reliability, name, None) for name in _RELIABILITY if name not in taken}
+    scores = {name: getattr(reliability, name, None) for name in RELIABILITY if name not in taken}
     return table + encode_columns({name: values for name, values in scores.items() if values is not None}, n_samples)
 
 

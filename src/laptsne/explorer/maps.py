@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from laptsne._runtime.typing import Array
 from laptsne.contraction_path import ContractionPath
 
-STEPS = 65535  # positions are stored as multiples of the longer side divided by this
+RELIABILITY = ("perturbation", "singularity")  # scores of points, set by diagnose() of a fitted model
+_STEPS = 65535  # positions are stored as multiples of the longer side divided by this
 
 
 class Fitted(Protocol):
@@ -71,7 +72,7 @@ class Maps:
         sides[sides == 0] = 1.0
         corners = (high + low - sides[:, None]) / 2
         corners += ((low - corners) / sides[:, None]).min(axis=0) * sides[:, None]  # without the margin common to all
-        positions = np.rint((self.embeddings - corners[:, None]) * (STEPS / sides[:, None, None]))
+        positions = np.rint((self.embeddings - corners[:, None]) * (_STEPS / sides[:, None, None]))
         turns = np.broadcast_to(np.eye(2), (len(sides), 2, 2)) if self.turns is None else self.turns
         parts = zip(corners.tolist(), sides.tolist(), turns.tolist(), strict=True)
         boxes = [{"x": x, "y": y, "side": side, "turn": turn} for (x, y), side, turn in parts]
@@ -88,6 +89,11 @@ def check_maps(Y: Shown) -> Maps:
     return Maps(_checked(embedding_of(Y)[None]))
 
 
+def rotation_onto(Y: Array, target: Array) -> Array:
+    """Return the rotation, and reflection, that matches an embedding best to another one of the same points."""
+    return np.asarray(orthogonal_procrustes(Y - Y.mean(axis=0), target - target.mean(axis=0))[0])
+
+
 def _compared(maps: Mapping[Any, Any]) -> Maps:
     """Rotate and reflect maps onto the first one, so that points can be followed from map to map."""
     if not maps:
@@ -97,8 +103,7 @@ def _compared(maps: Mapping[Any, Any]) -> Maps:
     if len(set(shapes.values())) > 1:
         raise ValueError(f"Y: maps to compare must have the same shape, got {shapes}.")
     embeddings = _checked(np.stack(list(arrays.values())))
-    first = embeddings[0] - embeddings[0].mean(axis=0)
-    turns = [orthogonal_procrustes(Y - Y.mean(axis=0), first)[0] for Y in embeddings]
+    turns = [rotation_onto(Y, embeddings[0]) for Y in embeddings]
     turns[0] = np.eye(2)
     turned = np.stack([Y @ turn for Y, turn in zip(embeddings, turns, strict=True)])
     names = tuple(arrays) if len(arrays) > 1 else ()

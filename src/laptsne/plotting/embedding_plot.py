@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laptsne._runtime.colours import Categories, LabelEncoding, Scale, encode_clusters, encode_labels
-from laptsne.explorer.maps import Fitted, embedding_of, labels_of
+from laptsne.explorer.maps import RELIABILITY, Fitted, embedding_of, labels_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _SIZES = {1: (6.5, 2.6), 2: (5.5, 5.5), 3: (5.5, 5.5)}  # of new figures by number of components, in inches
 _LEGENDS = ("auto", "right", "on", None)
-_RELIABILITY = ("perturbation", "singularity")  # scores of points, set by the model's diagnose()
 
 
 def scatter(
@@ -149,7 +148,7 @@ def _encoded(
                 "pass Y=model.transform(X) to draw all rows."
             )
         return encode_labels(c, n_samples, continuous=continuous), None
-    if c in _RELIABILITY and hasattr(Y, "labels_"):
+    if c in RELIABILITY and hasattr(Y, "labels_"):
         scores = getattr(Y, "reliability_", None)
         if scores is None:
             raise ValueError(f"c={c!r} needs the reliability of the points; call model.diagnose() first.")
@@ -159,7 +158,7 @@ def _encoded(
     if not is_color_like(c):
         raise ValueError(
             f"c={c!r} must be a matplotlib colour such as 'tab:blue', one label per point, or, with a fitted model, "
-            f"{' or '.join(map(repr, _RELIABILITY))}."
+            f"{' or '.join(map(repr, RELIABILITY))}."
         )
     return encode_labels(None, n_samples), c
 

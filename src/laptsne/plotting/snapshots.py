@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import orthogonal_procrustes
 
 from laptsne._runtime.colours import INK, PALETTE, encode_labels
 from laptsne.contraction_path import ContractionPath
 from laptsne.engine.state import State
+from laptsne.explorer.maps import rotation_onto
 from laptsne.plotting.embedding_plot import check_embedding
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ def compare(
 
 def aligned(Y: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
     """Return an embedding, centred and then rotated and reflected to match another one of the same points."""
-    centred = Y - Y.mean(axis=0)
-    rotation, _ = orthogonal_procrustes(centred, target - target.mean(axis=0))
-    return np.asarray(centred @ rotation)
+    return np.asarray((Y - Y.mean(axis=0)) @ rotation_onto(Y, target))
 
 
 class Recorder:

@@ -8,7 +8,7 @@ const bytes = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLe
 
 /** Show the explorer; returns a function that removes it, which anywidget calls when the cell runs again or is closed. */
 async function render({ model, el }) {
-  const root = el.attachShadow({ mode: "open" });
+  const root = el.shadowRoot ?? el.attachShadow({ mode: "open" });
   const host = document.createElement("div");
   host.className = "explorer widget";
   host.tabIndex = -1;

@@ -31,7 +31,7 @@ Shown = Fitted | ContractionPath | Mapping[Any, Any] | ArrayLike
 def embedding_of(Y: Fitted | ArrayLike) -> Array:
     """Return the embedding of a fitted estimator, or an array as it is.
 
-    A file of a LandmarkLaptSNE keeps only the landmarks, whose embedding it is then.
+    A LandmarkLaptSNE that was read from a file or fitted to an iterator has only the embedding of its landmarks.
     """
     if hasattr(Y, "get_params"):
         check_is_fitted(Y, ["embedding_", "landmark_embedding_"], all_or_any=any)

@@ -45,8 +45,8 @@ def scatter(
     Parameters
     ----------
     Y : array-like or DataFrame of shape (n_samples, n_components), or fitted model
-        The map, with one, two or three components, or a fitted model. A LandmarkLaptSNE read from a file has only its
-        landmarks, and these are drawn.
+        The map, with one, two or three components, or a fitted model. Of a LandmarkLaptSNE that
+        was read from a file or fitted to an iterator, the landmarks are drawn: it has no embedding of all rows.
     c : array-like of shape (n_samples,) or str, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
         NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" and
@@ -144,7 +144,7 @@ def _encoded(
     if not isinstance(c, str):
         if np.shape(c) != (n_samples,) and hasattr(Y, "landmark_embedding_") and not hasattr(Y, "embedding_"):
             raise ValueError(
-                f"c has shape {np.shape(c)}, but Y, which was read from a file, has only its {n_samples} landmarks; "
+                f"c has shape {np.shape(c)}, but Y has the embedding of only its {n_samples} landmarks; "
                 "pass Y=model.transform(X) to draw all rows."
             )
         return encode_labels(c, n_samples, continuous=continuous), None

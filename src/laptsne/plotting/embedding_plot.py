@@ -22,7 +22,7 @@ _LEGENDS = ("auto", "right", "on", None)
 
 def scatter(
     Y: Fitted | ArrayLike,
-    c: ArrayLike | None = None,
+    c: Any = None,
     *,
     ax: Axes | None = None,
     s: float | ArrayLike | None = None,

@@ -121,7 +121,10 @@ def private_accesses(tree):
     return [
         f"{ast.unparse(node)}, line {node.lineno}"
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and is_private(node.attr) and not of_self(node) and node.attr not in own | FOREIGN
+        if isinstance(node, ast.Attribute)
+        and is_private(node.attr)
+        and not of_self(node)
+        and node.attr not in own | FOREIGN
     ]
 
 

@@ -57,7 +57,7 @@ class TestModel:
     def test_one_array_at_a_time(self, path, change):
         """Whichever array is changed, the file is refused, or what it affects does not concern the map."""
         names = list(read_archive(path, "model")[1])
-        original, accepted = path.read_bytes(), []
+        original = path.read_bytes()
         assert {"embedding", "labels"} < set(names)
         for name in names:
             if name.startswith(("fitted.eigenvalues_", "fitted.data_eigenvalues_", "fitted.clusters_")):  # only shown
@@ -70,13 +70,8 @@ class TestModel:
 
             path.write_bytes(original)
             altered(path, "model", put)
-            try:
+            with pytest.raises(ValueError, match="model"):
                 LaptSNE.load(path)
-            except ValueError as error:
-                assert "model" in str(error)
-            else:
-                accepted.append(name)
-        assert not accepted
 
 
 class Killed(Exception):

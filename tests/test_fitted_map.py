@@ -39,7 +39,7 @@ def test_a_map_without_its_estimator(blobs, tmp_path, kind):
     np.testing.assert_array_equal(read.support(new), model.support(new))
     read.to_file(tmp_path / "map")
     np.testing.assert_array_equal(FittedMap.from_file(tmp_path / "map").place(new), model.transform(new))
-    with pytest.raises(ValueError, match="without an estimator; read it with FittedMap.from_file"):
+    with pytest.raises(ValueError, match="without an estimator; read it with FittedMap"):
         LaptSNE.load(tmp_path / "map")
 
 
@@ -59,7 +59,7 @@ def test_load_does_not_depend_on_what_was_imported(blobs, tmp_path, kind):
 
 def test_other_classes_do_not_read_models_that_are_not_theirs(blobs, tmp_path):
     fitted(LaptSNE, blobs[0]).save(tmp_path / "model")
-    with pytest.raises(ValueError, match="holds a model of class 'LaptSNE'; load it with laptsne.LaptSNE.load"):
+    with pytest.raises(ValueError, match="holds a model of class 'LaptSNE'; load it with laptsne"):
         LapUMAP.load(tmp_path / "model")
 
 
@@ -109,7 +109,7 @@ def test_new_rows_go_through_the_saved_steps(blobs, tmp_path):
 
 class TestLandmarks:
     def test_labels_are_those_of_the_rows(self, blobs):
-        X, y = blobs
+        X, _ = blobs
         model = LandmarkLaptSNE(n_landmarks=60, n_clusters=3, max_iter=100, random_state=0).fit(X)
         assert model.labels_.shape == (len(X),)
         assert model.landmark_labels_.shape == (60,)

@@ -588,7 +588,7 @@ def run_python(code):
 def test_submodules_are_imported_on_first_use():
     assert run_python("import laptsne; print(laptsne.plotting.scatter.__name__)") == "scatter"
     listed = set(run_python("import laptsne; print(*dir(laptsne))").split())
-    assert {"contraction_path", "explorer", "metrics", "plotting", "scanpy", "LaptSNE"} <= listed
+    assert {"contraction", "explorer", "metrics", "plotting", "scanpy", "LaptSNE"} <= listed
     code = "import sys, laptsne; print([m for m in sys.modules if m.startswith(('laptsne.plot', 'laptsne.scanpy'))])"
     assert run_python(code) == "[]"
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from laptsne._runtime.typing import Array
 from laptsne.estimators.contraction_path import ContractionPath
 
-RELIABILITY = ("perturbation", "singularity")  # scores of points, set by diagnose() of a fitted model
+RELIABILITY = ("perturbation",)  # scores of points, set by diagnose() of a fitted model
 _STEPS = 65535  # positions are stored as multiples of the longer side divided by this
 
 
@@ -35,16 +35,16 @@ def embedding_of(Y: Fitted | ArrayLike) -> Array:
     """
     if hasattr(Y, "get_params"):
         check_is_fitted(Y, ["embedding_", "landmark_embedding_"], all_or_any=any)
-    for name in ("embedding_", "landmark_embedding_"):
+    for name in ("embedding_", "landmark_embedding_", "embedding"):  # the last one of a FittedMap
         if hasattr(Y, name):
             return np.asarray(getattr(Y, name))
     return np.asarray(Y)
 
 
 def labels_of(Y: Shown, n_samples: int) -> Array | None:
-    """Return the clusters of the points of a fitted model; None if it has none, or those of landmarks alone."""
-    labels = getattr(Y, "labels_", None)
-    return None if labels is None or len(labels) != n_samples else np.asarray(labels)
+    """Return the clusters of the points of a fitted model, or of its landmarks; None if there are none."""
+    known = (getattr(Y, name, None) for name in ("labels_", "landmark_labels_", "labels"))
+    return next((np.asarray(labels) for labels in known if labels is not None and len(labels) == n_samples), None)
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,9 @@ from kernel_calls import from_python
 import laptsne
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime import array_file, atomic_file
-from laptsne.cli.errors import InputError
-from laptsne.cli.tables.contents import as_numpy
-from laptsne.cli.tables.reading import read_source
-from laptsne.cli.terminal import say
+from laptsne.cli.reading import load_npz, read_source
+from laptsne.cli.tables import as_numpy
+from laptsne.cli.terminal import InputError, say
 from laptsne.engine import checkpoint
 from laptsne.plotting import explorer
 from reproduction import datasets
@@ -265,13 +264,33 @@ class TestBombs:
         bomb = zipped({"X.npy": npy_head(shape) + bytes(1 << 20)})
         assert "GiB" in refusal("x.npz", bomb)
         with pytest.raises(MemoryError):
-            array_file.load_npz(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})))
+            load_npz(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})), ["0", "1", "2"])
+
+    @pytest.mark.parametrize("columns", [0, 1])
+    def test_arrays_of_items_without_bytes(self, columns):
+        """Two million empty strings take no room in an array, but each is text in a table."""
+        n = 2_000_000
+        matrix = npy(np.zeros((n, columns), bool))
+        Path("x.npz").write_bytes(zipped({"X.npy": matrix, "y.npy": npy_head((n,), "<U0")}))
+        assert Path("x.npz").stat().st_size < 1 << 13
+        assert ("GiB" if columns else "has shape (2000000, 0)") in refusal("x.npz")
+
+    def test_numbers_that_grow_as_they_are_read(self):
+        """Integers of one byte become floats of eight."""
+        Path("x.npy").write_bytes(npy(np.zeros((ROOM // 4, 1), np.int8)))
+        assert "GiB" in refusal("x.npy")
+
+    def test_models_with_arrays_of_items_without_bytes(self, model):
+        content, arrays = _saved(model)
+        content["fitted"]["feature_names_in_"] = {"array": "names"}
+        array_file.write_archive("model", content, arrays | {"names": np.ndarray(10_000_000, "<U0")})
+        with pytest.raises(ValueError, match="larger than the file"):
+            LaptSNE.load("model")
 
     def test_the_array_that_is_read_is_the_one_that_was_checked(self):
         """np.load would prefer a member without the suffix."""
         twice = zipped({"X.npy": npy(np.ones((3, 2))), "X": npy_head((1 << 16, 1 << 10)) + bytes(1 << 20)})
-        assert array_file.load_npz(io.BytesIO(twice))["X"].shape == (3, 2)
-        assert array_file.load_npz(io.BytesIO(twice), ["X"])["X"].shape == (3, 2)
+        assert load_npz(io.BytesIO(twice), ["X"])["X"].shape == (3, 2)
 
     def test_an_array_whose_header_has_no_end(self):
         head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + b" " * (1 << 28)
@@ -289,7 +308,7 @@ class TestBombs:
         assert "GiB" in refusal("x.tsv.gz", words)
 
     def test_lines_without_end(self, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.tables.delimited._LINE", 1 << 16)
+        monkeypatch.setattr("laptsne.cli.text_files._LINE", 1 << 16)
         packed = gzip.compress(b"1" * (1 << 25))
         assert "a line of more than" in refusal("x.csv.gz", packed)
         assert "a line of more than" in refusal("x.mtx.gz", packed)

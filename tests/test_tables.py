@@ -14,13 +14,12 @@ import scipy.io
 import scipy.sparse
 
 from laptsne._runtime.atomic_file import atomic_write
-from laptsne.cli.errors import InputError
-from laptsne.cli.outputs import OutputFiles
-from laptsne.cli.tables.choice import Choice, choose_columns
-from laptsne.cli.tables.contents import FileContents, as_numpy, typed_contents
-from laptsne.cli.tables.missing import check_complete
-from laptsne.cli.tables.reading import read_source
-from laptsne.cli.tables.writing import write_embedding
+from laptsne.cli.outputs import STDOUT, OutputFiles, write_map
+from laptsne.cli.preparation import preprocessed
+from laptsne.cli.reading import read_source
+from laptsne.cli.tables import Choice, FileContents, as_numpy, choose_columns, typed_contents
+from laptsne.cli.terminal import InputError
+from laptsne.transform.preprocessing import Preprocessing
 
 
 @pytest.fixture
@@ -101,7 +100,7 @@ class TestText:
         assert columns_of(put("x.csv", "a\n" + "\n".join(values)))["a"] == values
 
     def test_text_after_many_numbers_leaves_them_as_they_were(self, put, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.tables.delimited._LINE", 100)
+        monkeypatch.setattr("laptsne.cli.text_files._LINE", 100)
         rows = [f"{i:03}.50" for i in range(300)] + ["unknown"]  # as numbers, they would lose zeros
         name = put("x.csv", "k\n" + "\n".join(rows) + "\n")
         assert columns_of(name)["k"] == rows
@@ -464,20 +463,20 @@ class TestRoles:
         X = np.ones((4, 3))
         X[2, 1] = np.inf
         for matrix in (X, scipy.sparse.csr_matrix(X)):
-            assert "row 3, column 2 is inf" in refusal(choose_columns, FileContents("t", matrix=matrix))
+            assert "column 2 is inf in row 3" in refusal(choose_columns, FileContents("t", matrix=matrix))
         X[2, 1] = np.nan
         matrix = scipy.sparse.csr_matrix(X)
-        assert "row 3, column 2 is missing (NaN)" in refusal(choose_columns, FileContents("t", matrix=matrix))
+        assert "column 2 is missing (NaN) in row 3" in refusal(choose_columns, FileContents("t", matrix=matrix))
 
     def test_missing_values_are_counted_by_column(self):
         b, c = [*MEASURED[:4], None, *MEASURED[5:]], [*MEASURED[:2], None, None, *MEASURED[4:]]
         dataset = choose_columns(table(a=MEASURED, b=b, c=c))
-        message = refusal(check_complete, dataset, dataset.X)
+        message = refusal(preprocessed, dataset, Preprocessing())
         assert "missing in 3 of 12 rows, the first in row 4; by column: b (1), c (2)." in message
         assert "--impute median" in message
         assert "--impute drop" in message
         unnamed = choose_columns(FileContents("t", matrix=dataset.X))
-        assert "by column: column 2 (1), column 3 (2)." in refusal(check_complete, unnamed, unnamed.X)
+        assert "by column: column 2 (1), column 3 (2)." in refusal(preprocessed, unnamed, Preprocessing())
 
     def test_empty_columns_are_left_out(self):
         chosen = choose_columns(table(a=MEASURED, b=[np.nan] * 12))
@@ -522,11 +521,11 @@ class TestWriting:
     def test_text(self, tmp_path, capsys):
         found = {"cluster": np.array([0, -1])}
         expected = 'map_x,y,cluster,x,kind\n0.5,1.0,0,7,"a, b"\n2.0,-3.25,-1,8,c\n'
-        write_embedding(tmp_path / "m.csv", self.Y, KEPT, found)
+        write_map(tmp_path / "m.csv", self.Y, KEPT, found)
         assert (tmp_path / "m.csv").read_text() == expected
-        write_embedding(None, self.Y, KEPT, found)
+        write_map(STDOUT, self.Y, KEPT, found)
         assert capsys.readouterr().out == expected
-        write_embedding(tmp_path / "M.TSV", self.Y, KEPT, found)
+        write_map(tmp_path / "M.TSV", self.Y, KEPT, found)
         assert (tmp_path / "M.TSV").read_text().splitlines()[1] == "0.5\t1.0\t0\t7\ta, b"
 
     def test_values_are_written_as_they_came(self, tmp_path):
@@ -534,16 +533,16 @@ class TestWriting:
         single, many = pa.array([0.1, 2.5], pa.float32()), pa.array([2**63, None], pa.uint64())
         flags = pa.array([True, None])
         kept = pa.table({"day": day, "single": single, "many": many, "flag": flags})
-        write_embedding(tmp_path / "m.csv", self.Y, kept)
+        write_map(tmp_path / "m.csv", self.Y, kept)
         rows = [line.split(",")[2:] for line in (tmp_path / "m.csv").read_text().splitlines()[1:]]
         assert rows == [["", "0.1", str(2**63), "True"], ["1970-01-01 00:00:00.000000003", "2.5", "", ""]]
-        write_embedding(tmp_path / "m.parquet", self.Y, kept)
+        write_map(tmp_path / "m.parquet", self.Y, kept)
         assert pa.parquet.read_table(tmp_path / "m.parquet").select(kept.column_names).equals(kept)
 
     def test_many_rows(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.tables.writing._ROWS", 3)
+        monkeypatch.setattr("laptsne.cli.outputs._ROWS", 3)
         Y = np.arange(20.0).reshape(10, 2).astype(np.float32)
-        write_embedding(tmp_path / "m.csv", Y, pa.table({"t": pa.chunked_array([[None, "b"], ["c"] * 8])}))
+        write_map(tmp_path / "m.csv", Y, pa.table({"t": pa.chunked_array([[None, "b"], ["c"] * 8])}))
         rows = [line.split(",") for line in (tmp_path / "m.csv").read_text().splitlines()]
         assert rows[0] == ["x", "y", "t"]
         assert [row[2] for row in rows[1:]] == ["", "b", *"cccccccc"]
@@ -551,14 +550,14 @@ class TestWriting:
 
     def test_every_component_has_a_column(self, tmp_path):
         for n_components, names in ((1, "x"), (3, "x,y,z"), (4, "x1,x2,x3,x4")):
-            write_embedding(tmp_path / "m.csv", np.ones((2, n_components)), pa.table({}))
+            write_map(tmp_path / "m.csv", np.ones((2, n_components)), pa.table({}))
             assert (tmp_path / "m.csv").read_text().splitlines()[0] == names
 
     @pytest.mark.parametrize("case", [str.lower, str.upper])
     def test_endings_whatever_their_case(self, tmp_path, case):
         found = {"cluster": np.array([0, 1])}
         for ending in (".npy", ".parquet", ".feather", ".arrow"):
-            write_embedding(tmp_path / case(f"m{ending}"), self.Y, KEPT, found)
+            write_map(tmp_path / case(f"m{ending}"), self.Y, KEPT, found)
         assert np.load(tmp_path / case("m.npy")).tolist() == self.Y.tolist()
         written = pa.parquet.read_table(tmp_path / case("m.parquet"))
         assert written.to_pylist()[1] == {"map_x": 2.0, "y": -3.25, "cluster": 1, "x": 8, "kind": "c"}
@@ -575,9 +574,9 @@ class TestWriting:
             file.write("x,y")
             raise OSError("no space left on device")
 
-        monkeypatch.setattr("laptsne.cli.tables.writing._write_text", full)
+        monkeypatch.setattr("laptsne.cli.outputs._write_text", full)
         with pytest.raises(OSError, match="no space"):
-            write_embedding(target, self.Y, KEPT)
+            write_map(target, self.Y, KEPT)
         assert target.read_text() == "precious"
         assert os.listdir(tmp_path) == ["m.csv"]
 

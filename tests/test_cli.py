@@ -489,14 +489,17 @@ class TestTransform:
         assert result.exit_code == 2
         assert "bad.laptsne is damaged: " in result.stderr
 
-    def test_models_of_affinities_place_nothing(self, run, table, blobs):
-        P = LaptSNE(max_iter=20, perplexity=10).fit(blobs[0]).affinities_
-        LaptSNE(max_iter=20, metric="affinities").fit(P).save("p.laptsne")
+    @pytest.mark.parametrize("settings", [{"metric": "affinities"}, {"kernel": "gaussian"}])
+    def test_models_that_cannot_place_new_rows(self, run, table, blobs, settings):
+        X = blobs[0][:, :4]
+        P = LaptSNE(max_iter=20, perplexity=10).fit(X).affinities_
+        LaptSNE(max_iter=20, **settings).fit(P if "metric" in settings else X).save("p.laptsne")
         result = run("transform", "p.laptsne", table)
         assert result.exit_code == 2
         (line,) = result.stderr.splitlines()
-        assert "p.laptsne was fitted to affinities" in line
-        assert "fit a model to features" in line
+        ((name, value),) = settings.items()
+        assert f"{name}={value!r}" in line
+        assert "fit another with laptsne embed FILE --save p.laptsne" in line
 
     def test_models_of_lapumap_from_python(self, table, blobs):
         """In a process of its own, since a class that was imported is known."""

@@ -186,7 +186,7 @@ class TestPathsToOtherFiles:
         """Names in an archive are only looked up in the archive."""
         X = npy(np.ones((3, 2)))
         Path("x.npz").write_bytes(zipped({f"{name}.npy": X, "X.npy": X}))
-        assert read_source("x.npz").matrix.shape == (3, 2)
+        assert read_source("x.npz").X.shape == (3, 2)
         content, arrays = _saved(model)
         content["fitted"]["embedding_"] = {"array": name}
         arrays[name] = arrays["embedding_"]

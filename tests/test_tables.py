@@ -17,7 +17,7 @@ from laptsne._runtime.atomic_file import atomic_write
 from laptsne.cli.outputs import STDOUT, OutputFiles, write_map
 from laptsne.cli.preparation import preprocessed
 from laptsne.cli.reading import read_source
-from laptsne.cli.tables import Choice, FileContents, as_numpy, choose_columns, typed_contents
+from laptsne.cli.tables import Choice, Dataset, as_numpy, choose_columns, typed_contents
 from laptsne.cli.terminal import InputError
 from laptsne.transform.preprocessing import Preprocessing
 
@@ -196,11 +196,11 @@ class TestParquet:
 class TestArrays:
     def test_npy(self, put, tmp_path):
         np.save(tmp_path / "x.npy", np.arange(12).reshape(3, 2, 2))
-        matrix = read_source("x.npy").matrix
+        matrix = read_source("x.npy").X
         assert matrix.shape == (3, 4)  # images, one a row
         assert matrix.dtype == np.float64
         np.save(tmp_path / "x.npy", np.ones((3, 2), np.float32))
-        assert read_source("x.npy").matrix.dtype == np.float32
+        assert read_source("x.npy").X.dtype == np.float32
 
     @pytest.mark.parametrize(
         ("array", "message"),
@@ -229,11 +229,11 @@ class TestArrays:
         X, y = np.ones((3, 2)), np.array(["a", "b", "a"])
         np.savez(tmp_path / "x.npz", other=np.zeros((3, 2)), X=X, y=y, labels=np.arange(5))
         content = read_source("x.npz")
-        assert content.matrix.tolist() == X.tolist()
+        assert content.X.tolist() == X.tolist()
         assert content.columns["y"].to_pylist() == y.tolist()
         np.savez_compressed(tmp_path / "x.npz", mine=X, y=np.arange(4))
         content = read_source("x.npz")
-        assert content.matrix.shape == (3, 2)
+        assert content.X.shape == (3, 2)
         assert content.columns.column_names == []
         np.savez(tmp_path / "x.npz", X=X, y=np.array([3, 1, 2], dtype=">u2"))
         assert read_source("x.npz").columns["y"].to_pylist() == [3, 1, 2]
@@ -258,8 +258,8 @@ class TestArrays:
         (tmp_path / "y.mtx.gz").write_bytes(gzip.compress((tmp_path / "x.mtx").read_bytes()))
         for name in ("x.mtx", "y.mtx.gz"):
             content = read_source(name)
-            assert scipy.sparse.issparse(content.matrix)
-            np.testing.assert_allclose(content.matrix.toarray(), matrix.toarray())
+            assert scipy.sparse.issparse(content.X)
+            np.testing.assert_allclose(content.X.toarray(), matrix.toarray())
             assert "rows are points: 7 points with 4 features" in content.notes[0]
 
     @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ class TestArrays:
         matrix = matrix if dense else scipy.sparse.coo_matrix(matrix)
         scipy.io.mmwrite(tmp_path / "x.mtx", matrix, field=field, symmetry=symmetry, comment="why\nand how")
         expected = scipy.io.mmread(tmp_path / "x.mtx")
-        found = read_source("x.mtx").matrix
+        found = read_source("x.mtx").X
         assert scipy.sparse.issparse(found) != dense
         if not dense:
             found, expected = found.toarray(), expected.toarray()
@@ -327,7 +327,7 @@ class TestH5ad:
         cells.obsm["X_pca"] = np.arange(12.0).reshape(3, 4)
         cells.write_h5ad(tmp_path / "x.h5ad")
         content = read_source("x.h5ad")
-        assert content.matrix.tolist() == cells.obsm["X_pca"].tolist()
+        assert content.X.tolist() == cells.obsm["X_pca"].tolist()
         assert content.features is None
         assert content.columns["cell_type"].to_pylist() == ["B", None, "T"]
         assert content.columns["n_counts"].to_pylist() == [3, 4, 5]
@@ -338,11 +338,11 @@ class TestH5ad:
     def test_the_matrix_otherwise(self, cells, put, tmp_path):
         cells.write_h5ad(tmp_path / "x.h5ad")
         content = read_source("x.h5ad")
-        assert content.matrix.toarray().tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert content.X.toarray().tolist() == [[0, 1], [2, 3], [4, 5]]
         assert content.features == ("g1", "g2")
         cells.X = cells.X.toarray()
         cells.write_h5ad(tmp_path / "x.h5ad")
-        assert np.asarray(read_source("x.h5ad").matrix).tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert np.asarray(read_source("x.h5ad").X).tolist() == [[0, 1], [2, 3], [4, 5]]
         cells.X = None
         cells.write_h5ad(tmp_path / "x.h5ad")
         assert "neither X nor" in refusal(read_source, "x.h5ad")
@@ -364,7 +364,7 @@ class TestFormats:
 
     def test_data_sets_by_name(self):
         content = read_source("digits")
-        assert content.matrix.shape == (1797, 64)
+        assert content.X.shape == (1797, 64)
         assert content.columns["label"][:3].to_pylist() == [0, 1, 2]
 
 
@@ -421,7 +421,7 @@ class TestRoles:
             assert chosen.columns.column_names[0] == "b"
             assert chosen.features == ("a",)
         assert "no column c; its columns are a, b" in refusal(choose, table(a=MEASURED, b=CODES), label="c")
-        assert "array without names" in refusal(choose, FileContents("t", matrix=np.ones((2, 2))), label="c")
+        assert "array without names" in refusal(choose, Dataset("t", X=np.ones((2, 2))), label="c")
 
     @pytest.mark.parametrize(
         ("name", "values", "identifier"),
@@ -463,10 +463,10 @@ class TestRoles:
         X = np.ones((4, 3))
         X[2, 1] = np.inf
         for matrix in (X, scipy.sparse.csr_matrix(X)):
-            assert "column 2 is inf in row 3" in refusal(choose_columns, FileContents("t", matrix=matrix))
+            assert "column 2 is inf in row 3" in refusal(choose_columns, Dataset("t", X=matrix))
         X[2, 1] = np.nan
         matrix = scipy.sparse.csr_matrix(X)
-        assert "column 2 is missing (NaN) in row 3" in refusal(choose_columns, FileContents("t", matrix=matrix))
+        assert "column 2 is missing (NaN) in row 3" in refusal(choose_columns, Dataset("t", X=matrix))
 
     def test_missing_values_are_counted_by_column(self):
         b, c = [*MEASURED[:4], None, *MEASURED[5:]], [*MEASURED[:2], None, None, *MEASURED[4:]]
@@ -475,7 +475,7 @@ class TestRoles:
         assert "missing in 3 of 12 rows, the first in row 4; by column: b (1), c (2)." in message
         assert "--impute median" in message
         assert "--impute drop" in message
-        unnamed = choose_columns(FileContents("t", matrix=dataset.X))
+        unnamed = choose_columns(Dataset("t", X=dataset.X))
         assert "by column: column 2 (1), column 3 (2)." in refusal(preprocessed, unnamed, Preprocessing())
 
     def test_empty_columns_are_left_out(self):
@@ -497,7 +497,7 @@ class TestRoles:
         assert "--label a is a column to embed" in refusal(choose, content, features=dict.fromkeys(["a"], 1), label="a")
         # What the model was made of is no label, whatever its name.
         assert choose(table(a=MEASURED, label=CODES), features=dict.fromkeys(["a", "label"], 1)).label is None
-        matrix = FileContents("t", matrix=np.arange(6.0).reshape(2, 3), features=("p", "q", "r"))
+        matrix = Dataset("t", X=np.arange(6.0).reshape(2, 3), features=("p", "q", "r"))
         assert choose(matrix, features=dict.fromkeys(["r", "p"], 1)).X.tolist() == [[2, 0], [5, 3]]
         assert "lacks the features s" in refusal(choose, matrix, features=dict.fromkeys(["s"], 1))
 

@@ -76,10 +76,10 @@ def _load(path: Path) -> LaptSNE:
         raise InputError(f"there is no model {path}; write one with laptsne embed FILE --save {path}.")
     with input_errors():
         model = LaptSNE.load(path)
-    if model.metric == "affinities":
+    if not hasattr(model, "transform"):
         raise InputError(
-            f"{path} was fitted to affinities (metric='affinities'), which new rows lack; fit a model to features with "
-            f"laptsne embed FILE --save {path}."
+            f"{path} was fitted with metric={model.metric!r} and kernel={model.kernel!r}, which allow no new rows; fit "
+            f"another with laptsne embed FILE --save {path}."
         )
     return model
 

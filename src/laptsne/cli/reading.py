@@ -24,7 +24,7 @@ from sklearn.datasets import load_digits
 
 from laptsne._runtime.array_file import DAMAGE, ArrayHeader, npz_headers, read_array_header
 from laptsne._runtime.memory import check_room
-from laptsne.cli.tables import FileContents, check_names, is_list, listed, typed_contents
+from laptsne.cli.tables import Dataset, check_names, is_list, listed, typed_contents
 from laptsne.cli.terminal import InputError
 from laptsne.cli.text_files import read_matrix, read_text, tenx_matrix
 
@@ -37,7 +37,7 @@ _PCA, _X = "X_pca", "X"
 _MAX_SHOWN = 400_000_000  # bytes of a matrix that is read only for the explorer
 
 
-def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = ()) -> FileContents:
+def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = ()) -> Dataset:
     """Read a file by its ending, the built-in example by its name, or CSV from standard input as ``-``.
 
     ``rep`` and ``genes`` name the array of an h5ad file to embed, and genes that become columns if it has them.
@@ -45,7 +45,7 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
     Examples
     --------
     >>> from laptsne.cli.reading import read_source
-    >>> read_source("digits").matrix.shape
+    >>> read_source("digits").X.shape
     (1797, 64)
     """
     path = Path(source)
@@ -53,12 +53,12 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
         raise InputError(f"--rep {rep} names an array of an .h5ad file, but {source} is none; remove the option.")
     if source == EXAMPLE:
         X, y = load_digits(return_X_y=True)
-        return typed_contents(source, pa.table({"label": y}), matrix=X)
+        return typed_contents(source, pa.table({"label": y}), X=X)
     if source != "-" and path.is_dir():
         path = tenx_matrix(path)
     if source != "-" and not path.exists():
         raise InputError(f"there is no file {source}; give a file, or the example {EXAMPLE}.")
-    readers: dict[str, Callable[[Path], FileContents]] = {
+    readers: dict[str, Callable[[Path], Dataset]] = {
         **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), read_text),
         ".parquet": _read_parquet,
         **dict.fromkeys((".feather", ".arrow"), _read_arrow),
@@ -81,7 +81,7 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
 # Parquet, Feather and Arrow.
 
 
-def _read_parquet(path: Path) -> FileContents:
+def _read_parquet(path: Path) -> Dataset:
     with _damaged(path, "a Parquet file"):
         metadata = pa.parquet.read_metadata(path)
         schema = metadata.schema.to_arrow_schema()
@@ -95,7 +95,7 @@ def _read_parquet(path: Path) -> FileContents:
         return _typed_table(path, pa.parquet.read_table(path, read_dictionary=texts))
 
 
-def _read_arrow(path: Path) -> FileContents:
+def _read_arrow(path: Path) -> Dataset:
     """Read a Feather or Arrow file, or an Arrow stream."""
     with _damaged(path, "a Feather or Arrow file"), pa.memory_map(str(path)) as file:
         head = file.read(len(_FILE))
@@ -122,7 +122,7 @@ def _damaged(path: Path, kind: str) -> Iterator[None]:
         raise InputError(f"{path} is not {kind}, or is damaged ({reason}); write or download it again.") from error
 
 
-def _typed_table(path: Path, table: pa.Table) -> FileContents:
+def _typed_table(path: Path, table: pa.Table) -> Dataset:
     """Return a table without its columns of structures."""
     table.validate(full=True)  # a damaged file may have codes beyond its dictionaries
     if not table.num_rows:
@@ -172,7 +172,7 @@ def _decompressed_size(message: pa.Message) -> int:
 # NPY and NPZ, without pickle.
 
 
-def _read_npy(path: Path) -> FileContents:
+def _read_npy(path: Path) -> Dataset:
     try:
         with path.open("rb") as file:
             header = read_array_header(file)
@@ -186,10 +186,10 @@ def _read_npy(path: Path) -> FileContents:
         raise InputError(
             f"{path} is not an array of numbers in NPY format ({error}); save it by numpy.save."
         ) from error
-    return FileContents(str(path), matrix=_as_matrix(array))
+    return Dataset(str(path), X=_as_matrix(array))
 
 
-def _read_npz(path: Path) -> FileContents:
+def _read_npz(path: Path) -> Dataset:
     """Read the matrix of an archive, and labels of the same length if there are any."""
     try:
         headers = npz_headers(path)
@@ -208,7 +208,7 @@ def _read_npz(path: Path) -> FileContents:
         raise InputError(
             f"{path} is not an archive of arrays in NPZ format ({error}); save it by numpy.savez."
         ) from error
-    return typed_contents(str(path), pa.table(columns), matrix=_as_matrix(arrays[chosen]))
+    return typed_contents(str(path), pa.table(columns), X=_as_matrix(arrays[chosen]))
 
 
 def load_npz(file: Path | IO[bytes], names: Collection[str]) -> dict[str, Any]:
@@ -251,7 +251,7 @@ def _as_matrix(array: Any) -> Any:
 # Single cells in h5ad files, read by anndata.
 
 
-def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> FileContents:
+def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
     """Read an array of obsm, or the matrix X; observations are columns, and so are these genes.
 
     Without ``rep``, it is the array of principal components, or X if there is none.
@@ -277,7 +277,7 @@ def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> FileContent
         note += f", since there is no obsm[{_PCA!r}]" if rep is None and key == _X else ""
         features = tuple(str(name) for name in cells.var_names) if key == _X else None
         parts: dict[str, Any] = {"notes": (note,), "continuous": frozenset(measured)}
-        return typed_contents(str(path), table, matrix=matrix, features=features, **parts)
+        return typed_contents(str(path), table, X=matrix, features=features, **parts)
 
 
 def read_genes(path: Path) -> tuple[Any, tuple[str, ...]] | None:

@@ -51,29 +51,6 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class FileContents:
-    """The columns of a table, or a matrix with columns beside it."""
-
-    name: str  # the file, as messages name it
-    columns: pa.Table = field(default_factory=lambda: pa.table({}))  # values as they came, to be written back
-    numbers: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)  # the columns of numbers, by name
-    matrix: Any = None  # array or sparse matrix of shape (n_rows, n_features); then no column is embedded
-    features: tuple[str, ...] | None = None  # names of the columns of the matrix
-    first_row: int = 1  # its number in messages: 2 if the header is row 1, as in a spreadsheet
-    notes: tuple[str, ...] = ()  # what the user should know about how the file was read
-    continuous: frozenset[str] = frozenset()  # columns that are measurements, such as genes, even if whole numbers
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.columns.num_rows if self.matrix is None else self.matrix.shape[0])
-
-    def __str__(self) -> str:
-        names = self.columns.column_names or self.features
-        return f"its columns are {listed(names)}" if names else "it is an array without names"
-
-
-@dataclass(frozen=True)
 class Choice:
     """What the user, or a model, says about the columns."""
 
@@ -90,18 +67,26 @@ class Choice:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The matrix that is embedded, and the columns that are kept beside it."""
+    """What a file contains: the columns of a table, or a matrix with columns beside it.
+
+    Once columns are chosen, X is what is embedded, and the columns are those that are kept beside it, the label first.
+    """
 
     name: str  # the file, as messages name it
-    X: Any  # array or sparse matrix of shape (n_rows, n_features), NaN where values are missing
-    features: tuple[str, ...] | None  # names of the columns of X
-    label: str | None  # name of the label column
-    columns: pa.Table  # the columns that are not embedded, as they came, the label first
-    numbers: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)  # those of them that are numbers
-    inputs: Mapping[str, int] | None = None  # columns of the table that are embedded, and the features of each
-    first_row: int = 1  # its number in messages
+    columns: pa.Table = field(default_factory=lambda: pa.table({}))  # values as they came, to be written back
+    numbers: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)  # those of the columns that are numbers
+    X: Any = None  # array or sparse matrix of shape (n_rows, n_features), NaN where values are missing
+    features: tuple[str, ...] | None = None  # names of the columns of X
+    first_row: int = 1  # its number in messages: 2 if the header is row 1, as in a spreadsheet
     notes: tuple[str, ...] = ()  # what the user should know about how the file was read
     continuous: frozenset[str] = frozenset()  # columns that are measurements, such as genes, even if whole numbers
+    label: str | None = None  # name of the label column
+    inputs: Mapping[str, int] | None = None  # columns of the table that are embedded, and the features of each
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.columns.num_rows if self.X is None else self.X.shape[0])
 
     def values(self, name: str, purpose: str = "to colour by") -> NDArray[Any]:
         """Return a column beside the map, or a feature."""
@@ -149,7 +134,7 @@ def check_names(names: Sequence[str], file: str) -> None:
 # Values of columns.
 
 
-def typed_contents(name: str, columns: pa.Table, **parts: Any) -> FileContents:
+def typed_contents(name: str, columns: pa.Table, **parts: Any) -> Dataset:
     """Return columns that have types; text is text even if it could be read as numbers."""
     numbers = {}
     for column, values in zip(columns.column_names, columns.columns, strict=True):
@@ -160,7 +145,7 @@ def typed_contents(name: str, columns: pa.Table, **parts: Any) -> FileContents:
             numbers[column] = values.cast(pa.int8())
         elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
             numbers[column] = values.cast(pa.float64())
-    return FileContents(name, columns, numbers, **parts)
+    return Dataset(name, columns, numbers, **parts)
 
 
 def _as_floats(numbers: pa.ChunkedArray) -> NDArray[np.float64]:
@@ -262,7 +247,7 @@ def _is_missing(text: str | None) -> bool:
 # Kinds of columns.
 
 
-def _kind_of(contents: FileContents, name: str) -> str:
+def _kind_of(contents: Dataset, name: str) -> str:
     """Return what a column holds.
 
     That is "numbers", "list", "identifier", "date", "text", "empty", "grouped" (numbers with thousands separators) or
@@ -319,21 +304,21 @@ def _plain(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
-def _guess_label(contents: FileContents, kinds: Mapping[str, str], embedded: set[str]) -> str | None:
+def _guess_label(contents: Dataset, kinds: Mapping[str, str], embedded: set[str]) -> str | None:
     names = [name for name, kind in kinds.items() if name not in embedded and kind not in ("list", "empty")]
     plain = {_plain(name): name for name in reversed(names)}
     for known in (*_SURE, *_LIKELY):
         name = plain.get(known)
         if name is None or (known == "y" and "x" in plain):  # x and y are coordinates
             continue
-        if known in _SURE or (known == "y" and contents.matrix is not None):
+        if known in _SURE or (known == "y" and contents.X is not None):
             return name
         values = as_numpy(contents.columns[name], contents.numbers.get(name))
         can_be_label = kinds[name] in ("text", "numbers", "identifier")
         if can_be_label and isinstance(encode_labels(values, len(values)), Categories):
             return name
     texts = [name for name in names if kinds[name] == "text"]
-    if contents.matrix is None and len(texts) == 1:
+    if contents.X is None and len(texts) == 1:
         n_values = len(contents.columns[texts[0]].unique())
         return texts[0] if 2 <= n_values <= contents.n_rows / 2 else None
     return None
@@ -342,7 +327,7 @@ def _guess_label(contents: FileContents, kinds: Mapping[str, str], embedded: set
 # The choice of columns.
 
 
-def choose_columns(contents: FileContents, choice: Choice | None = None) -> Dataset:
+def choose_columns(contents: Dataset, choice: Choice | None = None) -> Dataset:
     """Choose the columns to embed: those of the choice, or a column of lists, or all numbers but identifiers.
 
     Examples
@@ -357,7 +342,7 @@ def choose_columns(contents: FileContents, choice: Choice | None = None) -> Data
     choice = choice or Choice()
     names, label = contents.columns.column_names, choice.label
     if label is not None and label not in names:
-        raise InputError(f"{contents.name} has no column {label}; {contents}.")
+        raise InputError(f"{contents.name} has no column {label}; {_described(contents)}.")
     notes = list(contents.notes)
     kinds = {name: _kind_of(contents, name) for name in names}
     if label is None and choice.guess:
@@ -366,9 +351,8 @@ def choose_columns(contents: FileContents, choice: Choice | None = None) -> Data
             notes.append(f"label column: {label} (guessed; --label names another, --no-label none)")
     kinds.pop(label, None)
     inputs: dict[str, int] | None = None
-    if contents.matrix is None:
-        chosen = _inputs(contents, choice, kinds, label)
-        X, inputs = _feature_matrix(contents, chosen, choice.features or {})
+    if contents.X is None:
+        X, inputs = _feature_matrix(contents, _inputs(contents, choice, kinds, label), choice.features or {})
         features: tuple[str, ...] | None = tuple(
             name if width == 1 else f"{name}[{i}]" for name, width in inputs.items() for i in range(width)
         )
@@ -381,11 +365,11 @@ def choose_columns(contents: FileContents, choice: Choice | None = None) -> Data
     _check_finite(contents, X, features)
     columns = contents.columns.select(kept if label is None else [label, *kept])
     numbers = {name: contents.numbers[name] for name in columns.column_names if name in contents.numbers}
-    table = (label, columns, numbers, inputs, contents.first_row, tuple(notes), contents.continuous)
-    return Dataset(contents.name, X, features, *table)
+    chosen = {"X": X, "features": features, "columns": columns, "numbers": numbers, "inputs": inputs}
+    return replace(contents, label=label, notes=tuple(notes), **chosen)
 
 
-def transposed(contents: FileContents, choice: Choice) -> FileContents:
+def transposed(contents: Dataset, choice: Choice) -> Dataset:
     """Return the columns as rows, named by a column ``name``; the first column that is not embedded names features."""
     dataset = choose_columns(contents, replace(choice, label=None, guess=False, features=None))
     columns = {} if dataset.features is None else {"name": pa.array(dataset.features, pa.string())}
@@ -395,10 +379,10 @@ def transposed(contents: FileContents, choice: Choice) -> FileContents:
         features = None if len(set(features)) < len(features) else features
     matrix = np.ascontiguousarray(dataset.X.T) if isinstance(dataset.X, np.ndarray) else dataset.X.T.tocsr()
     note = f"transposed: {matrix.shape[0]} points with {matrix.shape[1]} features"
-    return FileContents(contents.name, pa.table(columns), matrix=matrix, features=features, notes=(note,))
+    return Dataset(contents.name, pa.table(columns), X=matrix, features=features, notes=(note,))
 
 
-def _inputs(contents: FileContents, choice: Choice, kinds: Mapping[str, str], label: str | None) -> list[str]:
+def _inputs(contents: Dataset, choice: Choice, kinds: Mapping[str, str], label: str | None) -> list[str]:
     """Return the names of the columns to embed."""
     possible = {name: kind for name, kind in kinds.items() if kind in (*_EMBEDDED, "list") and choice.keeps(name)}
     lists = [name for name, kind in possible.items() if kind == "list"]
@@ -413,11 +397,16 @@ def _inputs(contents: FileContents, choice: Choice, kinds: Mapping[str, str], la
     if label in chosen:
         raise InputError(f"--label {label} is a column to embed; name another.")
     if not chosen:
-        raise InputError(f"{contents.name} has no column of numbers to embed; {contents}.")
+        raise InputError(f"{contents.name} has no column of numbers to embed; {_described(contents)}.")
     return chosen
 
 
-def _present(contents: FileContents, features: Iterable[str], names: Iterable[str]) -> list[str]:
+def _described(contents: Dataset) -> str:
+    names = contents.columns.column_names or contents.features
+    return f"its columns are {listed(names)}" if names else "it is an array without names"
+
+
+def _present(contents: Dataset, features: Iterable[str], names: Iterable[str]) -> list[str]:
     """Return the columns of a model; raise InputError if some are not there."""
     chosen, known = list(features), set(names)
     missing = [name for name in chosen if name not in known]
@@ -426,15 +415,13 @@ def _present(contents: FileContents, features: Iterable[str], names: Iterable[st
     return chosen
 
 
-def _matched(
-    contents: FileContents, patterns: Sequence[str], names: Iterable[str], possible: Sequence[str]
-) -> list[str]:
+def _matched(contents: Dataset, patterns: Sequence[str], names: Iterable[str], possible: Sequence[str]) -> list[str]:
     """Return the columns that are named, and those of ``possible`` that match a pattern, each once."""
     known, found = set(names), dict[str, None]()
     for pattern in patterns:
         matches = [pattern] if pattern in known else [name for name in possible if fnmatchcase(name, pattern)]
         if not matches:
-            raise InputError(f"{contents.name} has no column of numbers {pattern}; {contents}.")
+            raise InputError(f"{contents.name} has no column of numbers {pattern}; {_described(contents)}.")
         found |= dict.fromkeys(matches)
     return list(found)
 
@@ -456,9 +443,9 @@ def _notes(choice: Choice, widths: Mapping[str, int], rest: Mapping[str, str], k
     return notes
 
 
-def _matrix_columns(contents: FileContents, choice: Choice) -> tuple[Any, tuple[str, ...] | None, list[str]]:
+def _matrix_columns(contents: Dataset, choice: Choice) -> tuple[Any, tuple[str, ...] | None, list[str]]:
     """Return the columns of the matrix that are chosen, their names, and a note on them."""
-    X, names, notes = contents.matrix, contents.features, []
+    X, names, notes = contents.X, contents.features, []
     if (choice.column or choice.drop) and names is None:
         option = f"--column {choice.column[0]}" if choice.column else f"--drop {choice.drop[0]}"
         raise InputError(f"{option} names a column, but {contents.name} is an array without names; remove the option.")
@@ -477,7 +464,7 @@ def _matrix_columns(contents: FileContents, choice: Choice) -> tuple[Any, tuple[
 
 
 def _feature_matrix(
-    contents: FileContents, names: Sequence[str], expected: Mapping[str, int]
+    contents: Dataset, names: Sequence[str], expected: Mapping[str, int]
 ) -> tuple[NDArray[Any], dict[str, int]]:
     """Return these columns as a matrix, with NaN for missing values, and the number of features of each.
 
@@ -496,7 +483,7 @@ def _feature_matrix(
     return next(iter(blocks.values())) if len(blocks) == 1 else np.hstack(list(blocks.values())), widths
 
 
-def _number_column(contents: FileContents, name: str) -> NDArray[np.float64]:
+def _number_column(contents: Dataset, name: str) -> NDArray[np.float64]:
     """Return a column of numbers, of shape (n_rows, 1)."""
     numbers = contents.numbers.get(name)
     if numbers is None:
@@ -508,7 +495,7 @@ def _number_column(contents: FileContents, name: str) -> NDArray[np.float64]:
     return _as_floats(numbers)[:, None]
 
 
-def _list_matrix(contents: FileContents, name: str) -> NDArray[Any]:
+def _list_matrix(contents: Dataset, name: str) -> NDArray[Any]:
     """Return a column of lists of equal length as a matrix; rows without a list are NaN."""
     values, where = contents.columns[name].combine_chunks(), f"{contents.name}: column {name}"
     lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False)
@@ -527,7 +514,7 @@ def _list_matrix(contents: FileContents, name: str) -> NDArray[Any]:
     return X
 
 
-def _check_finite(contents: FileContents, X: Any, names: Sequence[str] | None) -> None:
+def _check_finite(contents: Dataset, X: Any, names: Sequence[str] | None) -> None:
     """Raise InputError if a matrix has infinite values, or a sparse one missing values."""
     entries = scipy.sparse.coo_matrix(X) if scipy.sparse.issparse(X) else None
     values = X if entries is None else entries.data

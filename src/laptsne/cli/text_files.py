@@ -21,7 +21,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne._runtime.memory import check_room
-from laptsne.cli.tables import GROUPED, MISSING, FileContents, check_names, is_number
+from laptsne.cli.tables import GROUPED, MISSING, Dataset, check_names, is_number
 from laptsne.cli.terminal import InputError
 
 _LINE = 1 << 26  # bytes of the longest line: a small compressed file may contain one without end
@@ -55,7 +55,7 @@ def _too_long(name: str) -> InputError:
 # CSV and TSV. All columns are read as text: pyarrow would take dates, times and hexadecimal identifiers for numbers.
 
 
-def read_text(path: Path) -> FileContents:
+def read_text(path: Path) -> Dataset:
     """Read a table with a header from a file, or from standard input if the path is ``-``."""
     name = "standard input" if path == Path("-") else str(path)
     try:
@@ -71,7 +71,7 @@ def read_text(path: Path) -> FileContents:
         raise InputError(f"{name} is not a table in text ({error}); save it as CSV.") from error
 
 
-def _parsed(file: IO[bytes], name: str, *, tabs: bool) -> FileContents:
+def _parsed(file: IO[bytes], name: str, *, tabs: bool) -> Dataset:
     no_rows = InputError(f"{name} has no rows below its header; give a table with a header and at least two rows.")
     head = file.read(_LINE)
     delimiter = "\t" if tabs else _delimiter(head, name)
@@ -153,7 +153,7 @@ class _Blocks(io.RawIOBase):
         return next(self._blocks, b"")
 
 
-def _with_numbers(name: str, table: pa.Table) -> FileContents:
+def _with_numbers(name: str, table: pa.Table) -> Dataset:
     """Return the text of a table, and the numbers of those columns that are numbers."""
     numbers, commas = {}, []
     for column, text in zip(table.column_names, table.columns, strict=True):
@@ -165,7 +165,7 @@ def _with_numbers(name: str, table: pa.Table) -> FileContents:
         if found is not None:
             numbers[column] = found
     notes = (f"read with decimal commas: {', '.join(commas)}",) if commas else ()
-    return FileContents(name, table, numbers, first_row=2, notes=notes)
+    return Dataset(name, table, numbers, first_row=2, notes=notes)
 
 
 def _matching(text: pa.ChunkedArray, pattern: str) -> list[str]:
@@ -196,7 +196,7 @@ def _as_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
 # Matrix Market. SciPy's reader is faster, but some malformed files crash it, and the process with it.
 
 
-def read_matrix(path: Path) -> FileContents:
+def read_matrix(path: Path) -> Dataset:
     """Read a Matrix Market file: as cells x genes if 10x names of both are beside it, else with rows as samples."""
     matrix = _matrix_market(path)
     barcodes, features = _beside(path, "barcodes"), _beside(path, "features") or _beside(path, "genes")
@@ -204,7 +204,7 @@ def read_matrix(path: Path) -> FileContents:
         return _tenx(path, matrix, barcodes, features)
     n_rows, n_columns = matrix.shape
     note = f"rows are points: {n_rows} points with {n_columns} features; transpose the matrix if it is the other way"
-    return FileContents(str(path), matrix=matrix, notes=(note,))
+    return Dataset(str(path), X=matrix, notes=(note,))
 
 
 def _matrix_market(path: Path) -> Any:
@@ -275,7 +275,7 @@ def _beside(path: Path, kind: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None) if found else None
 
 
-def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> FileContents:
+def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
     cells = [row[0] for row in _rows(barcodes)]
     genes = [[*row, "", "", ""][:3] for row in _rows(features)]
     if matrix.shape == (len(genes), len(cells)):
@@ -295,7 +295,7 @@ def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> FileConten
     names = [s if counts[s] == 1 else f"{s} ({gene[0]})" for s, gene in zip(symbols, genes, strict=True)]
     check_names(names, str(features))
     columns = pa.table({"barcode": pa.array(cells, pa.string())})
-    return FileContents(str(path), columns, matrix=matrix, features=tuple(names), notes=tuple(notes))
+    return Dataset(str(path), columns, X=matrix, features=tuple(names), notes=tuple(notes))
 
 
 def _rows(path: Path) -> list[list[str]]:

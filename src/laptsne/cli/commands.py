@@ -78,7 +78,7 @@ def embed(
 
         started()
         files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text)
-        files = files.or_default(data.source, settings.dims)
+        files = files.or_default(data.source, settings.n_components)
         embed_source(data, features, settings, files, force=force)
 
 

@@ -69,7 +69,7 @@ def embed_source(
 ) -> None:
     """Preprocess and embed the data, and write the files."""
     started = time.perf_counter()
-    files.check(data.source, n_components=settings.dims, force=force)
+    files.check(data.source, n_components=settings.n_components, force=force)
     prepared = prepare(data, features, files.color)
     files.check_columns(prepared.dataset)
     if files.plot is not None:

@@ -322,6 +322,15 @@ class TestBombs:
         longer = begin + b"coordinate real general\n2 2 1\n" + b"1 1 1\n" * (1 << 22)
         assert "1 lines of 3 numbers should follow" in refusal("x.mtx.gz", gzip.compress(longer, 1))
 
+    def test_names_beside_a_matrix(self, monkeypatch):
+        Path("matrix.mtx").write_bytes(b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
+        Path("features.tsv").write_text("g\nh\n")
+        Path("barcodes.tsv.gz").write_bytes(gzip.compress(b"\n" * (1 << 22), 1))
+        assert "GiB" in refusal("matrix.mtx")
+        monkeypatch.setattr("laptsne.cli.text_files._NAMES", 1 << 20)
+        with pytest.raises(InputError, match="more than 1048576 characters of names"):
+            read_source("matrix.mtx")
+
     def test_parquet(self):
         arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
         from pyarrow import parquet

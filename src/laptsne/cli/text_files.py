@@ -25,6 +25,8 @@ from laptsne.cli.tables import GROUPED, MISSING, Dataset, check_names, is_number
 from laptsne.cli.terminal import InputError
 
 _LINE = 1 << 26  # bytes of the longest line: a small compressed file may contain one without end
+_NAMES = 1 << 26  # bytes of the names of genes or cells, enough for millions
+_ROW = 256  # bytes of a list of a few strings, beside their characters
 _GZIP = b"\x1f\x8b"
 _DECIMAL = r"^\s*[+-]?[\d.]*,\d+([eE][+-]?\d+)?\s*$"  # numbers with decimal commas
 _MIRROR_SIGN = {"general": 0, "symmetric": 1, "skew-symmetric": -1}  # of Matrix Market
@@ -299,9 +301,14 @@ def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
 
 
 def _rows(path: Path) -> list[list[str]]:
+    """Return the fields of each line of a table of names."""
     try:
         with _opened(path) as file:
-            rows = [line.rstrip("\r\n").split("\t") for line in _lines(file, str(path))]
-    except (UnicodeDecodeError, EOFError, OSError) as error:
+            data = file.read(_NAMES + 1)
+        if len(data) > _NAMES:
+            raise InputError(f"{path} has more than {_NAMES} characters of names; give fewer rows and columns.")
+        check_room(2 * len(data) + _ROW * data.count(b"\n"))
+        rows = [line.split("\t") for line in data.decode("utf-8-sig").replace("\r\n", "\n").split("\n")]
+    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise InputError(f"{path} is damaged ({error}); write or download it again.") from error
     return [row for row in rows if row != [""]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -386,14 +386,10 @@ def _inputs(contents: Dataset, choice: Choice, kinds: Mapping[str, str], label: 
     """Return the names of the columns to embed."""
     possible = {name: kind for name, kind in kinds.items() if kind in (*_EMBEDDED, "list") and choice.keeps(name)}
     lists = [name for name, kind in possible.items() if kind == "list"]
-    if choice.features is not None:
-        chosen = _present(contents, choice.features, contents.columns.column_names)
-    elif choice.column:
-        chosen = _matched(contents, choice.column, contents.columns.column_names, list(possible))
-    elif len(lists) > 1:
+    if len(lists) > 1 and choice.features is None and not choice.column:
         raise InputError(f"{contents.name} has several columns of lists, {listed(lists)}; give one by --column.")
-    else:
-        chosen = lists or list(possible)
+    default = list(possible) if choice.column else lists or list(possible)
+    chosen = _chosen(contents, choice, contents.columns.column_names, default)
     if label in chosen:
         raise InputError(f"--label {label} is a column to embed; name another.")
     if not chosen:
@@ -401,29 +397,25 @@ def _inputs(contents: Dataset, choice: Choice, kinds: Mapping[str, str], label: 
     return chosen
 
 
-def _described(contents: Dataset) -> str:
-    names = contents.columns.column_names or contents.features
-    return f"its columns are {listed(names)}" if names else "it is an array without names"
-
-
-def _present(contents: Dataset, features: Iterable[str], names: Iterable[str]) -> list[str]:
-    """Return the columns of a model; raise InputError if some are not there."""
-    chosen, known = list(features), set(names)
-    missing = [name for name in chosen if name not in known]
-    if missing:
-        raise InputError(f"{contents.name} lacks the features {listed(missing)}; add them, as the model has them.")
-    return chosen
-
-
-def _matched(contents: Dataset, patterns: Sequence[str], names: Iterable[str], possible: Sequence[str]) -> list[str]:
-    """Return the columns that are named, and those of ``possible`` that match a pattern, each once."""
+def _chosen(contents: Dataset, choice: Choice, names: Sequence[str], possible: list[str]) -> list[str]:
+    """Return the columns of a model, or those that are named or match a pattern, or else all possible ones."""
     known, found = set(names), dict[str, None]()
-    for pattern in patterns:
+    if choice.features is not None:
+        missing = [name for name in choice.features if name not in known]
+        if missing:
+            raise InputError(f"{contents.name} lacks the features {listed(missing)}; add them, as the model has them.")
+        return list(choice.features)
+    for pattern in choice.column:
         matches = [pattern] if pattern in known else [name for name in possible if fnmatchcase(name, pattern)]
         if not matches:
             raise InputError(f"{contents.name} has no column of numbers {pattern}; {_described(contents)}.")
         found |= dict.fromkeys(matches)
-    return list(found)
+    return list(found) if choice.column else possible
+
+
+def _described(contents: Dataset) -> str:
+    names = contents.columns.column_names or contents.features
+    return f"its columns are {listed(names)}" if names else "it is an array without names"
 
 
 def _notes(choice: Choice, widths: Mapping[str, int], rest: Mapping[str, str], kinds: Mapping[str, str]) -> list[str]:
@@ -450,11 +442,8 @@ def _matrix_columns(contents: Dataset, choice: Choice) -> tuple[Any, tuple[str, 
         option = f"--column {choice.column[0]}" if choice.column else f"--drop {choice.drop[0]}"
         raise InputError(f"{option} names a column, but {contents.name} is an array without names; remove the option.")
     if names is not None and (choice.features is not None or choice.column or choice.drop):
-        if choice.features is not None:
-            chosen = _present(contents, choice.features, names)
-        else:
-            possible = [name for name in names if choice.keeps(name)]
-            chosen = _matched(contents, choice.column, names, possible) if choice.column else possible
+        chosen = _chosen(contents, choice, names, [name for name in names if choice.keeps(name)])
+        if choice.features is None:
             notes.append(f"embedded: {len(chosen)} of {len(names)} features")
         if not chosen:
             raise InputError(f"{contents.name} has no feature left to embed; give fewer names by --drop.")

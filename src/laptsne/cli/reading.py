@@ -51,12 +51,13 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
     path = Path(source)
     if rep is not None and path.suffix.lower() != ".h5ad":
         raise InputError(f"--rep {rep} names an array of an .h5ad file, but {source} is none; remove the option.")
+    if source == "-":
+        return read_text(path)
     if source == EXAMPLE:
         X, y = load_digits(return_X_y=True)
         return typed_contents(source, pa.table({"label": y}), X=X)
-    if source != "-" and path.is_dir():
-        path = tenx_matrix(path)
-    if source != "-" and not path.exists():
+    path = tenx_matrix(path) if path.is_dir() else path
+    if not path.exists():
         raise InputError(f"there is no file {source}; give a file, or the example {EXAMPLE}.")
     readers: dict[str, Callable[[Path], Dataset]] = {
         **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), read_text),
@@ -67,13 +68,13 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
         ".h5ad": lambda path: _read_h5ad(path, rep=rep, genes=genes),
         **dict.fromkeys((".mtx", ".mtx.gz"), read_matrix),
     }
-    ending = ".csv" if source == "-" else next((e for e in readers if path.name.lower().endswith(e)), None)
-    if ending is None:
+    reader = next((reader for ending, reader in readers.items() if path.name.lower().endswith(ending)), None)
+    if reader is None:
         raise InputError(f"{path} cannot be read; give a file that ends in {', '.join(readers)}.")
-    if source != "-" and path.is_file() and not path.stat().st_size:
+    if path.is_file() and not path.stat().st_size:
         raise InputError(f"{path} is empty: it has no rows; give a file with data.")
     try:
-        return readers[ending](path)
+        return reader(path)
     except MemoryError as error:
         raise InputError(f"{path} does not fit into memory: {error}; give fewer rows or columns.") from error
 

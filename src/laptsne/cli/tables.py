@@ -195,7 +195,8 @@ def _has_leading_zeros(values: pa.ChunkedArray) -> bool:
 
 
 def _any_match(values: pa.ChunkedArray, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(_as_text(values).dictionary, pattern)).as_py())
+    texts = _as_text(values).dictionary if pa.types.is_dictionary(values.type) else values
+    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
 
 
 def _as_text(values: pa.ChunkedArray) -> pa.DictionaryArray:
@@ -486,9 +487,9 @@ def _number_column(contents: Dataset, name: str) -> NDArray[np.float64]:
 
 def _list_matrix(contents: Dataset, name: str) -> NDArray[Any]:
     """Return a column of lists of equal length as a matrix; rows without a list are NaN."""
-    values, where = contents.columns[name].combine_chunks(), f"{contents.name}: column {name}"
-    lengths = pc.list_value_length(values).to_numpy(zero_copy_only=False)
-    present = np.flatnonzero(values.is_valid())
+    values, where = contents.columns[name], f"{contents.name}: column {name}"
+    lengths = pc.list_value_length(values).to_numpy()
+    present = np.flatnonzero(~np.isnan(lengths))
     width = int(lengths[present[0]]) if present.size else 0
     if not width:
         raise InputError(f"{where} has empty lists; give one with a list of numbers in every row.")
@@ -496,10 +497,13 @@ def _list_matrix(contents: Dataset, name: str) -> NDArray[Any]:
     if other.size:
         sizes = (f"row {i + contents.first_row} has {int(lengths[i])} values" for i in (present[0], other[0]))
         raise InputError(f"{where} has lists of different lengths: {', '.join(sizes)}; give lists of one length.")
-    numbers = values.flatten().to_numpy(zero_copy_only=False).reshape(len(present), width)  # without null lists
-    dtype = np.float32 if values.type.value_type in (pa.float16(), pa.float32()) else np.float64
-    X: NDArray[Any] = np.full((len(values), width), np.nan, dtype)
-    X[present] = numbers
+    single = values.type.value_type in (pa.float16(), pa.float32())
+    X: NDArray[Any] = np.full((len(values), width), np.nan, np.float32 if single else np.float64)
+    start = 0
+    for chunk in values.chunks:  # together they may have more numbers than the offsets of lists can count
+        rows = start + np.flatnonzero(chunk.is_valid())
+        start += len(chunk)
+        X[rows] = chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), width)  # without null lists
     return X
 
 

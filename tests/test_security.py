@@ -373,6 +373,13 @@ class TestBombs:
             with contextlib.suppress(InputError):
                 read_source("y.arrow")
 
+    @pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.binary()])
+    def test_long_texts_of_any_type_are_held_once(self, kind):
+        texts = pyarrow.array(["x" * 10_000] * 2_000, kind)
+        assert texts.nbytes > ROOM
+        pyarrow.parquet.write_table(pyarrow.table({"t": texts, "a": np.zeros(2_000)}), "x.parquet")
+        assert read_source("x.parquet").columns.nbytes < ROOM // 100
+
     def test_a_long_string_in_every_row_is_held_once(self):
         arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
         from pyarrow import parquet

@@ -33,6 +33,10 @@ _MATRICES = ("X", "data", "x", "features", "arr_0")
 _LABELS = ("y", "labels", "label", "target")
 _TEXT = 128  # bytes per label, as text of any kind
 _FILE = b"ARROW1\x00\x00"  # begins an Arrow file; what follows is an Arrow stream, and a footer
+_TEXTS = (  # types that Parquet holds as bytes
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    *(pa.types.is_binary, pa.types.is_large_binary),
+)
 _PCA, _X = "X_pca", "X"
 _MAX_SHOWN = 400_000_000  # bytes of a matrix that is read only for the explorer
 
@@ -92,8 +96,10 @@ def _read_parquet(path: Path) -> Dataset:
         groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
         n_values = sum(group.column(j).num_values for group in groups for j in range(metadata.num_columns))
         check_room(2 * 8 * max(n_values, metadata.num_rows * len(schema)))
-        texts = [field.name for field in schema if pa.types.is_string(field.type)]
-        return _typed_table(path, pa.parquet.read_table(path, read_dictionary=texts))
+        left = _nested(schema)
+        texts = [field.name for field in schema if any(is_kind(field.type) for is_kind in _TEXTS)]
+        kept = [name for name in schema.names if name not in left]
+        return _typed_table(path, pa.parquet.read_table(path, columns=kept, read_dictionary=texts), left)
 
 
 def _read_arrow(path: Path) -> Dataset:
@@ -109,7 +115,7 @@ def _read_arrow(path: Path) -> Dataset:
         file.seek(start)
         with pa.ipc.open_stream(file) as stream:
             check_names(stream.schema.names, str(path))
-            return _typed_table(path, stream.read_all())
+            return _typed_table(path, stream.read_all(), _nested(stream.schema))
 
 
 @contextlib.contextmanager
@@ -123,14 +129,19 @@ def _damaged(path: Path, kind: str) -> Iterator[None]:
         raise InputError(f"{path} is not {kind}, or is damaged ({reason}); write or download it again.") from error
 
 
-def _typed_table(path: Path, table: pa.Table) -> Dataset:
-    """Return a table without its columns of structures."""
+def _nested(schema: pa.Schema) -> list[str]:
+    """Return the names of columns of structures, and of lists of anything but numbers."""
+    return [field.name for field in schema if pa.types.is_nested(field.type) and not is_list(field.type)]
+
+
+def _typed_table(path: Path, table: pa.Table, left: list[str]) -> Dataset:
+    """Return a table without some of its columns."""
     table.validate(full=True)  # a damaged file may have codes beyond its dictionaries
     if not table.num_rows:
         raise InputError(f"{path} has no rows; give a table with at least two.")
-    left = [field.name for field in table.schema if pa.types.is_nested(field.type) and not is_list(field.type)]
     notes = (f"left out, since they are nested: {', '.join(left)}",) if left else ()
-    return typed_contents(str(path), table.drop_columns(left), notes=notes)
+    kept = table.select([name for name in table.column_names if name not in left])
+    return typed_contents(str(path), kept, notes=notes)
 
 
 def _messages(file: pa.NativeFile) -> Iterator[pa.Message]:

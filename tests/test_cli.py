@@ -18,7 +18,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import laptsne
-from laptsne import LaptSNE
+from laptsne import LaptSNE, LapUMAP
 from laptsne.cli.commands import app
 from laptsne.contraction import ContractionPath
 from laptsne.graph.spectrum import eigengap_clusters
@@ -55,7 +55,7 @@ def path_of(monkeypatch):
         half = np.array([0.5, 0.4])
         return ContractionPath(np.array([0, 0.04]), maps, half, half, half, half, np.zeros((2, 3)), 1)
 
-    monkeypatch.setattr("laptsne.cli.explorer_page.contraction_path", path)
+    monkeypatch.setattr("laptsne.cli.embed.contraction_path", path)
     return calls
 
 
@@ -306,7 +306,7 @@ class TestEmbed:
         options = {"file": screen, "force_terminal": True, "force_interactive": True, "width": 120}
         terminal = Console(**options, color_system=None)
         monkeypatch.setattr("laptsne.engine.progress_bar.Console", lambda **options: terminal)
-        monkeypatch.setattr("laptsne.cli.fitting.console", terminal)
+        monkeypatch.setattr("laptsne.cli.embed.console", terminal)
         result = run("embed", table, "--iterations", 60, "--perplexity", 10, "--clusters", 3)
         summary = re.search(r"contraction  (\S+), KL (\d\.\d{3})", result.stderr)
         *_, last = re.findall(r"60/60 KL (\d\.\d{3})  contraction (\S+)", screen.getvalue())
@@ -344,7 +344,7 @@ class TestPage:
         assert pages[0]["columns"]["cluster"][:4].tolist() == [0, 1, 2, 0]
 
     def test_many_points_have_no_path_and_it_is_said(self, run, table, path_of, pages, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.explorer_page._MAX_POINTS", 119)
+        monkeypatch.setattr("laptsne.cli.embed._MAX_POINTS", 119)
         result = run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html")
         assert path_of == []
         assert "the explorer has no contraction slider" in result.stderr
@@ -488,6 +488,28 @@ class TestTransform:
         result = run("transform", "bad.laptsne", table)
         assert result.exit_code == 2
         assert "bad.laptsne is damaged: " in result.stderr
+
+    @pytest.mark.parametrize("settings", [{"metric": "affinities"}, {"kernel": "gaussian"}])
+    def test_models_that_cannot_place_new_rows(self, run, table, blobs, settings):
+        X = blobs[0][:, :4]
+        P = LaptSNE(max_iter=20, perplexity=10).fit(X).affinities_
+        LaptSNE(max_iter=20, **settings).fit(P if "metric" in settings else X).save("p.laptsne")
+        result = run("transform", "p.laptsne", table)
+        assert result.exit_code == 2
+        (line,) = result.stderr.splitlines()
+        ((name, value),) = settings.items()
+        assert f"{name}={value!r}" in line
+        assert "fit another with laptsne embed FILE --save p.laptsne" in line
+
+    def test_models_of_lapumap_from_python(self, table, blobs):
+        """In a process of its own, since a class that was imported is known."""
+        X = blobs[0][:, :4]
+        model = LapUMAP(max_iter=20, n_neighbors=10, random_state=0).fit(X)
+        model.save(table.parent / "u.laptsne")
+        done = shell("transform", "u.laptsne", table, "--out", "p.csv", cwd=table.parent)
+        assert done.returncode == 0, done.stderr
+        placed = [[float(row["x"]), float(row["y"])] for row in rows_of(table.parent / "p.csv")]
+        np.testing.assert_allclose(placed, model.embedding_, rtol=1e-5)
 
     def test_clusters_and_support(self, run, table, model, monkeypatch):
         support = np.repeat([0.009, 0.5], [12, 108])

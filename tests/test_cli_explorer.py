@@ -100,7 +100,7 @@ class TestFeatures:
         np.testing.assert_array_equal(pages[0]["features"].toarray(), counts.X.toarray())
 
     def test_genes_of_a_large_matrix_are_left_out(self, run, pages, counts, X, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.tables.h5ad._MAX_SHOWN", 100)
+        monkeypatch.setattr("laptsne.cli.reading._MAX_SHOWN", 100)
         counts.obsm["X_pca"] = X
         counts.write_h5ad("t.h5ad")
         assert run("embed", "t.h5ad", "--html", "m.html").exit_code == 0

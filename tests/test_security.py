@@ -28,10 +28,9 @@ from kernel_calls import from_python
 import laptsne
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime import array_file, atomic_file
-from laptsne.cli.errors import InputError
-from laptsne.cli.tables.contents import as_numpy
-from laptsne.cli.tables.reading import read_source
-from laptsne.cli.terminal import say
+from laptsne.cli.reading import load_npz, read_source
+from laptsne.cli.tables import as_numpy
+from laptsne.cli.terminal import InputError, say
 from laptsne.engine import checkpoint
 from laptsne.plotting import explorer
 from reproduction import datasets
@@ -187,7 +186,7 @@ class TestPathsToOtherFiles:
         """Names in an archive are only looked up in the archive."""
         X = npy(np.ones((3, 2)))
         Path("x.npz").write_bytes(zipped({f"{name}.npy": X, "X.npy": X}))
-        assert read_source("x.npz").matrix.shape == (3, 2)
+        assert read_source("x.npz").X.shape == (3, 2)
         content, arrays = _saved(model)
         content["fitted"]["embedding_"] = {"array": name}
         arrays[name] = arrays["embedding_"]
@@ -265,13 +264,33 @@ class TestBombs:
         bomb = zipped({"X.npy": npy_head(shape) + bytes(1 << 20)})
         assert "GiB" in refusal("x.npz", bomb)
         with pytest.raises(MemoryError):
-            array_file.load_npz(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})))
+            load_npz(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})), ["0", "1", "2"])
+
+    @pytest.mark.parametrize("columns", [0, 1])
+    def test_arrays_of_items_without_bytes(self, columns):
+        """Two million empty strings take no room in an array, but each is text in a table."""
+        n = 2_000_000
+        matrix = npy(np.zeros((n, columns), bool))
+        Path("x.npz").write_bytes(zipped({"X.npy": matrix, "y.npy": npy_head((n,), "<U0")}))
+        assert Path("x.npz").stat().st_size < 1 << 13
+        assert ("GiB" if columns else "has shape (2000000, 0)") in refusal("x.npz")
+
+    def test_numbers_that_grow_as_they_are_read(self):
+        """Integers of one byte become floats of eight."""
+        Path("x.npy").write_bytes(npy(np.zeros((ROOM // 4, 1), np.int8)))
+        assert "GiB" in refusal("x.npy")
+
+    def test_models_with_arrays_of_items_without_bytes(self, model):
+        content, arrays = _saved(model)
+        content["fitted"]["feature_names_in_"] = {"array": "names"}
+        array_file.write_archive("model", content, arrays | {"names": np.ndarray(10_000_000, "<U0")})
+        with pytest.raises(ValueError, match="larger than the file"):
+            LaptSNE.load("model")
 
     def test_the_array_that_is_read_is_the_one_that_was_checked(self):
         """np.load would prefer a member without the suffix."""
         twice = zipped({"X.npy": npy(np.ones((3, 2))), "X": npy_head((1 << 16, 1 << 10)) + bytes(1 << 20)})
-        assert array_file.load_npz(io.BytesIO(twice))["X"].shape == (3, 2)
-        assert array_file.load_npz(io.BytesIO(twice), ["X"])["X"].shape == (3, 2)
+        assert load_npz(io.BytesIO(twice), ["X"])["X"].shape == (3, 2)
 
     def test_an_array_whose_header_has_no_end(self):
         head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + b" " * (1 << 28)
@@ -289,7 +308,7 @@ class TestBombs:
         assert "GiB" in refusal("x.tsv.gz", words)
 
     def test_lines_without_end(self, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.tables.delimited._LINE", 1 << 16)
+        monkeypatch.setattr("laptsne.cli.text_files._LINE", 1 << 16)
         packed = gzip.compress(b"1" * (1 << 25))
         assert "a line of more than" in refusal("x.csv.gz", packed)
         assert "a line of more than" in refusal("x.mtx.gz", packed)
@@ -302,6 +321,15 @@ class TestBombs:
         assert "GiB" in refusal("x.mtx", begin + b"array real general\n1000000 1000000\n1\n")
         longer = begin + b"coordinate real general\n2 2 1\n" + b"1 1 1\n" * (1 << 22)
         assert "1 lines of 3 numbers should follow" in refusal("x.mtx.gz", gzip.compress(longer, 1))
+
+    def test_names_beside_a_matrix(self, monkeypatch):
+        Path("matrix.mtx").write_bytes(b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
+        Path("features.tsv").write_text("g\nh\n")
+        Path("barcodes.tsv.gz").write_bytes(gzip.compress(b"\n" * (1 << 22), 1))
+        assert "GiB" in refusal("matrix.mtx")
+        monkeypatch.setattr("laptsne.cli.text_files._NAMES", 1 << 20)
+        with pytest.raises(InputError, match="more than 1048576 characters of names"):
+            read_source("matrix.mtx")
 
     def test_parquet(self):
         arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")
@@ -344,6 +372,13 @@ class TestBombs:
             Path("y.arrow").write_bytes(damaged)
             with contextlib.suppress(InputError):
                 read_source("y.arrow")
+
+    @pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.binary()])
+    def test_long_texts_of_any_type_are_held_once(self, kind):
+        texts = pyarrow.array(["x" * 10_000] * 2_000, kind)
+        assert texts.nbytes > ROOM
+        pyarrow.parquet.write_table(pyarrow.table({"t": texts, "a": np.zeros(2_000)}), "x.parquet")
+        assert read_source("x.parquet").columns.nbytes < ROOM // 100
 
     def test_a_long_string_in_every_row_is_held_once(self):
         arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")

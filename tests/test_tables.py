@@ -14,13 +14,12 @@ import scipy.io
 import scipy.sparse
 
 from laptsne._runtime.atomic_file import atomic_write
-from laptsne.cli.errors import InputError
-from laptsne.cli.outputs import OutputFiles
-from laptsne.cli.tables.choice import Choice, choose_columns
-from laptsne.cli.tables.contents import FileContents, as_numpy, typed_contents
-from laptsne.cli.tables.missing import check_complete
-from laptsne.cli.tables.reading import read_source
-from laptsne.cli.tables.writing import write_embedding
+from laptsne.cli.outputs import STDOUT, OutputFiles, write_map
+from laptsne.cli.preparation import preprocessed
+from laptsne.cli.reading import read_source
+from laptsne.cli.tables import Choice, Dataset, as_numpy, choose_columns, typed_contents
+from laptsne.cli.terminal import InputError
+from laptsne.transform.preprocessing import Preprocessing
 
 
 @pytest.fixture
@@ -101,7 +100,7 @@ class TestText:
         assert columns_of(put("x.csv", "a\n" + "\n".join(values)))["a"] == values
 
     def test_text_after_many_numbers_leaves_them_as_they_were(self, put, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.tables.delimited._LINE", 100)
+        monkeypatch.setattr("laptsne.cli.text_files._LINE", 100)
         rows = [f"{i:03}.50" for i in range(300)] + ["unknown"]  # as numbers, they would lose zeros
         name = put("x.csv", "k\n" + "\n".join(rows) + "\n")
         assert columns_of(name)["k"] == rows
@@ -197,11 +196,11 @@ class TestParquet:
 class TestArrays:
     def test_npy(self, put, tmp_path):
         np.save(tmp_path / "x.npy", np.arange(12).reshape(3, 2, 2))
-        matrix = read_source("x.npy").matrix
+        matrix = read_source("x.npy").X
         assert matrix.shape == (3, 4)  # images, one a row
         assert matrix.dtype == np.float64
         np.save(tmp_path / "x.npy", np.ones((3, 2), np.float32))
-        assert read_source("x.npy").matrix.dtype == np.float32
+        assert read_source("x.npy").X.dtype == np.float32
 
     @pytest.mark.parametrize(
         ("array", "message"),
@@ -230,11 +229,11 @@ class TestArrays:
         X, y = np.ones((3, 2)), np.array(["a", "b", "a"])
         np.savez(tmp_path / "x.npz", other=np.zeros((3, 2)), X=X, y=y, labels=np.arange(5))
         content = read_source("x.npz")
-        assert content.matrix.tolist() == X.tolist()
+        assert content.X.tolist() == X.tolist()
         assert content.columns["y"].to_pylist() == y.tolist()
         np.savez_compressed(tmp_path / "x.npz", mine=X, y=np.arange(4))
         content = read_source("x.npz")
-        assert content.matrix.shape == (3, 2)
+        assert content.X.shape == (3, 2)
         assert content.columns.column_names == []
         np.savez(tmp_path / "x.npz", X=X, y=np.array([3, 1, 2], dtype=">u2"))
         assert read_source("x.npz").columns["y"].to_pylist() == [3, 1, 2]
@@ -259,8 +258,8 @@ class TestArrays:
         (tmp_path / "y.mtx.gz").write_bytes(gzip.compress((tmp_path / "x.mtx").read_bytes()))
         for name in ("x.mtx", "y.mtx.gz"):
             content = read_source(name)
-            assert scipy.sparse.issparse(content.matrix)
-            np.testing.assert_allclose(content.matrix.toarray(), matrix.toarray())
+            assert scipy.sparse.issparse(content.X)
+            np.testing.assert_allclose(content.X.toarray(), matrix.toarray())
             assert "rows are points: 7 points with 4 features" in content.notes[0]
 
     @pytest.mark.parametrize(
@@ -281,7 +280,7 @@ class TestArrays:
         matrix = matrix if dense else scipy.sparse.coo_matrix(matrix)
         scipy.io.mmwrite(tmp_path / "x.mtx", matrix, field=field, symmetry=symmetry, comment="why\nand how")
         expected = scipy.io.mmread(tmp_path / "x.mtx")
-        found = read_source("x.mtx").matrix
+        found = read_source("x.mtx").X
         assert scipy.sparse.issparse(found) != dense
         if not dense:
             found, expected = found.toarray(), expected.toarray()
@@ -328,7 +327,7 @@ class TestH5ad:
         cells.obsm["X_pca"] = np.arange(12.0).reshape(3, 4)
         cells.write_h5ad(tmp_path / "x.h5ad")
         content = read_source("x.h5ad")
-        assert content.matrix.tolist() == cells.obsm["X_pca"].tolist()
+        assert content.X.tolist() == cells.obsm["X_pca"].tolist()
         assert content.features is None
         assert content.columns["cell_type"].to_pylist() == ["B", None, "T"]
         assert content.columns["n_counts"].to_pylist() == [3, 4, 5]
@@ -339,11 +338,11 @@ class TestH5ad:
     def test_the_matrix_otherwise(self, cells, put, tmp_path):
         cells.write_h5ad(tmp_path / "x.h5ad")
         content = read_source("x.h5ad")
-        assert content.matrix.toarray().tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert content.X.toarray().tolist() == [[0, 1], [2, 3], [4, 5]]
         assert content.features == ("g1", "g2")
         cells.X = cells.X.toarray()
         cells.write_h5ad(tmp_path / "x.h5ad")
-        assert np.asarray(read_source("x.h5ad").matrix).tolist() == [[0, 1], [2, 3], [4, 5]]
+        assert np.asarray(read_source("x.h5ad").X).tolist() == [[0, 1], [2, 3], [4, 5]]
         cells.X = None
         cells.write_h5ad(tmp_path / "x.h5ad")
         assert "neither X nor" in refusal(read_source, "x.h5ad")
@@ -365,7 +364,7 @@ class TestFormats:
 
     def test_data_sets_by_name(self):
         content = read_source("digits")
-        assert content.matrix.shape == (1797, 64)
+        assert content.X.shape == (1797, 64)
         assert content.columns["label"][:3].to_pylist() == [0, 1, 2]
 
 
@@ -422,7 +421,7 @@ class TestRoles:
             assert chosen.columns.column_names[0] == "b"
             assert chosen.features == ("a",)
         assert "no column c; its columns are a, b" in refusal(choose, table(a=MEASURED, b=CODES), label="c")
-        assert "array without names" in refusal(choose, FileContents("t", matrix=np.ones((2, 2))), label="c")
+        assert "array without names" in refusal(choose, Dataset("t", X=np.ones((2, 2))), label="c")
 
     @pytest.mark.parametrize(
         ("name", "values", "identifier"),
@@ -464,20 +463,20 @@ class TestRoles:
         X = np.ones((4, 3))
         X[2, 1] = np.inf
         for matrix in (X, scipy.sparse.csr_matrix(X)):
-            assert "row 3, column 2 is inf" in refusal(choose_columns, FileContents("t", matrix=matrix))
+            assert "column 2 is inf in row 3" in refusal(choose_columns, Dataset("t", X=matrix))
         X[2, 1] = np.nan
         matrix = scipy.sparse.csr_matrix(X)
-        assert "row 3, column 2 is missing (NaN)" in refusal(choose_columns, FileContents("t", matrix=matrix))
+        assert "column 2 is missing (NaN) in row 3" in refusal(choose_columns, Dataset("t", X=matrix))
 
     def test_missing_values_are_counted_by_column(self):
         b, c = [*MEASURED[:4], None, *MEASURED[5:]], [*MEASURED[:2], None, None, *MEASURED[4:]]
         dataset = choose_columns(table(a=MEASURED, b=b, c=c))
-        message = refusal(check_complete, dataset, dataset.X)
+        message = refusal(preprocessed, dataset, Preprocessing())
         assert "missing in 3 of 12 rows, the first in row 4; by column: b (1), c (2)." in message
         assert "--impute median" in message
         assert "--impute drop" in message
-        unnamed = choose_columns(FileContents("t", matrix=dataset.X))
-        assert "by column: column 2 (1), column 3 (2)." in refusal(check_complete, unnamed, unnamed.X)
+        unnamed = choose_columns(Dataset("t", X=dataset.X))
+        assert "by column: column 2 (1), column 3 (2)." in refusal(preprocessed, unnamed, Preprocessing())
 
     def test_empty_columns_are_left_out(self):
         chosen = choose_columns(table(a=MEASURED, b=[np.nan] * 12))
@@ -498,7 +497,7 @@ class TestRoles:
         assert "--label a is a column to embed" in refusal(choose, content, features=dict.fromkeys(["a"], 1), label="a")
         # What the model was made of is no label, whatever its name.
         assert choose(table(a=MEASURED, label=CODES), features=dict.fromkeys(["a", "label"], 1)).label is None
-        matrix = FileContents("t", matrix=np.arange(6.0).reshape(2, 3), features=("p", "q", "r"))
+        matrix = Dataset("t", X=np.arange(6.0).reshape(2, 3), features=("p", "q", "r"))
         assert choose(matrix, features=dict.fromkeys(["r", "p"], 1)).X.tolist() == [[2, 0], [5, 3]]
         assert "lacks the features s" in refusal(choose, matrix, features=dict.fromkeys(["s"], 1))
 
@@ -522,11 +521,11 @@ class TestWriting:
     def test_text(self, tmp_path, capsys):
         found = {"cluster": np.array([0, -1])}
         expected = 'map_x,y,cluster,x,kind\n0.5,1.0,0,7,"a, b"\n2.0,-3.25,-1,8,c\n'
-        write_embedding(tmp_path / "m.csv", self.Y, KEPT, found)
+        write_map(tmp_path / "m.csv", self.Y, KEPT, found)
         assert (tmp_path / "m.csv").read_text() == expected
-        write_embedding(None, self.Y, KEPT, found)
+        write_map(STDOUT, self.Y, KEPT, found)
         assert capsys.readouterr().out == expected
-        write_embedding(tmp_path / "M.TSV", self.Y, KEPT, found)
+        write_map(tmp_path / "M.TSV", self.Y, KEPT, found)
         assert (tmp_path / "M.TSV").read_text().splitlines()[1] == "0.5\t1.0\t0\t7\ta, b"
 
     def test_values_are_written_as_they_came(self, tmp_path):
@@ -534,16 +533,16 @@ class TestWriting:
         single, many = pa.array([0.1, 2.5], pa.float32()), pa.array([2**63, None], pa.uint64())
         flags = pa.array([True, None])
         kept = pa.table({"day": day, "single": single, "many": many, "flag": flags})
-        write_embedding(tmp_path / "m.csv", self.Y, kept)
+        write_map(tmp_path / "m.csv", self.Y, kept)
         rows = [line.split(",")[2:] for line in (tmp_path / "m.csv").read_text().splitlines()[1:]]
         assert rows == [["", "0.1", str(2**63), "True"], ["1970-01-01 00:00:00.000000003", "2.5", "", ""]]
-        write_embedding(tmp_path / "m.parquet", self.Y, kept)
+        write_map(tmp_path / "m.parquet", self.Y, kept)
         assert pa.parquet.read_table(tmp_path / "m.parquet").select(kept.column_names).equals(kept)
 
     def test_many_rows(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.tables.writing._ROWS", 3)
+        monkeypatch.setattr("laptsne.cli.outputs._ROWS", 3)
         Y = np.arange(20.0).reshape(10, 2).astype(np.float32)
-        write_embedding(tmp_path / "m.csv", Y, pa.table({"t": pa.chunked_array([[None, "b"], ["c"] * 8])}))
+        write_map(tmp_path / "m.csv", Y, pa.table({"t": pa.chunked_array([[None, "b"], ["c"] * 8])}))
         rows = [line.split(",") for line in (tmp_path / "m.csv").read_text().splitlines()]
         assert rows[0] == ["x", "y", "t"]
         assert [row[2] for row in rows[1:]] == ["", "b", *"cccccccc"]
@@ -551,14 +550,14 @@ class TestWriting:
 
     def test_every_component_has_a_column(self, tmp_path):
         for n_components, names in ((1, "x"), (3, "x,y,z"), (4, "x1,x2,x3,x4")):
-            write_embedding(tmp_path / "m.csv", np.ones((2, n_components)), pa.table({}))
+            write_map(tmp_path / "m.csv", np.ones((2, n_components)), pa.table({}))
             assert (tmp_path / "m.csv").read_text().splitlines()[0] == names
 
     @pytest.mark.parametrize("case", [str.lower, str.upper])
     def test_endings_whatever_their_case(self, tmp_path, case):
         found = {"cluster": np.array([0, 1])}
         for ending in (".npy", ".parquet", ".feather", ".arrow"):
-            write_embedding(tmp_path / case(f"m{ending}"), self.Y, KEPT, found)
+            write_map(tmp_path / case(f"m{ending}"), self.Y, KEPT, found)
         assert np.load(tmp_path / case("m.npy")).tolist() == self.Y.tolist()
         written = pa.parquet.read_table(tmp_path / case("m.parquet"))
         assert written.to_pylist()[1] == {"map_x": 2.0, "y": -3.25, "cluster": 1, "x": 8, "kind": "c"}
@@ -575,9 +574,9 @@ class TestWriting:
             file.write("x,y")
             raise OSError("no space left on device")
 
-        monkeypatch.setattr("laptsne.cli.tables.writing._write_text", full)
+        monkeypatch.setattr("laptsne.cli.outputs._write_text", full)
         with pytest.raises(OSError, match="no space"):
-            write_embedding(target, self.Y, KEPT)
+            write_map(target, self.Y, KEPT)
         assert target.read_text() == "precious"
         assert os.listdir(tmp_path) == ["m.csv"]
 

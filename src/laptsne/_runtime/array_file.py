@@ -7,18 +7,17 @@ than the size of the file.
 import hashlib
 import io
 import json
+import math
 import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from laptsne._runtime.atomic_file import atomic_write
-from laptsne._runtime.memory import check_room
 from laptsne._runtime.typing import Array
 
 VERSION = 1
@@ -42,8 +41,8 @@ class ArrayHeader(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Size of the array in bytes."""
-        return int(np.prod(self.shape, dtype=object)) * self.dtype.itemsize
+        """Size of the array in bytes; items without any, as of empty strings, count as well, since they may grow."""
+        return math.prod(max(size, 1) for size in self.shape) * max(self.dtype.itemsize, 1)
 
 
 def read_array_header(file: IO[bytes]) -> ArrayHeader:
@@ -63,19 +62,6 @@ def npz_headers(file: Path | IO[bytes]) -> dict[str, ArrayHeader]:
             with archive.open(member) as array:
                 headers[member.removesuffix(".npy")] = read_array_header(array)
     return headers
-
-
-def load_npz(file: Path | IO[bytes], names: Collection[str] | None = None) -> dict[str, Array]:
-    """Read arrays of an NPZ file, by default all of them.
-
-    Raise MemoryError if they do not fit into memory, and one of ``DAMAGE`` if the file is not an NPZ file.
-    """
-    headers = npz_headers(file)
-    names = headers if names is None else names
-    check_room(sum(headers[name].nbytes for name in names))
-    # Not np.load: of two members "X" and "X.npy" it would read the one whose header was not checked.
-    with zipfile.ZipFile(file) as archive:
-        return {name: _read_array(archive, name) for name in names}
 
 
 def _read_array(archive: zipfile.ZipFile, name: str) -> Array:

@@ -11,9 +11,8 @@ import typer
 
 from laptsne import __version__
 from laptsne.cli import options
-from laptsne.cli.errors import InputError
 from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, grouped
-from laptsne.cli.terminal import reported, say, started
+from laptsne.cli.terminal import InputError, reported, say, started
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -79,7 +78,7 @@ def embed(
 
         started()
         files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text)
-        files = files.or_default(data.source, settings.dims)
+        files = files.or_default(data.source, settings.n_components)
         embed_source(data, features, settings, files, force=force)
 
 
@@ -114,7 +113,7 @@ def transform(
     """
     with reported(debug=debug):
         from laptsne.cli.outputs import OutputFiles
-        from laptsne.cli.transform import transform_source
+        from laptsne.cli.placing import transform_source
 
         started()
         transform_source(model, data, OutputFiles(out, plot, html, color=tuple(color)), n_jobs=jobs, force=force)

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from laptsne import plotting
 from laptsne._runtime.threads import Workers
-from laptsne.cli.drawing import save_figure
-from laptsne.cli.fitting import input_errors, prepare
 from laptsne.cli.options import FeatureOptions, InputOptions
-from laptsne.cli.outputs import OutputFiles
-from laptsne.cli.terminal import say, waiting
+from laptsne.cli.outputs import OutputFiles, save_figure
+from laptsne.cli.preparation import prepare
+from laptsne.cli.terminal import input_errors, say, waiting
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
 from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
 

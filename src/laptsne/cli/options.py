@@ -3,16 +3,21 @@
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
-_TABLE = "Table"
-_STEPS = "Preprocessing"
-_MAP = "Map"
+
+def _option(help: str, *names: str, panel: str | None = None, **limits: Any) -> Any:
+    return typer.Option(*names, rich_help_panel=panel, help=help, **limits)
+
+
+_table = functools.partial(_option, panel="Table")
+_step = functools.partial(_option, panel="Preprocessing")
+_map = functools.partial(_option, panel="Map")
 
 
 class Scaling(StrEnum):
@@ -38,30 +43,16 @@ Source = Annotated[
         "- for CSV from standard input; or digits, the built-in example.",
     ),
 ]
-Html = Annotated[Path | None, typer.Option(help="Interactive explorer of the map, a single HTML file.")]
+Html = Annotated[Path | None, _option("Interactive explorer of the map, a single HTML file.")]
 Text = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Column of texts, whose words name the clusters in the explorer.")
+    str | None, _option("Column of texts, whose words name the clusters in the explorer.", metavar="COLUMN")
 ]
-Force = Annotated[bool, typer.Option("--force", "-f", help="Overwrite existing files.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Perplexity = Annotated[
-    float | None, typer.Option(min=1, rich_help_panel=_MAP, help="Effective number of neighbours (default: auto).")
-]
-Metric = Annotated[
-    str,
-    typer.Option(rich_help_panel=_MAP, help="Distance between rows: euclidean, cosine, correlation, manhattan ..."),
-]
-Color = Annotated[
-    list[str],
-    typer.Option(
-        rich_help_panel=_TABLE, help="Column or gene to colour by, the plot by the first of them. Repeatable."
-    ),
-]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Number of threads (default: all cores).")]
-
-
-def _table(*names: str, help: str) -> Any:
-    return typer.Option(*names, rich_help_panel=_TABLE, help=help)
+Force = Annotated[bool, _option("Overwrite existing files.", "--force", "-f")]
+Debug = Annotated[bool, _option("Show the traceback of an error.", "--debug")]
+Perplexity = Annotated[float | None, _map("Effective number of neighbours (default: auto).", min=1)]
+Metric = Annotated[str, _map("Distance between rows: euclidean, cosine, correlation, manhattan ...")]
+Color = Annotated[list[str], _table("Column or gene to colour by, the plot by the first of them. Repeatable.")]
+Jobs = Annotated[int | None, _option("Number of threads (default: all cores).", "--jobs", min=1)]
 
 
 @dataclass(frozen=True)
@@ -69,13 +60,13 @@ class InputOptions:
     """The input, the roles of its columns, and whether to print what was read."""
 
     source: Source
-    label: Annotated[str | None, _table(help="Label column, which is not embedded (default: guessed by name).")] = None
-    no_label: Annotated[bool, _table("--no-label", help="Do not guess a label column.")] = False
+    label: Annotated[str | None, _table("Label column, which is not embedded (default: guessed by name).")] = None
+    no_label: Annotated[bool, _table("Do not guess a label column.", "--no-label")] = False
     rep: Annotated[
-        str | None, _table(help="Of an .h5ad file: X, or the array of obsm to embed (default: X_pca if there).")
+        str | None, _table("Of an .h5ad file: X, or the array of obsm to embed (default: X_pca if there).")
     ] = None
-    transpose: Annotated[bool, _table("--transpose", help="Columns are samples and rows are features.")] = False
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only warnings and errors.")] = False
+    transpose: Annotated[bool, _table("Columns are samples and rows are features.", "--transpose")] = False
+    quiet: Annotated[bool, _option("Print only warnings and errors.", "--quiet", "-q")] = False
 
 
 @dataclass(frozen=True)
@@ -83,82 +74,60 @@ class FeatureOptions:
     """The columns to embed, and preprocessing steps in the order in which they are applied."""
 
     column: Annotated[
-        list[str],
-        _table(help="Column to embed, of numbers or lists of numbers; *, ? and [] match several. Repeatable."),
+        list[str], _table("Column to embed, of numbers or lists of numbers; *, ? and [] match several. Repeatable.")
     ] = field(default_factory=list)
     drop: Annotated[
-        list[str], _table(help="Column not to embed; it is kept beside the map. Patterns as for --column. Repeatable.")
+        list[str], _table("Column not to embed; it is kept beside the map. Patterns as for --column. Repeatable.")
     ] = field(default_factory=list)
     impute: Annotated[
-        Imputation | None,
-        typer.Option(
-            rich_help_panel=_STEPS, help="Replace missing values by the median of their column, or drop their rows."
-        ),
+        Imputation | None, _step("Replace missing values by the median of their column, or drop their rows.")
     ] = None
-    log1p: Annotated[bool, typer.Option("--log1p", rich_help_panel=_STEPS, help="Take log(1 + x), as for counts.")] = (
-        False
-    )
+    log1p: Annotated[bool, _step("Take log(1 + x), as for counts.", "--log1p")] = False
     scale: Annotated[
-        Scaling | None,
-        typer.Option(
-            rich_help_panel=_STEPS,
-            help="Scale each column by its standard deviation, or by its interquartile range (robust).",
-        ),
+        Scaling | None, _step("Scale each column by its standard deviation, or by its interquartile range (robust).")
     ] = None
-    pca: Annotated[
-        int | None, typer.Option(min=1, rich_help_panel=_STEPS, help="Number of principal components to embed.")
-    ] = None
+    pca: Annotated[int | None, _step("Number of principal components to embed.", min=1)] = None
 
 
 @dataclass(frozen=True)
 class MapOptions:
-    """Parameters of the estimator."""
+    """Parameters of the estimator; None for its default."""
 
     perplexity: Perplexity = None
-    contraction: Annotated[
-        float | None, typer.Option(min=0, rich_help_panel=_MAP, help="Strength; 0 is plain t-SNE (default: auto).")
-    ] = None
-    clusters: Annotated[
-        int | None, typer.Option(min=1, rich_help_panel=_MAP, help="Number of clusters to contract (default: auto).")
-    ] = None
+    contraction: Annotated[float | None, _map("Strength; 0 is plain t-SNE (default: auto).", min=0)] = None
+    n_clusters: Annotated[int | None, _map("Number of clusters to contract (default: auto).", "--clusters", min=1)] = (
+        None
+    )
     metric: Metric = "euclidean"
-    dims: Annotated[int, typer.Option(min=1, max=3, rich_help_panel=_MAP, help="Dimension of the map.")] = 2
-    landmarks: Annotated[
-        int | None,
-        typer.Option(
-            min=2, rich_help_panel=_MAP, help="Embed n landmarks and place all rows among them: for large data."
-        ),
+    n_components: Annotated[int, _map("Dimension of the map.", "--dims", min=1, max=3)] = 2
+    n_landmarks: Annotated[
+        int | None, _map("Embed n landmarks and place all rows among them: for large data.", "--landmarks", min=2)
     ] = None
-    iterations: Annotated[
-        int | None,
-        typer.Option(min=1, rich_help_panel=_MAP, help="Maximum number of iterations (default: the estimator's)."),
+    max_iter: Annotated[
+        int | None, _map("Maximum number of iterations (default: the estimator's).", "--iterations", min=1)
     ] = None
-    seed: Annotated[int, typer.Option(min=0, rich_help_panel=_MAP, help="Random seed.")] = 0
-    jobs: Jobs = None
+    random_state: Annotated[int, _map("Random seed.", "--seed", min=0)] = 0
+    n_jobs: Jobs = None
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the estimator that are given."""
-        given = {
-            "n_components": self.dims,
-            "perplexity": self.perplexity,
-            "contraction": self.contraction,
-            "n_clusters": self.clusters,
-            "metric": self.metric,
-            "max_iter": self.iterations,
-            "random_state": self.seed,
-            "n_jobs": self.jobs,
-            "n_landmarks": self.landmarks,
-        }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Return the command with one parameter per field of its groups, which typer then makes options of."""
-    groups: dict[str, Any] = {name: hint for name, hint in get_type_hints(command).items() if is_dataclass(hint)}
-    parameters: dict[str, Any] = {}
+    groups: dict[str, Any] = {}
+    parameters: dict[str, inspect.Parameter] = {}
     for name, parameter in inspect.signature(command).parameters.items():
-        members = _members(groups[name]) if name in groups else [parameter]
-        parameters |= {member.name: member.replace(kind=inspect.Parameter.KEYWORD_ONLY) for member in members}
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            # A list is copied by typer, so that one default serves all calls.
+            lists = {f.name for f in fields(parameter.annotation) if f.default_factory is list}
+            members = inspect.signature(groups[name]).parameters.values()
+            parameters |= {p.name: p.replace(default=[]) if p.name in lists else p for p in members}
+        else:
+            parameters[name] = parameter
+    parameters = {name: p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, p in parameters.items()}
 
     @functools.wraps(command)
     def run(**values: Any) -> None:
@@ -169,17 +138,3 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
     del run.__wrapped__  # its signature is another
     return run
-
-
-def _members(group: Any) -> list[inspect.Parameter]:
-    """Return the fields of a group as parameters of a function."""
-    hints = get_type_hints(group, include_extras=True)
-    # A list is copied by typer, so that one default serves all calls.
-    defaults: dict[str, Any] = {f.name: [] if f.default_factory is list else f.default for f in fields(group)}
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return [
-        inspect.Parameter(
-            name, kind, default=inspect.Parameter.empty if default is MISSING else default, annotation=hints[name]
-        )
-        for name, default in defaults.items()
-    ]

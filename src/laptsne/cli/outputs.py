@@ -1,37 +1,40 @@
-"""The files that a command writes."""
+"""The files that the commands write: tables, plots and explorers."""
 
 from __future__ import annotations
 
+import csv
 import os
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import IO, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import scipy.sparse
+from numpy.typing import NDArray
 
 from laptsne import plotting
 from laptsne._runtime.atomic_file import atomic_write
-from laptsne.cli.drawing import save_plot
-from laptsne.cli.errors import InputError
-from laptsne.cli.explorer_page import (
-    explorer_columns,
-    explorer_features,
-    explorer_images,
-    explorer_path,
-    explorer_title,
-)
-from laptsne.cli.fitting import FittedDataset, input_errors
-from laptsne.cli.membership import cluster_names
-from laptsne.cli.tables.dataset import Dataset
-from laptsne.cli.tables.writing import WRITABLE, write_arrow, write_embedding
-from laptsne.contraction_path import ContractionPath
-from laptsne.explorer.columns import CLUSTERS
+from laptsne.cli.reading import EXAMPLE, read_genes
+from laptsne.cli.tables import Dataset, spelled_times
+from laptsne.cli.terminal import InputError
 
 STDOUT = Path("-")
+_WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")  # the last for arrays alone
 _PLOTS = (".png", ".svg", ".pdf")
 _HTML = (".html", ".htm")
 _PLOTTED = (1, 2, 3)  # dimensions of maps that plots show
 _EXPLORED = (2,)  # and the explorer
+_ROWS = 1 << 16  # of text, written at a time
+_SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
+_MODULES = ("matplotlib.backends.backend_agg", "canvas", "colouring", "points", "strip", "islands", "legend")
+_MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,7 @@ class OutputFiles:
 
     def check(self, source: str, *, n_components: int = 2, force: bool) -> None:
         """Raise InputError, before the work, if a file could not be written after it."""
-        tables = tuple(ending for ending in WRITABLE if ending != ".npy")
-        expected = ((self.out, WRITABLE), (self.plot, _PLOTS), (self.html, _HTML), (self.distinguish, tables))
+        expected = ((self.out, _WRITABLE), (self.plot, _PLOTS), (self.html, _HTML), (self.distinguish, _WRITABLE[:-1]))
         for path, endings in expected:
             if path is not None and path != STDOUT and path.suffix.lower() not in endings:
                 raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
@@ -94,45 +96,6 @@ class OutputFiles:
         """Return the column that colours the plot, None for the clusters."""
         return self.color[0] if self.color else dataset.label
 
-    def write(self, fitted: FittedDataset, *, quiet: bool) -> ContractionPath | None:
-        """Write the files; return the contraction path that the explorer shows, if any."""
-        dataset, model, clusters = fitted.dataset, fitted.model, fitted.clusters
-        if self.save is not None:
-            with input_errors():
-                model.save(self.save)
-        write_table(self.out, model.embedding_, dataset.columns, {"cluster": clusters})
-        color = self.first_color(dataset)
-        if self.plot is not None:
-            values = cluster_names(clusters) if color is None else dataset.values(color)
-            save_plot(model.embedding_, values, self.plot, title=color, continuous=color in dataset.continuous)
-        if self.distinguish is not None:
-            with input_errors():
-                table = model.distinguish(*fitted.prepared.named_features)
-            write_arrow(self.distinguish, pa.table({name: list(values) for name, values in vars(table).items()}))
-        if self.html is None:
-            return None
-        path = explorer_path(fitted, quiet=quiet)
-        columns = explorer_columns(dataset, {CLUSTERS: cluster_names(clusters)})
-        options: dict[str, Any] = {"images": explorer_images(dataset), "title": explorer_title(dataset)}
-        options |= {"continuous": dataset.continuous} | explorer_features(dataset)
-        if model.n_clusters_ > 1 and CLUSTERS not in dataset.columns.column_names:
-            options |= {"clusters": fitted.evidence, "text": self.text}
-        maps = model.embedding_ if path is None else path
-        write_explorer(maps, self.html, columns=columns, color=color or next(iter(columns)), **options)
-        return path
-
-
-def write_table(out: Path | None, Y: Any, columns: Any, found: dict[str, Any]) -> None:
-    """Write the embedding as a table, to a file or standard output, if there is an ``out``."""
-    if out is not None:
-        write_embedding(None if out == STDOUT else out, Y, columns, found)
-
-
-def write_explorer(maps: Any, out: Path, **options: Any) -> None:
-    """Write the explorer of an embedding or a contraction path."""
-    with atomic_write(out) as temporary:
-        plotting.explorer(maps, temporary, **options)
-
 
 def stem(source: str) -> str:
     """Return the name of the input without its folder and suffixes."""
@@ -150,3 +113,143 @@ def _check_writable(path: Path, source: Path, *, force: bool) -> None:
         raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"the folder {path.parent} is not writable; choose another.")
+
+
+# Tables.
+
+
+def write_map(
+    out: Path | None, Y: NDArray[np.floating], columns: pa.Table, found: Mapping[str, NDArray[Any]] | None = None
+) -> None:
+    """Write the coordinates, what was found on the samples, such as clusters, and the columns as they came.
+
+    Of these, a .npy file holds the coordinates alone. None writes nothing.
+    """
+    if out is not None and out.suffix.lower() == ".npy":
+        # np.save would add another ending to .NPY
+        with atomic_write(out) as path, path.open("wb") as array:
+            np.save(array, Y, allow_pickle=False)
+    elif out is not None:
+        n_components, names = Y.shape[1], columns.column_names
+        axes = "xyz"[:n_components] if n_components <= 3 else [f"x{i}" for i in range(1, n_components + 1)]
+        own = {**dict(zip(axes, Y.T, strict=True)), **(found or {})}
+        assembled = {free_name(name, names): pa.chunked_array([values]) for name, values in own.items()}
+        write_table(out, pa.table(assembled | {name: _plain(columns[name]) for name in names}))
+
+
+def write_table(out: Path, table: pa.Table) -> None:
+    """Write a table to a file, or as CSV to standard output for ``-``."""
+    if out == STDOUT:
+        _write_text(sys.stdout, table, ",")
+        sys.stdout.flush()
+        return
+    with atomic_write(out) as path:
+        ending = out.suffix.lower()
+        if ending == ".parquet":
+            pa.parquet.write_table(table, path)
+        elif ending in (".feather", ".arrow"):
+            pa.feather.write_feather(table, path)
+        else:
+            with path.open("w", newline="", encoding="utf-8") as file:
+                _write_text(file, table, "\t" if ending == ".tsv" else ",")
+
+
+def free_name(name: str, taken: list[str]) -> str:
+    """Return the name of a column of the map, with a prefix if a column of the data has it."""
+    while name in taken:
+        name = f"map_{name}"
+    return name
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without the dictionary that it is held by."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _write_text(file: IO[str], table: pa.Table, delimiter: str) -> None:
+    # By the standard library: pyarrow's writer quotes the header and every string.
+    writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for batch in table.to_batches(max_chunksize=_ROWS):
+        writer.writerows(zip(*(_spelled(column) for column in batch.columns), strict=True))
+
+
+def _spelled(column: pa.Array) -> list[Any]:
+    """Return values as csv writes them; times in full, and floats of single precision with no more digits than that."""
+    if pa.types.is_temporal(column.type):
+        column = spelled_times(column)
+    single = pa.types.is_float32(column.type) and not column.null_count
+    values: list[Any] = column.to_numpy().astype(str).tolist() if single else column.to_pylist()
+    return values
+
+
+# Plots.
+
+
+def import_beside() -> None:
+    """Import matplotlib, which takes as long as the fit of a small table, in a thread beside that fit."""
+    names = [name if "." in name else f"laptsne.plotting.{name}" for name in _MODULES]
+    Thread(target=lambda: [import_module(name) for name in names], daemon=True).start()
+
+
+def save_figure(ax: Any, path: Path) -> None:
+    """Write the figure of some axes."""
+    with atomic_write(path) as temporary:
+        ax.figure.savefig(temporary, dpi=150)
+
+
+def save_plot(Y: Any, values: Any, path: Path, *, title: str | None = None, continuous: bool = False) -> None:
+    """Write a plot of an embedding; its figure is a new one, whatever was drawn before."""
+    from matplotlib.figure import Figure  # noqa: PLC0415  slow to import
+
+    figure = Figure(figsize=_SIZES.get(Y.shape[1], _SQUARE), layout="constrained")
+    ax = figure.add_subplot(projection="3d" if Y.shape[1] == 3 else None)
+    save_figure(plotting.scatter(Y, values, ax=ax, title=title, continuous=continuous or None), path)
+
+
+# The explorer.
+
+
+def write_explorer(maps: Any, out: Path, **options: Any) -> None:
+    """Write the explorer of an embedding or a contraction path."""
+    with atomic_write(out) as temporary:
+        plotting.explorer(maps, temporary, **options)
+
+
+def explorer_columns(dataset: Dataset, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return the label, what was found, the columns beside the embedding, and the features if they are few."""
+    kept = {name: dataset.values(name) for name in dataset.columns.column_names}
+    columns = {} if dataset.label is None else {dataset.label: kept[dataset.label]}
+    columns |= {free_name(name, list(kept)): values for name, values in found.items()} | kept
+    features = dataset.features or ()
+    if len(features) <= _MAX_FEATURES and not scipy.sparse.issparse(dataset.X):
+        columns |= {name: dataset.X[:, i] for i, name in enumerate(features) if name not in columns}
+    return columns
+
+
+def explorer_title(dataset: Dataset) -> str:
+    """Return the name of the file, or of the folder of a 10x matrix, which has the same name everywhere."""
+    path = Path(dataset.name)
+    return path.resolve().parent.name if path.name.startswith("matrix.mtx") else path.name
+
+
+def explorer_features(dataset: Dataset) -> dict[str, Any]:
+    """Return the features that are not columns of the explorer: many columns of a table, or the genes of cells."""
+    X, names = dataset.X, dataset.features
+    if names is None and Path(dataset.name).suffix.lower() == ".h5ad":
+        X, names = read_genes(Path(dataset.name)) or (X, None)
+        if X.shape[0] != dataset.X.shape[0]:  # rows were left out
+            return {}
+    lists = any(width > 1 for width in (dataset.inputs or {}).values())  # numbers without a meaning of their own
+    if names is None or lists or (len(names) <= _MAX_FEATURES and not scipy.sparse.issparse(X)):
+        return {}
+    return {"features": X, "feature_names": names}
+
+
+def explorer_images(dataset: Dataset) -> NDArray[np.uint8] | None:
+    """Return the rows of the built-in example as greyscale images."""
+    if dataset.name != EXAMPLE:
+        return None
+    side = round(dataset.X.shape[1] ** 0.5)
+    grey: NDArray[np.uint8] = np.rint(dataset.X * (255 / (dataset.X.max() or 1))).clip(0, 255).astype(np.uint8)
+    return grey.reshape(-1, side, side)

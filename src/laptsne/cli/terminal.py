@@ -1,4 +1,4 @@
-"""Messages on standard error, and exit codes."""
+"""Messages on standard error, the errors behind them, and exit codes."""
 
 import contextlib
 import os
@@ -13,10 +13,17 @@ import typer
 from rich.console import Console
 
 from laptsne.cli import stop_at_once
-from laptsne.cli.errors import InputError, StoppedEarlyWarning
 
 console = Console(stderr=True, highlight=False)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class InputError(ValueError):
+    """An error that the user can fix: one line that says what is wrong and what to do."""
+
+
+class StoppedEarlyWarning(UserWarning):
+    """The fit was interrupted from the keyboard, and the embedding is that of the last iteration."""
 
 
 def say(lines: Iterable[str], style: str | None = None) -> None:
@@ -49,36 +56,42 @@ def reported(*, debug: bool = False) -> Iterator[None]:
         try:
             yield
         except BrokenPipeError:
-            _discard_stdout()
+            with contextlib.suppress(OSError, ValueError):
+                # Python flushes standard output at exit and would print another error.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(141) from None  # as if ended by SIGPIPE
         except KeyboardInterrupt:
             say(["laptsne: stopped."], "yellow")
             raise typer.Exit(130) from None
-        except MemoryError as error:
-            _show_traceback(debug=debug)
-            say([f"laptsne: there is not enough memory ({error}); give fewer rows or columns."], "red")
-            raise typer.Exit(2) from error
-        except (InputError, OSError) as error:
-            _show_traceback(debug=debug)
-            say([f"laptsne: {_on_one_line(error)}"], "red")
+        except (InputError, OSError, MemoryError) as error:
+            if debug:
+                say(traceback.format_exc().splitlines())
+            reason = str(error)
+            if isinstance(error, MemoryError):
+                reason = f"there is not enough memory ({error}); give fewer rows or columns."
+            say([_on_one_line(reason)], "red")
             raise typer.Exit(2) from error
         else:
             if any(issubclass(warning.category, StoppedEarlyWarning) for warning in recorded):
                 raise typer.Exit(130)  # after the embedding so far was written
         finally:
-            say(dict.fromkeys(f"laptsne: {_on_one_line(warning.message)}" for warning in recorded), "yellow")
+            say(dict.fromkeys(_on_one_line(str(warning.message)) for warning in recorded), "yellow")
 
 
-def _show_traceback(*, debug: bool) -> None:
-    if debug:
-        say(traceback.format_exc().splitlines())
+@contextlib.contextmanager
+def input_errors() -> Iterator[None]:
+    """Turn the ValueErrors of the library into errors of the user's input."""
+    try:
+        yield
+    except ValueError as error:
+        reason = str(error)
+        if reason.startswith("The 'metric' parameter"):
+            reason = (
+                f"--metric {reason.rpartition('Got ')[2].removesuffix(' instead.')} is not known; "
+                "give euclidean, cosine, correlation, manhattan or another metric of scikit-learn's neighbours."
+            )
+        raise InputError(reason) from error
 
 
-def _on_one_line(error: BaseException | str) -> str:
-    return " ".join(str(error).split())
-
-
-def _discard_stdout() -> None:
-    """Send the rest of standard output nowhere: Python flushes it at exit and would print another error."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _on_one_line(text: str) -> str:
+    return f"laptsne: {' '.join(text.split())}"

@@ -1,13 +1,125 @@
-"""placeholder until merged"""
+"""Steps applied to the columns of the data before they are embedded, and later to those of new points."""
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
 
-@dataclass(frozen=True)
+from laptsne._runtime.threads import single_threaded_blas
+from laptsne._runtime.typing import Array
+
+_BLOCK = 256  # rows projected at a time
+
+
+@dataclass(frozen=True, eq=False)
 class Preprocessing:
-    n_input: int | None = None
-    n_output: int | None = None
+    """Steps in the order of their fields; None leaves a step out.
+
+    The arrays are checked here, since they may come from a file. Those other than the components are of shape
+    (n_features,).
+    """
+
+    impute: str | None = None  # "median", or "drop" for rows with missing values, which apply refuses
+    medians: Array | None = None  # replace missing values
+    log1p: bool = False
+    center: Array | None = None  # subtracted from the features,
+    spread: Array | None = None  # by which they are then divided
+    mean: Array | None = None  # of the features before projection
+    components: Array | None = None  # principal components, of shape (n_components, n_features)
+
+    def __post_init__(self) -> None:
+        if self.impute not in (None, "median", "drop") or not isinstance(self.log1p, bool):
+            raise ValueError(f"impute={self.impute!r} or log1p={self.log1p!r} is not a known step.")
+        for name, array in self._arrays.items():
+            n_dims = 2 if name == "components" else 1
+            if not isinstance(array, np.ndarray) or array.dtype.kind != "f" or array.ndim != n_dims or not array.size:
+                raise ValueError(f"{name} of the preprocessing is not an array of floats with {n_dims} dimensions.")
+            if not np.isfinite(array).all():
+                raise ValueError(f"{name} of the preprocessing is not finite.")
+        if (self.center is None) != (self.spread is None) or (self.mean is None) != (self.components is None):
+            raise ValueError("the preprocessing lacks one of center and spread, or one of mean and components.")
+        widths = {name: array.shape[-1] for name, array in self._arrays.items()}
+        if len(set(widths.values())) > 1:
+            raise ValueError(f"the arrays of the preprocessing differ in their number of features: {widths}.")
+        if self.spread is not None and not (self.spread > 0).all():
+            raise ValueError("spread of the preprocessing is not positive.")
+
+    @property
+    def _arrays(self) -> dict[str, Array]:
+        names = ("medians", "center", "spread", "mean", "components")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @property
+    def n_features_in(self) -> int | None:
+        """Number of columns that the steps expect, None if they take any number."""
+        return next((array.shape[-1] for array in self._arrays.values()), None)
+
+    @property
+    def n_features_out(self) -> int | None:
+        """Number of columns that the steps return, None if it is that of their input."""
+        return self.n_features_in if self.components is None else len(self.components)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no steps."""
+        return self.impute is None and not self.log1p and not self._arrays
 
     def apply(self, X: Any) -> Any:
+        """Return the features as they are embedded.
+
+        ``X`` is an array or a sparse matrix of shape (n_samples, n_features). Single precision is kept. ValueError is
+        raised if X has another number of features, missing values that no step replaces, or values of which there is
+        no logarithm.
+        """
+        if self.n_features_in not in (None, X.shape[1]):
+            raise ValueError(f"X has {X.shape[1]} features, but the preprocessing was fitted to {self.n_features_in}.")
+        X = self._imputed(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
+        if self.log1p:
+            X = _logged(X)
+        if self.center is not None and self.spread is not None:
+            X = _scaled(X, self.center, self.spread)
+        if self.mean is not None and self.components is not None:
+            with single_threaded_blas():
+                X = _projected(X, self.mean.astype(X.dtype), self.components.astype(X.dtype))
         return X
+
+    def _imputed(self, X: Any) -> Any:
+        sparse = scipy.sparse.issparse(X)
+        missing = np.isnan(X.data if sparse else X)
+        if not missing.any():
+            return X
+        if sparse or self.medians is None:
+            raise ValueError(
+                f"X has {missing.sum()} missing values (NaN), and the preprocessing replaces none; fill them in, or "
+                "remove these rows."
+            )
+        return np.where(missing, self.medians.astype(X.dtype), X)
+
+
+def _logged(X: Any) -> Any:
+    lowest = (X.data if scipy.sparse.issparse(X) else X).min(initial=0)
+    if lowest <= -1:
+        raise ValueError(f"log1p needs values above -1, but X has {lowest:.4g}; remove the step, or such columns.")
+    return X.log1p() if scipy.sparse.issparse(X) else np.log1p(X)
+
+
+def _scaled(X: Any, center: Array, spread: Array) -> Any:
+    """Shift and divide the features. Sparse ones are only divided, so that they stay sparse."""
+    if scipy.sparse.issparse(X):
+        return (X @ scipy.sparse.diags_array(1 / spread)).tocsr().astype(X.dtype)
+    return (X - center.astype(X.dtype)) / spread.astype(X.dtype)
+
+
+def _projected(X: Any, mean: Array, components: Array) -> NDArray[Any]:
+    """Return principal components of rows, each with the same bits whatever rows are beside it."""
+    if scipy.sparse.issparse(X):
+        return np.asarray(X @ components.T - mean @ components.T)
+    projected = np.empty((X.shape[0], len(components)), X.dtype)
+    block = np.zeros((_BLOCK, X.shape[1]), X.dtype)
+    for start in range(0, len(X), _BLOCK):
+        rows = X[start : start + _BLOCK]
+        block[: len(rows)] = rows - mean
+        projected[start : start + _BLOCK] = (block @ components.T)[: len(rows)]
+    return projected

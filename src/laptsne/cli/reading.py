@@ -1,0 +1,368 @@
+"""Readers by file ending; those of text are in :mod:`laptsne.cli.text_files`.
+
+Nothing in a file is executed, and what a file declares or decompresses to is compared with the available memory by
+``check_room`` before it is allocated.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import struct
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import scipy.sparse
+from sklearn.datasets import load_digits
+
+from laptsne._runtime.array_file import DAMAGE, ArrayHeader, npz_headers, read_array_header
+from laptsne._runtime.memory import check_room
+from laptsne.cli.tables import Dataset, check_names, is_list, listed, typed_contents
+from laptsne.cli.terminal import InputError
+from laptsne.cli.text_files import read_matrix, read_text, tenx_matrix
+
+EXAMPLE = "digits"  # the built-in data set
+_MATRICES = ("X", "data", "x", "features", "arr_0")
+_LABELS = ("y", "labels", "label", "target")
+_TEXT = 128  # bytes per label, as text of any kind
+_FILE = b"ARROW1\x00\x00"  # begins an Arrow file; what follows is an Arrow stream, and a footer
+_TEXTS = (  # types that Parquet holds as bytes
+    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
+    *(pa.types.is_binary, pa.types.is_large_binary),
+)
+_PCA, _X = "X_pca", "X"
+_MAX_SHOWN = 400_000_000  # bytes of a matrix that is read only for the explorer
+
+
+def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = ()) -> Dataset:
+    """Read a file by its ending, the built-in example by its name, or CSV from standard input as ``-``.
+
+    ``rep`` and ``genes`` name the array of an h5ad file to embed, and genes that become columns if it has them.
+
+    Examples
+    --------
+    >>> from laptsne.cli.reading import read_source
+    >>> read_source("digits").X.shape
+    (1797, 64)
+    """
+    path = Path(source)
+    if rep is not None and path.suffix.lower() != ".h5ad":
+        raise InputError(f"--rep {rep} names an array of an .h5ad file, but {source} is none; remove the option.")
+    if source == "-":
+        return read_text(path)
+    if source == EXAMPLE:
+        X, y = load_digits(return_X_y=True)
+        return typed_contents(source, pa.table({"label": y}), X=X)
+    path = tenx_matrix(path) if path.is_dir() else path
+    if not path.exists():
+        raise InputError(f"there is no file {source}; give a file, or the example {EXAMPLE}.")
+    readers: dict[str, Callable[[Path], Dataset]] = {
+        **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), read_text),
+        ".parquet": _read_parquet,
+        **dict.fromkeys((".feather", ".arrow"), _read_arrow),
+        ".npy": _read_npy,
+        ".npz": _read_npz,
+        ".h5ad": lambda path: _read_h5ad(path, rep=rep, genes=genes),
+        **dict.fromkeys((".mtx", ".mtx.gz"), read_matrix),
+    }
+    reader = next((reader for ending, reader in readers.items() if path.name.lower().endswith(ending)), None)
+    if reader is None:
+        raise InputError(f"{path} cannot be read; give a file that ends in {', '.join(readers)}.")
+    if path.is_file() and not path.stat().st_size:
+        raise InputError(f"{path} is empty: it has no rows; give a file with data.")
+    try:
+        return reader(path)
+    except MemoryError as error:
+        raise InputError(f"{path} does not fit into memory: {error}; give fewer rows or columns.") from error
+
+
+# Parquet, Feather and Arrow.
+
+
+def _read_parquet(path: Path) -> Dataset:
+    with _damaged(path, "a Parquet file"):
+        metadata = pa.parquet.read_metadata(path)
+        schema = metadata.schema.to_arrow_schema()
+        check_names(schema.names, str(path))
+        # Numbers, and the matrix that is embedded. Text is read as dictionaries: a string that every row repeats takes
+        # no room in the file, and would take any amount of memory.
+        groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+        n_values = sum(group.column(j).num_values for group in groups for j in range(metadata.num_columns))
+        check_room(2 * 8 * max(n_values, metadata.num_rows * len(schema)))
+        left = _nested(schema)
+        texts = [field.name for field in schema if any(is_kind(field.type) for is_kind in _TEXTS)]
+        kept = [name for name in schema.names if name not in left]
+        return _typed_table(path, pa.parquet.read_table(path, columns=kept, read_dictionary=texts), left)
+
+
+def _read_arrow(path: Path) -> Dataset:
+    """Read a Feather or Arrow file, or an Arrow stream."""
+    with _damaged(path, "a Feather or Arrow file"), pa.memory_map(str(path)) as file:
+        head = file.read(len(_FILE))
+        if head.startswith(b"FEA1"):
+            raise InputError(f"{path} is in version 1 of Feather; write it again with a recent pandas or pyarrow.")
+        # By the stream and not by the footer of a file, so that what is read is what was checked.
+        start = len(_FILE) if head == _FILE else 0
+        file.seek(start)
+        check_room(sum(2 * _decompressed_size(message) for message in _messages(file)))
+        file.seek(start)
+        with pa.ipc.open_stream(file) as stream:
+            check_names(stream.schema.names, str(path))
+            return _typed_table(path, stream.read_all(), _nested(stream.schema))
+
+
+@contextlib.contextmanager
+def _damaged(path: Path, kind: str) -> Iterator[None]:
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except (pa.ArrowException, OSError, ValueError, struct.error, IndexError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"{path} is not {kind}, or is damaged ({reason}); write or download it again.") from error
+
+
+def _nested(schema: pa.Schema) -> list[str]:
+    """Return the names of columns of structures, and of lists of anything but numbers."""
+    return [field.name for field in schema if pa.types.is_nested(field.type) and not is_list(field.type)]
+
+
+def _typed_table(path: Path, table: pa.Table, left: list[str]) -> Dataset:
+    """Return a table without some of its columns."""
+    table.validate(full=True)  # a damaged file may have codes beyond its dictionaries
+    if not table.num_rows:
+        raise InputError(f"{path} has no rows; give a table with at least two.")
+    notes = (f"left out, since they are nested: {', '.join(left)}",) if left else ()
+    kept = table.select([name for name in table.column_names if name not in left])
+    return typed_contents(str(path), kept, notes=notes)
+
+
+def _messages(file: pa.NativeFile) -> Iterator[pa.Message]:
+    reader = pa.ipc.MessageReader.open_stream(file)
+    with contextlib.suppress(StopIteration):
+        while True:
+            yield reader.read_next_message()
+
+
+def _decompressed_size(message: pa.Message) -> int:
+    """Return the size of the buffers of a message, each of which begins with its size if it is compressed.
+
+    pyarrow decompresses without telling it, so that it is found in the metadata, which are FlatBuffers: a message has
+    its header as third field, which is a record batch, or a dictionary batch with a record batch as second field; a
+    record batch has buffers as third field and compression as fourth.
+    """
+    if message.type == "schema" or message.body is None:
+        return 0
+    metadata, body = bytes(message.metadata), memoryview(message.body)
+
+    def field_of(table: int, index: int) -> int:
+        """Position of what a field of a table refers to, 0 if the field is not there."""
+        vtable = table - struct.unpack_from("<i", metadata, table)[0]
+        offset = 0
+        if table and 4 + 2 * index < struct.unpack_from("<H", metadata, vtable)[0]:
+            offset = struct.unpack_from("<H", metadata, vtable + 4 + 2 * index)[0]
+        return table + offset + int(struct.unpack_from("<I", metadata, table + offset)[0]) if offset else 0
+
+    batch = field_of(struct.unpack_from("<I", metadata)[0], 2)
+    batch = field_of(batch, 1) if message.type == "dictionary" else batch
+    vector = field_of(batch, 2)
+    if not vector or not field_of(batch, 3):
+        return len(body)
+    n_buffers: int = struct.unpack_from("<I", metadata, vector)[0]
+    buffers = np.frombuffer(metadata, "<i8", 2 * n_buffers, vector + 4).reshape(-1, 2)
+    sizes = [int(struct.unpack_from("<q", body, offset)[0]) for offset, length in buffers.tolist() if length]
+    return max(len(body), sum(size for size in sizes if size > 0))
+
+
+# NPY and NPZ, without pickle.
+
+
+def _read_npy(path: Path) -> Dataset:
+    try:
+        with path.open("rb") as file:
+            header = read_array_header(file)
+            _check_matrix(header, str(path))
+            check_room(_needed(header))
+            file.seek(0)
+            array = np.lib.format.read_array(file, allow_pickle=False)
+    except InputError:
+        raise
+    except DAMAGE as error:
+        raise InputError(
+            f"{path} is not an array of numbers in NPY format ({error}); save it by numpy.save."
+        ) from error
+    return Dataset(str(path), X=_as_matrix(array))
+
+
+def _read_npz(path: Path) -> Dataset:
+    """Read the matrix of an archive, and labels of the same length if there are any."""
+    try:
+        headers = npz_headers(path)
+        chosen = _choose_matrix(headers, path)
+        _check_matrix(headers[chosen], f"{path}: {chosen}")
+        n_rows = headers[chosen].shape[:1]
+        names = [n for n in _LABELS if n != chosen and n in headers and headers[n].shape == n_rows][:1]
+        arrays = load_npz(path, [chosen, *names])
+        columns = {name: arrays[name] for name in names}
+        for name, labels in columns.items():
+            native = labels.dtype.newbyteorder("=")
+            columns[name] = labels.astype(native if labels.dtype.kind in "biuf" else str)
+    except InputError:
+        raise
+    except DAMAGE as error:
+        raise InputError(
+            f"{path} is not an archive of arrays in NPZ format ({error}); save it by numpy.savez."
+        ) from error
+    return typed_contents(str(path), pa.table(columns), X=_as_matrix(arrays[chosen]))
+
+
+def load_npz(file: Path | IO[bytes], names: Collection[str]) -> dict[str, Any]:
+    """Read arrays of an NPZ file; raise MemoryError if they do not fit, and one of ``DAMAGE`` if it is another file."""
+    headers = npz_headers(file)
+    check_room(sum(_needed(headers[name]) for name in names))
+    # Not np.load: of two members "X" and "X.npy" it would read the one whose header was not checked.
+    with zipfile.ZipFile(file) as archive:
+        return {name: np.lib.format.read_array(archive.open(f"{name}.npy"), allow_pickle=False) for name in names}
+
+
+def _needed(header: ArrayHeader) -> int:
+    """Return the bytes of an array and of what is made of it: floats, or text."""
+    if header.dtype in (np.float32, np.float64):
+        return header.nbytes
+    return header.nbytes + math.prod(header.shape) * (8 if header.dtype.kind in "biuf" else _TEXT)
+
+
+def _choose_matrix(headers: dict[str, ArrayHeader], path: Path) -> str:
+    matrices = [name for name, header in headers.items() if len(header.shape) >= 2]
+    known = [name for name in _MATRICES if name in matrices]
+    if known or len(matrices) == 1:
+        return (known or matrices)[0]
+    shapes = ", ".join(f"{name} {header.shape}" for name, header in headers.items()) or "none"
+    raise InputError(f"{path}: it is not clear which array to embed; name one X. Its arrays: {shapes}.")
+
+
+def _check_matrix(header: ArrayHeader, name: str) -> None:
+    if header.dtype.kind not in "biufO":  # objects are refused as they are read
+        raise InputError(f"{name} is an array of {header.dtype}, not of numbers; save it as floats.")
+    if len(header.shape) < 2 or 0 in header.shape:
+        raise InputError(f"{name} has shape {header.shape}; give an array of shape (n_samples, n_features).")
+
+
+def _as_matrix(array: Any) -> Any:
+    array = array.reshape(len(array), -1)  # images, one per row
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+# Single cells in h5ad files, read by anndata.
+
+
+def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
+    """Read an array of obsm, or the matrix X; observations are columns, and so are these genes.
+
+    Without ``rep``, it is the array of principal components, or X if there is none.
+    """
+    with _opened_h5ad(path, rep) as cells:
+        columns = {"obs_names": cells.obs_names.to_series()} | {str(name): cells.obs[name] for name in cells.obs}
+        table = pa.table({name: _observations(series) for name, series in columns.items()})
+        measured = []
+        for name in genes:
+            source = next((part for part in (cells, cells.raw) if part is not None and name in part.var_names), None)
+            if source is not None and name not in table.column_names:
+                # Not source[:, name]: raw data on disk ignore the choice of genes.
+                values = source.X[:, [source.var_names.get_loc(name)]]
+                values = values.toarray() if scipy.sparse.issparse(values) else values
+                table = table.append_column(name, pa.array(np.asarray(values, dtype=np.float64).ravel()))
+                measured.append(name)
+        if rep not in (None, _X) and rep not in cells.obsm:
+            known = listed(sorted(cells.obsm)) or "none"
+            raise InputError(f"{path} has no obsm[{rep!r}]; give --rep X, or one of {known}.")
+        key = rep or (_PCA if _PCA in cells.obsm else _X)
+        matrix = _matrix_of(cells, path) if key == _X else np.asarray(cells.obsm[key])
+        note = f"embedded: {'X' if key == _X else f'obsm[{key!r}]'}, {matrix.shape[1]} features"
+        note += f", since there is no obsm[{_PCA!r}]" if rep is None and key == _X else ""
+        features = tuple(str(name) for name in cells.var_names) if key == _X else None
+        parts: dict[str, Any] = {"notes": (note,), "continuous": frozenset(measured)}
+        return typed_contents(str(path), table, X=matrix, features=features, **parts)
+
+
+def read_genes(path: Path) -> tuple[Any, tuple[str, ...]] | None:
+    """Read the matrix X of an h5ad file and the names of its genes for the explorer; None if there is none, or if it
+    is large.
+    """
+    with import_module("h5py").File(path, "r") as file:
+        if _X not in file or not 0 < _size(file, path, [_X]) <= _MAX_SHOWN:
+            return None
+    with _opened_h5ad(path, _X) as cells:
+        return _matrix_of(cells, path), tuple(str(name) for name in cells.var_names)
+
+
+@contextlib.contextmanager
+def _opened_h5ad(path: Path, rep: str | None) -> Iterator[Any]:
+    """Open a file of which ``rep`` is to be read; its matrix stays on disk until then."""
+    try:
+        anndata, h5py = import_module("anndata"), import_module("h5py")
+    except ImportError as error:
+        raise InputError(f'reading {path} needs anndata, which is missing; pip install "laptsne[scanpy]".') from error
+    try:
+        with h5py.File(path, "r") as file:
+            on_disk = (_X, "raw") if rep != _X and f"obsm/{rep or _PCA}" in file else ()
+            check_room(_size(file, path, [name for name in file if name not in on_disk]))
+            _size(file, path, [name for name in file if name in on_disk])  # these are to refer to no files either
+        cells = anndata.read_h5ad(path, backed="r")
+        with contextlib.closing(cells.file):
+            yield cells
+    except (InputError, MemoryError):
+        raise
+    except Exception as error:  # whatever anndata and h5py raise, the file is at fault
+        reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"{path} is not an h5ad file, or is damaged ({reason}); write or download it again."
+        ) from error
+
+
+def _size(group: Any, path: Path, names: Iterable[str], seen: set[Any] | None = None) -> int:
+    """Return the bytes that parts of a group take in memory; refuse a file that refers to other files.
+
+    A few bytes suffice to declare a dataset of any shape: values that were never written count as zeros.
+    """
+    h5py, size = import_module("h5py"), 0
+    for name in names:
+        # Groups may contain one another. Each one at the top is counted on its own, since not all of them are read.
+        visited = set() if seen is None else seen
+        is_elsewhere = isinstance(group.get(name, getlink=True), h5py.ExternalLink)
+        item = None if is_elsewhere else group.get(name)
+        if isinstance(item, h5py.Group):
+            if item not in visited:
+                visited.add(item)
+                size += _size(item, path, item, visited)
+        elif not isinstance(item, h5py.Dataset) or item.external or item.is_virtual:
+            where = f"{group.name.rstrip('/')}/{name}"
+            raise InputError(f"{path}: {where} refers to another file, or to nothing; write the data into one file.")
+        else:
+            size += max(item.size or 0, math.prod(item.chunks or (0,))) * item.dtype.itemsize
+    return size
+
+
+def _matrix_of(cells: Any, path: Path) -> Any:
+    try:
+        X = cells.X[:]
+    except KeyError as error:
+        raise InputError(f"{path} has neither X nor obsm[{_PCA!r}]; write one of them.") from error
+    if not scipy.sparse.issparse(X):
+        return np.asarray(X)
+    X.check_format(full_check=True)  # compiled code relies on the indices
+    return X.tocsr()
+
+
+def _observations(series: Any) -> pa.ChunkedArray:
+    """Return numbers as they are; categories, dates and text as text."""
+    if series.dtype.kind not in "biuf":
+        series = [str(value) if there else None for value, there in zip(series, series.notna(), strict=True)]
+    return pa.chunked_array([pa.array(series, from_pandas=True)])

@@ -328,7 +328,7 @@ def compare_stencil(n: int, grid: Grid) -> None:
 
 
 def report(title: str, found: Comparison, note: str = "") -> None:
-    times = "".join(f" {1e3 * seconds:9.2f}" for seconds in found.seconds)
+    times = "".join(f" {1e3 * taken:9.2f}" for taken in found.seconds)
     bits = " ".join(f"{same:4}" for same in found.same_bits)
     print(f"{title:22}{times} {found.ratio:7.2f}  {bits} {note}", flush=True)
 
@@ -478,10 +478,10 @@ def compare_pairs(title: str, problem: Eigenproblem, true: Array | None = None) 
     print(f"{'':22} {'seconds':>9} {'products':>9} {'vectors':>8} {'residual':>9} {'error':>9}  same bits")
     names = "largest_eigenpairs", "lobpcg"
     rows = zip(names, (ours, theirs), counted, compared.seconds, compared.same_bits, strict=True)
-    for name, found, count, seconds, same in rows:
+    for name, found, count, taken, same in rows:
         error = "" if true is None else f"{np.abs(np.sort(found[0])[::-1] - true).max():.1e}"
         work = f"{count.n_products:9} {count.n_vectors:8}"
-        print(f"{name:22} {seconds:9.3f} {work} {problem.residual(*found[:2]):9.1e} {error:>9}  {same}")
+        print(f"{name:22} {taken:9.3f} {work} {problem.residual(*found[:2]):9.1e} {error:>9}  {same}")
     print(f"ours / lobpcg: {compared.ratio:.2f}", flush=True)
 
 

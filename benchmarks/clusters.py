@@ -243,37 +243,37 @@ def agreement(names: list[str]) -> None:
     print(f"mean over the {len(values)} sets with clusters: {np.mean(values):.3f}")
 
 
-def counts(make: Callable[[np.random.Generator], Array], way: str) -> list[int]:
+def counts(make: Callable[[np.random.Generator], Array], way: str, n_seeds: int) -> list[int]:
     """Return the number of clusters found in data of each seed; none for data with too few features."""
-    data = (make(np.random.default_rng(seed)) for seed in SEEDS)
+    data = (make(np.random.default_rng(seed)) for seed in range(n_seeds))
     return [count(WAYS[way](X)) for X in data if X.shape[1] >= MIN_FEATURES.get(way, 1)]
 
 
-def in_null(ways: list[str]) -> None:
+def in_null(ways: list[str], sizes: list[int], n_seeds: int) -> None:
     wrong: dict[str, list[bool]] = {way: [] for way in ways}
-    for n in (2000, 20_000):
+    for n in sizes:
         for title, make in NULL.items():
             for way in ways:
-                found = counts(lambda rng, make=make, n=n: make(n, rng), way)
+                found = counts(lambda rng, make=make, n=n: make(n, rng), way, n_seeds)
                 wrong[way] += [k > 1 for k in found]
                 print(f"{title}, {n}, {way}: {found}", flush=True)
     for way, each in wrong.items():
         print(f"{way}: more than one cluster in {sum(each)} of {len(each)} data sets")
-    found = [count(ours(impostors(1500, np.random.default_rng(seed)), "precomputed")) for seed in SEEDS]
+    found = [count(ours(impostors(1500, np.random.default_rng(seed)), "precomputed")) for seed in range(n_seeds)]
     print(f"impostors of three clusters, 1500, labels_: {found}")
 
 
-def in_mixtures(ways: list[str]) -> None:
+def in_mixtures(ways: list[str], n_seeds: int) -> None:
     off: dict[str, list[int]] = {way: [] for way in ways}
     for k in MIXTURES:
         for way in ways:
-            found = counts(lambda rng, k=k: mixture(MIXTURE_POINTS, k, rng), way)
+            found = counts(lambda rng, k=k: mixture(MIXTURE_POINTS, k, rng), way, n_seeds)
             off[way] += [abs(c - k) for c in found]
             print(f"mixture of {k}, {way}: {found}", flush=True)
     for way, errors in off.items():
         right = sum(error == 0 for error in errors)
         print(f"{way}: right in {right} of {len(errors)}, off by {np.mean(errors):.1f} in the mean")
-    print(f"200 clusters of 50 points, labels_: {counts(many, 'labels_')}")
+    print(f"200 clusters of 50 points, labels_: {counts(many, 'labels_', n_seeds)}")
 
 
 def many(rng: np.random.Generator) -> Array:
@@ -289,6 +289,8 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--group", choices=["small", *GROUPS], help="sets of a group, or ten of up to 5,000 rows")
     help_ = f"by default labels_, for sets also {', '.join(OTHERS)}"
     parser.add_argument("--ways", nargs="+", choices=WAYS, metavar="WAY", help=help_)
+    parser.add_argument("--points", type=int, nargs="+", default=[2000, 20_000], help="of data without clusters")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="of mixtures and of data without clusters")
     return parser
 
 
@@ -301,9 +303,9 @@ def main() -> None:
     elif args.what == "agreement":
         agreement(names)
     elif args.what == "null":
-        in_null(args.ways or ["labels_"])
+        in_null(args.ways or ["labels_"], args.points, args.seeds)
     else:
-        in_mixtures(args.ways or ["labels_"])
+        in_mixtures(args.ways or ["labels_"], args.seeds)
 
 
 if __name__ == "__main__":

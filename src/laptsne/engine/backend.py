@@ -20,7 +20,7 @@ from laptsne.fields.coarse import is_fast
 from laptsne.fields.potential import Potential
 from laptsne.kernels import Kernel, Student
 
-# Up to this number of points all pairs are faster than a grid, by dimension (benchmarks/crossover.py).
+# Up to this number of points all pairs are faster than a grid, by dimension (benchmarks/sums.py).
 _MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
 _FINAL_TOL = 1e-3  # residual of the eigenvectors of the final embedding
 

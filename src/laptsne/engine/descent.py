@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 # Momentum without exaggeration, and where the attraction is stiff: under strong exaggeration a higher one makes the
-# objective rise (benchmarks/schedule.py).
+# objective rise (benchmarks/constants.py).
 _MOMENTUM = 0.95
 STIFF_MOMENTUM = 0.8
 

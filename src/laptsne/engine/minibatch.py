@@ -27,7 +27,7 @@ _MIN_EIGENVALUE = 0.3
 # Steps are longer the fewer points move at once, up to this factor.
 _MAX_STEP_SCALE = 4.0
 # A point whose neighbours are fixed overshoots sooner than one that moves with them: bound on the distance that
-# momentum makes of a unit gradient, in units of n_samples, if hardly any points move (benchmarks/minibatch.py).
+# momentum makes of a unit gradient, in units of n_samples, if hardly any points move (benchmarks/paper.py).
 _MAX_DISTANCE = 0.55
 
 

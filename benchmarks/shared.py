@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 THREADS = 2
 _ROOT = Path(__file__).parent.parent
 # For reproduction/, which is not part of the wheel, and the helpers of the tests.
-sys.path[1:1] = [str(_ROOT), str(_ROOT / "tests")]
+sys.path[1:1] = [folder for folder in (str(_ROOT), str(_ROOT / "tests")) if folder not in sys.path]
 
 
 def command_line(doc: str | None) -> argparse.ArgumentParser:

@@ -1,13 +1,19 @@
-"""Whether embeddings have the same bits in any thread and process, compared with openTSNE and umap-learn.
+"""Are results the same to the bit: before and after a change, and in any thread or process?
 
-python benchmarks/bits.py
+python benchmarks/bits.py --write before.json    # digests of 30 fits, with the code before a change: about a minute
+python benchmarks/bits.py --compare before.json  # again afterwards; the exit code is 1 if any differs
+python benchmarks/bits.py                        # twelve fits in 16 environments: hours
 
-Every case is computed in every environment, and its digest compared with that at n_jobs=1. The digest covers embedding,
-transform, eigenvalues, labels and objective; for the other libraries the embedding alone.
+With a file, every fit gets a digest of its embedding, transform, labels, eigenvalues and objective, so that the output
+says which of them differ. Digests of different machines do not compare.
+
+Without a file, every case is computed in every environment, and its digests are compared with those at n_jobs=1; for
+the other libraries, the digest is that of the embedding alone. Needs ``pip install ".[benchmark,distributed]"``.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import json
 import sys
@@ -19,15 +25,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from shared import command_line
 
-from laptsne import LandmarkLaptSNE, LaptSNE
-
-TESTS = Path(__file__).parent.parent / "tests"
-sys.path.insert(0, str(TESTS))
-import elsewhere  # noqa: E402
+from laptsne import LandmarkLaptSNE, LaptSNE, LapUMAP
 
 Digests = dict[str, str]
 
+# Estimator, number of points, type of the features, settings.
 CASES: dict[str, tuple[Any, int, Any, dict[str, Any]]] = {
     "exact": (LaptSNE, 1200, np.float64, {"max_iter": 60}),
     "exact, float32, 5 clusters": (LaptSNE, 1200, np.float32, {"max_iter": 60, "n_clusters": 5}),
@@ -42,6 +46,24 @@ CASES: dict[str, tuple[Any, int, Any, dict[str, Any]]] = {
     "landmarks": (LandmarkLaptSNE, 5000, np.float64, {"max_iter": 30, "n_landmarks": 200}),
     "network": (LaptSNE, 500, np.float64, {"max_iter": 30, "out_of_sample": "network"}),
 }
+IN_ALL_ENVIRONMENTS = tuple(CASES)
+# Most cases without contraction as well: a change that is meant to alter the contraction alone must leave them.
+_PLAIN = ("exact", "fourier", "large", "sparse", "cosine, pca", "all pairs", "three dimensions", "landmarks", "network")
+CASES |= {f"{name}, contraction 0": (*CASES[name][:3], CASES[name][3] | {"contraction": 0}) for name in _PLAIN}
+_STUDENT = {"contraction_kernel": "student", "n_clusters": 4}
+_BATCHES = {"max_iter": 60, "batch_size": 100}
+_GAUSSIAN = {"kernel": "gaussian", "n_clusters": 4, "out_of_sample": "network"}
+CASES |= {
+    "one dimension, contraction 0": (LaptSNE, 2000, np.float64, {"max_iter": 20, "n_components": 1, "contraction": 0}),
+    "student": (LaptSNE, 900, np.float64, {"max_iter": 60, "method": "exact", **_STUDENT}),
+    "student, fourier": (LaptSNE, 3000, np.float64, {"max_iter": 40, "method": "fourier", **_STUDENT}),
+    "gaussian": (LaptSNE, 700, np.float64, {"max_iter": 30, **_GAUSSIAN}),
+    "batches, contraction 0": (LaptSNE, 1200, np.float64, {"contraction": 0, **_BATCHES}),
+    "batches, student": (LaptSNE, 1200, np.float64, _BATCHES | _STUDENT | {"n_clusters": 5}),
+    "umap": (LapUMAP, 1500, np.float64, {"max_iter": 60}),
+    "umap, contraction 0": (LapUMAP, 1500, np.float64, {"max_iter": 40, "contraction": 0}),
+    "paper": (LaptSNE.paper, 600, np.float64, {"n_clusters": 4, "max_iter": 40}),
+}
 
 
 def points(n: int) -> Any:
@@ -49,19 +71,48 @@ def points(n: int) -> Any:
     return rng.normal(scale=3, size=(8, 30))[rng.integers(0, 8, n)] + rng.normal(size=(n, 30))
 
 
-def digest(*parts: Any) -> str:
-    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+def digest(part: Any) -> str:
+    return hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest()[:16]
+
+
+def digests(name: str, n_jobs: int | None = None) -> Digests:
+    """Return the digest of each part of the result of a case."""
+    make, n, form, settings = CASES[name]
+    X = points(n + 50)
+    X = X.astype(form) if form in (np.float64, np.float32) else form(np.rint(X))
+    model = make(random_state=0, n_jobs=n_jobs, **settings).fit(X[:n])
+    return {
+        "embedding": digest(model.embedding_),
+        "transform": digest(model.transform(X[n:])),
+        "labels": digest(model.labels_),
+        "eigenvalues": digest(model.eigenvalues_),
+        "objective": digest(np.float64(model.objective_)),
+    }
+
+
+def write(file: Path) -> None:
+    """Write the digests of all cases, by case and part."""
+    file.write_text(json.dumps({name: digests(name, n_jobs=2) for name in CASES}, indent=1) + "\n")
+    print(f"{len(CASES)} cases written to {file}")
+
+
+def compare_with(file: Path) -> int:
+    """Print which parts differ from those in a file; return the exit code."""
+    stored = json.loads(file.read_text())
+    n_different = 0
+    for name in CASES:
+        if name not in stored:
+            print(f"not in the file      {name}", flush=True)
+            continue
+        differing = [part for part, found in digests(name, n_jobs=2).items() if stored[name].get(part) != found]
+        n_different += bool(differing)
+        print(f"{'DIFFERENT' if differing else 'same':20} {name}", *differing, sep="; ", flush=True)
+    print(f"{n_different} of {len(CASES)} cases differ")
+    return int(n_different > 0)
 
 
 def laptsne(n_jobs: int | None = None) -> Digests:
-    found = {}
-    for name, (kind, n, form, settings) in CASES.items():
-        X = points(n + 50)
-        X = X.astype(form) if isinstance(form, type) and issubclass(form, np.floating) else form(np.rint(X))
-        model = kind(random_state=0, n_jobs=n_jobs, **settings).fit(X[:n])
-        others = (model.eigenvalues_, model.labels_, np.float64(model.objective_))
-        found[name] = digest(model.embedding_, model.transform(X[n:]), *others)
-    return found
+    return {name: " ".join(digests(name, n_jobs).values()) for name in IN_ALL_ENVIRONMENTS}
 
 
 def opentsne(n_jobs: int | None = None) -> Digests:
@@ -103,6 +154,8 @@ def _umap(n_jobs: int | None, random_state: int | None) -> Digests:
 
 
 def in_program(function: Callable[..., Digests], n_threads: int, **variables: str) -> Digests:
+    import elsewhere
+
     code = f"import json, bits; print(json.dumps(bits.{function.__name__}()))"
     variables |= {f"{name}_NUM_THREADS": str(n_threads) for name in ("OMP", "OPENBLAS", "NUMBA")}
     found: Digests = json.loads(elsewhere.in_program(code, Path(__file__).parent, **variables).splitlines()[-1])
@@ -123,6 +176,9 @@ def few_environments(function: Callable[..., Digests]) -> dict[str, Callable[[],
 
 
 def all_environments(function: Callable[..., Digests]) -> dict[str, Callable[[], Any]]:
+    import elsewhere
+
+    elsewhere.TIMEOUT = 3600
     return {
         **few_environments(function),
         "n_jobs=4": lambda: function(4),  # umap-learn refuses more threads than cores
@@ -153,9 +209,7 @@ def compare(title: str, environments: dict[str, Callable[[], Any]]) -> None:
     print(f"{title}: {equal} of {compared} comparisons with identical bits", flush=True)
 
 
-def main() -> None:
-    elsewhere.TIMEOUT = 3600
-    warnings.simplefilter("ignore")
+def compare_environments() -> int:
     compare("laptsne", all_environments(laptsne))
     for title, function in {
         "openTSNE, random_state=0": opentsne,
@@ -163,7 +217,25 @@ def main() -> None:
         "umap-learn, no random_state (its threads)": umap_free,
     }.items():
         compare(title, few_environments(function))
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    files = parser.add_mutually_exclusive_group()
+    files.add_argument("--write", type=Path, metavar="FILE", help="write the digests to a JSON file")
+    files.add_argument("--compare", type=Path, metavar="FILE", help="compare the digests with those in a file")
+    return parser
+
+
+def main() -> int:
+    args = parser().parse_args()
+    warnings.simplefilter("ignore")
+    if args.write:
+        write(args.write)
+        return 0
+    return compare_with(args.compare) if args.compare else compare_environments()
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

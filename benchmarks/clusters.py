@@ -1,14 +1,21 @@
-"""Clusters of the data: ``labels_`` against other clusterings, data without clusters, and mixtures.
+"""Are ``labels_`` the clusters of the data, beside other clusterings: with classes, without clusters, in mixtures?
 
-python benchmarks/clusters.py sets [SET ...]   # ARI and NMI with the classes, of labels_ and of other methods
-python benchmarks/clusters.py agreement        # ARI of labels_ and HDBSCAN on our map
-python benchmarks/clusters.py null             # twelve kinds of data without clusters, 2,000 and 20,000 points
-python benchmarks/clusters.py mixtures         # 3 to 50 Gaussians of unequal size, and 200 clusters of 50 points
+python benchmarks/clusters.py sets [SET ...]   # ARI and NMI with the classes of the 31 sets of suite.py: an hour
+python benchmarks/clusters.py sets --ways labels_ PLSCAN "PLSCAN, affinities" DPA EVoC --group small  # ten minutes
+python benchmarks/clusters.py null             # data without clusters, 2,000 and 20,000 points: ten minutes
+python benchmarks/clusters.py mixtures         # 3 to 50 Gaussians of unequal size, and 200 clusters: minutes
+python benchmarks/clusters.py agreement        # ARI of labels_ and HDBSCAN on our map of each set: an hour
 
-Other methods: Leiden (modularity, resolution 1) on UMAP's graph of 15 neighbours; HDBSCAN (smallest cluster 0.5 %, at
-least 10 points) and PLSCAN on a UMAP in five dimensions (15 neighbours, min_dist 0); EVoC. Means are over all sets,
-with the means of the sets for choosing constants and of the others beside them. The sets are those of suite.py.
+``--ways`` chooses the clusterings. *labels_* are ours. *Leiden* (modularity, resolution 1) is on UMAP's graph of 15
+neighbours; *HDBSCAN on UMAP* (smallest cluster 0.5 %, at least 10 points) and *PLSCAN on UMAP* on a UMAP in five
+dimensions (15 neighbours, min_dist 0). *PLSCAN* and *PLSCAN, affinities* are leaf clusters of HDBSCAN at the most
+persistent smallest size, on the distances to 90 neighbours or on -log of their affinities. *DPA* (d'Errico et al.,
+Information Sciences 560, 2021) estimates the density at the intrinsic dimension with as many neighbours as agree with a
+constant density, and merges peaks whose height above the saddle is within Z = 1.65 of its error; it is written out
+here, since its package downgrades NumPy. *EVoC* is on the features, and needs four of them. All have their defaults. A
+clustering that labels more than half of the points as noise has found no cluster.
 
+Means are over all sets, and over the sets for choosing constants and the others. null.py has the clusters of maps.
 Needs ``pip install ".[benchmark]"``.
 """
 
@@ -16,42 +23,56 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from null import MIXTURE_POINTS, MIXTURES, NULL, SEEDS, mixture
+from shared import command_line
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
-from suite_sets import GROUPS, SETS, load, n_rows
+from sklearn.neighbors import NearestNeighbors
+from suite_runs import GROUPS, SETS, load, n_rows
 
 from laptsne import LaptSNE
-from laptsne._runtime.threads import Workers
-from laptsne.clusters.counting import find_clusters
-from laptsne.graph.affinity import joint_affinities
 
+Array = np.ndarray[Any, Any]
 Labels = np.ndarray[Any, Any]
+SMALL = (
+    "sc_cell_lines_celseq2",
+    "sc_pbmc68k_700",
+    "series_fifty_words",
+    "coil20",
+    "digits",
+    "tab_image_segmentation",
+    "faces_yaleb",
+    "sc_pbmc4k",
+    "series_ecg5000",
+    "waveform",
+)
+OTHERS = ("Leiden", "HDBSCAN on UMAP", "PLSCAN on UMAP", "EVoC")
+PERPLEXITY = 30.0
+_SAME_DENSITY = 23.928  # likelihood ratio of two densities that agree, as in DPA
+_Z = 1.65  # standard errors of a saddle
 
 
-def impostors(n: int, rng: np.random.Generator) -> np.ndarray:
+def fitted(X: Array, metric: str = "euclidean") -> LaptSNE:
+    """Return a model of the data whose map is not of interest."""
+    perplexity = min(PERPLEXITY, (len(X) - 1) / 3)
+    return LaptSNE(perplexity=perplexity, metric=metric, max_iter=1, random_state=0).fit(X)
+
+
+def ours(X: Array, metric: str = "euclidean") -> Labels:
+    return np.asarray(fitted(X, metric).labels_)
+
+
+def impostors(n: int, rng: np.random.Generator) -> Array:
     """Squared distances of three Gaussians plus a constant: nearly the affinities of clusters (arXiv 2510.07746)."""
     X = rng.normal(size=(n, 5)) + 8 * np.eye(3, 5)[rng.integers(0, 3, n)]
-    squares = ((X[:, None] - X) ** 2).sum(axis=2) + 50 * squares_mean(X)
+    squares = ((X[:, None] - X) ** 2).sum(axis=2) + 50 * float(2 * X.var(axis=0).sum())
     np.fill_diagonal(squares, 0)
     return np.sqrt(squares)
-
-
-def squares_mean(X: np.ndarray) -> float:
-    """Return the mean squared distance of two points."""
-    return float(2 * X.var(axis=0).sum())
-
-
-def found(X: np.ndarray, metric: str = "euclidean") -> Labels:
-    """Return the labels of our clusters, without a map."""
-    with Workers(None) as workers:
-        P = joint_affinities(X, perplexity=min(30.0, (len(X) - 1) / 3), metric=metric, workers=workers)
-        return np.asarray(find_clusters(P, workers=workers))
 
 
 def leiden(X: np.ndarray) -> Labels:
@@ -67,43 +88,149 @@ def leiden(X: np.ndarray) -> Labels:
     return np.array(partition.membership)
 
 
-def on_umap(X: np.ndarray) -> Iterator[tuple[str, Labels]]:
-    from fast_plscan import PLSCAN
+def in_five_dimensions(X: Array) -> Array:
     from umap import UMAP
 
-    Z = UMAP(n_components=5, n_neighbors=15, min_dist=0.0, random_state=0).fit_transform(X)
-    yield "HDBSCAN on UMAP", hdbscan(Z)
-    yield "PLSCAN on UMAP", np.asarray(PLSCAN().fit_predict(Z))
+    return np.asarray(UMAP(n_components=5, n_neighbors=15, min_dist=0.0, random_state=0).fit_transform(X))
 
 
-def evoc(X: np.ndarray) -> Labels:
+def hdbscan(Z: Array) -> Labels:
+    return np.asarray(HDBSCAN(min_cluster_size=max(10, len(Z) // 200), copy=True).fit_predict(Z.astype(np.float64)))
+
+
+def plscan(Z: Any, metric: str = "euclidean") -> Labels:
+    from fast_plscan import PLSCAN
+
+    return np.asarray(PLSCAN(metric=metric).fit_predict(Z))
+
+
+def evoc(X: Array) -> Labels:
     from evoc import EVoC
 
     return np.asarray(EVoC(random_state=0).fit_predict(X.astype(np.float32)))
 
 
-def hdbscan(Z: np.ndarray) -> Labels:
-    return np.asarray(HDBSCAN(min_cluster_size=max(10, len(Z) // 200), copy=True).fit_predict(Z.astype(np.float64)))
+def neighbors(X: Array) -> tuple[Array, Array]:
+    """Return distances and indices of the nearest neighbours, of shape (n_samples, n_neighbors), nearest first."""
+    k = int(3 * min(PERPLEXITY, (len(X) - 1) / 3))
+    distances, indices = NearestNeighbors(n_neighbors=k).fit(X).kneighbors()
+    return distances.astype(np.float32), indices.astype(np.int32)
 
 
-def compare_sets(names: list[str]) -> None:
+def surprisal(X: Array) -> Any:
+    """Return -log of the affinities, from 0 for the largest, as a sparse matrix of distances."""
+    P = scipy.sparse.csr_array(fitted(X).affinities_)
+    P.data = (np.log(P.data.max()) - np.log(P.data) + 1e-6).astype(np.float32)
+    P.indices, P.indptr = P.indices.astype(np.int32), P.indptr.astype(np.int32)
+    return P
+
+
+def intrinsic_dimension(distances: Array) -> float:
+    """Return the two-neighbour estimate (Facco et al., 2017), by maximum likelihood."""
+    pairs = distances[distances[:, 0] > 0]
+    ratio = np.log(np.maximum(pairs[:, 1] / pairs[:, 0], 1 + 1e-12))
+    return float(len(ratio) / ratio.sum())
+
+
+def adaptive_density(indices: Array, distances: Array) -> tuple[Array, Array, Array]:
+    """Return log densities, their errors, and how many neighbours each point uses."""
+    n, k_max = indices.shape
+    logs = intrinsic_dimension(distances) * np.log(np.maximum(distances, 1e-12))
+    size, growing = np.full(n, k_max - 1), np.ones(n, bool)
+    for k in range(3, k_max - 1):  # compare with the density at the next neighbour, over as many neighbours
+        mine, its = logs[:, k - 1], logs[indices[:, k], k - 1]
+        ratio = -2 * k * (mine + its - 2 * np.logaddexp(mine, its) + np.log(4))
+        stop = growing & (ratio > _SAME_DENSITY)
+        size[stop], growing[stop] = k, False
+    return np.log(size) - logs[np.arange(n), size - 1], 1 / np.sqrt(size), size
+
+
+def dpa(X: Array) -> Labels:
+    """Return the clusters of peaks of density whose saddles are outside their errors, -1 for none."""
+    distances, indices = neighbors(X)
+    density, error, size = adaptive_density(indices, distances.astype(np.float64))
+    n, k_max = indices.shape
+    within = np.arange(k_max) < size[:, None]
+    value = density - error
+    near = np.where(within, value[indices], -np.inf)
+    higher = near > value[:, None]
+    rows, first = np.arange(n), np.argmax(higher, axis=1)
+    parent = np.where(higher.any(axis=1), indices[rows, first], rows)  # the nearest point of higher density
+    # A peak is not within the neighbourhood of a higher point either.
+    for i in np.argsort(-value, kind="stable"):
+        seen = indices[i][within[i]]
+        rest = seen[(parent[seen] == seen) & (value[seen] < value[i])]
+        parent[rest] = i
+    while (parent[parent] != parent).any():
+        parent = parent[parent]
+    peaks, labels = np.unique(parent, return_inverse=True)
+    return _merged(labels, peaks, density, error, indices, within)
+
+
+def _merged(labels: Labels, peaks: Array, density: Array, error: Array, indices: Array, within: Array) -> Labels:
+    """Merge peaks in the order of their saddles, the highest first, where the saddle is within the errors."""
+    rows, columns = np.nonzero(within)
+    others = indices[rows, columns]
+    border = labels[rows] != labels[others]
+    i, j = rows[border], others[border]
+    low = np.where(density[i] - error[i] < density[j] - error[j], i, j)  # the saddle is the lower of the two points
+    saddles: dict[tuple[int, int], int] = {}
+    for a, b, point in zip(labels[i], labels[j], low, strict=True):
+        pair = (min(a, b), max(a, b))
+        if pair not in saddles or density[point] - error[point] > density[saddles[pair]] - error[saddles[pair]]:
+            saddles[pair] = point
+    target = np.arange(len(peaks))
+
+    def root(a: int) -> int:
+        while target[a] != a:
+            a = int(target[a])
+        return a
+
+    for (first, second), point in sorted(saddles.items(), key=lambda item: -density[item[1]]):
+        a, b = root(first), root(second)
+        if a == b:
+            continue
+        lower, upper = (a, b) if density[peaks[a]] < density[peaks[b]] else (b, a)
+        if density[peaks[lower]] - density[point] < _Z * (error[peaks[lower]] + error[point]):
+            target[lower] = upper
+    _, merged = np.unique([root(a) for a in range(len(peaks))], return_inverse=True)
+    return np.asarray(merged[labels])
+
+
+def count(labels: Labels) -> int:
+    """Return the number of clusters; none if more than half of the points are noise."""
+    return int(np.unique(labels[labels >= 0]).size) if (labels < 0).mean() <= 0.5 else 0
+
+
+WAYS: dict[str, Callable[[Array], Labels]] = {
+    "labels_": ours,
+    "Leiden": leiden,
+    "HDBSCAN on UMAP": lambda X: hdbscan(in_five_dimensions(X)),
+    "PLSCAN on UMAP": lambda X: plscan(in_five_dimensions(X)),
+    "EVoC": evoc,
+    "PLSCAN": lambda X: plscan(neighbors(X), "precomputed"),
+    "PLSCAN, affinities": lambda X: plscan(surprisal(X), "precomputed"),
+    "DPA": dpa,
+}
+MIN_FEATURES = {"EVoC": 4}
+
+
+def compare_sets(names: list[str], ways: list[str]) -> None:
     rows: dict[str, dict[str, tuple[float, float]]] = {}
     for name in sorted(names, key=n_rows):
-        data = load(name)
+        data, rows[name] = load(name), {}
         X = np.ascontiguousarray(data.X, dtype=np.float32)
-        labels = {"labels_": found(X), "Leiden": leiden(X), **dict(on_umap(X)), "EVoC": evoc(X)}
-        rows[name] = {
-            method: (adjusted_rand_score(data.y, each), normalized_mutual_info_score(data.y, each))
-            for method, each in labels.items()
-        }
-        scores = "  ".join(f"{method} {ari:.3f} {nmi:.3f}" for method, (ari, nmi) in rows[name].items())
-        print(f"{name}: {int(labels['labels_'].max()) + 1} of {data.n_classes}; ARI, NMI: {scores}", flush=True)
-    groups = {"all": tuple(rows), **GROUPS}
-    for group, members in groups.items():
+        print(f"{name}, {len(X)} rows, {data.n_classes} classes; ARI, NMI, clusters:", flush=True)
+        for way in ways:
+            labels = WAYS[way](X)
+            scores = adjusted_rand_score(data.y, labels), normalized_mutual_info_score(data.y, labels)
+            rows[name][way] = scores
+            print(f"  {way}: {scores[0]:.3f} {scores[1]:.3f} {count(labels)}", flush=True)
+    for group, members in {"all": tuple(rows), **GROUPS}.items():
         chosen = [rows[name] for name in members if name in rows]
-        if chosen:
-            means = {method: np.mean([row[method] for row in chosen], axis=0) for method in chosen[0]}
-            print(f"{group} ({len(chosen)}):", {method: mean.round(3).tolist() for method, mean in means.items()})
+        for way in ways if chosen else []:
+            ari, nmi = np.mean([row[way] for row in chosen], axis=0)
+            print(f"{group} ({len(chosen)}), {way}: {ari:.3f} {nmi:.3f}")
 
 
 def agreement(names: list[str]) -> None:
@@ -116,45 +243,69 @@ def agreement(names: list[str]) -> None:
     print(f"mean over the {len(values)} sets with clusters: {np.mean(values):.3f}")
 
 
-def run_null() -> None:
-    n_sets = n_wrong = 0
-    for n in (2000, 20_000):
+def counts(make: Callable[[np.random.Generator], Array], way: str, n_seeds: int) -> list[int]:
+    """Return the number of clusters found in data of each seed; none for data with too few features."""
+    data = (make(np.random.default_rng(seed)) for seed in range(n_seeds))
+    return [count(WAYS[way](X)) for X in data if X.shape[1] >= MIN_FEATURES.get(way, 1)]
+
+
+def in_null(ways: list[str], sizes: list[int], n_seeds: int) -> None:
+    wrong: dict[str, list[bool]] = {way: [] for way in ways}
+    for n in sizes:
         for title, make in NULL.items():
-            counts = [int(found(make(n, np.random.default_rng(seed))).max()) + 1 for seed in SEEDS]
-            n_sets, n_wrong = n_sets + len(counts), n_wrong + sum(count > 1 for count in counts)
-            print(f"{title}, {n}: {counts}", flush=True)
-    print(f"clusters found in {n_wrong} of {n_sets} data sets")
-    counts = [int(found(impostors(1500, np.random.default_rng(seed)), "precomputed").max()) + 1 for seed in SEEDS]
-    print(f"impostors of three clusters, 1500: {counts}")
+            for way in ways:
+                found = counts(lambda rng, make=make, n=n: make(n, rng), way, n_seeds)
+                wrong[way] += [k > 1 for k in found]
+                print(f"{title}, {n}, {way}: {found}", flush=True)
+    for way, each in wrong.items():
+        print(f"{way}: more than one cluster in {sum(each)} of {len(each)} data sets")
+    found = [count(ours(impostors(1500, np.random.default_rng(seed)), "precomputed")) for seed in range(n_seeds)]
+    print(f"impostors of three clusters, 1500, labels_: {found}")
 
 
-def run_mixtures() -> None:
-    right = total = 0
+def in_mixtures(ways: list[str], n_seeds: int) -> None:
+    off: dict[str, list[int]] = {way: [] for way in ways}
     for k in MIXTURES:
-        counts = [int(found(mixture(MIXTURE_POINTS, k, np.random.default_rng(seed))).max()) + 1 for seed in SEEDS]
-        right, total = right + sum(count == k for count in counts), total + len(counts)
-        print(f"mixture of {k}: {counts}", flush=True)
-    print(f"right in {right} of {total}")
-    for seed in SEEDS:
-        rng = np.random.default_rng(seed)
-        centres = rng.normal(scale=1.25, size=(200, 20))
-        X = np.repeat(centres, 50, axis=0) + 0.6 * rng.normal(size=(10_000, 20))
-        print(f"200 clusters of 50 points, seed {seed}: {int(found(X).max()) + 1}", flush=True)
+        for way in ways:
+            found = counts(lambda rng, k=k: mixture(MIXTURE_POINTS, k, rng), way, n_seeds)
+            off[way] += [abs(c - k) for c in found]
+            print(f"mixture of {k}, {way}: {found}", flush=True)
+    for way, errors in off.items():
+        right = sum(error == 0 for error in errors)
+        print(f"{way}: right in {right} of {len(errors)}, off by {np.mean(errors):.1f} in the mean")
+    print(f"200 clusters of 50 points, labels_: {counts(many, 'labels_', n_seeds)}")
+
+
+def many(rng: np.random.Generator) -> Array:
+    """Return 200 clusters of 50 points."""
+    centres = rng.normal(scale=1.25, size=(200, 20))
+    return np.repeat(centres, 50, axis=0) + 0.6 * rng.normal(size=(10_000, 20))
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parser.add_argument("what", choices=["sets", "agreement", "null", "mixtures"])
+    parser.add_argument("names", nargs="*", metavar="SET", help="all by default")
+    parser.add_argument("--group", choices=["small", *GROUPS], help="sets of a group, or ten of up to 5,000 rows")
+    help_ = f"by default labels_, for sets also {', '.join(OTHERS)}"
+    parser.add_argument("--ways", nargs="+", choices=WAYS, metavar="WAY", help=help_)
+    parser.add_argument("--points", type=int, nargs="+", default=[2000, 20_000], help="of data without clusters")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="of mixtures and of data without clusters")
+    return parser
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["sets", "agreement", "null", "mixtures"])
-    parser.add_argument("names", nargs="*", default=SETS, metavar="SET")
-    args = parser.parse_args()
-    actions: dict[str, Callable[[], None]] = {
-        "sets": lambda: compare_sets(list(args.names)),
-        "agreement": lambda: agreement(list(args.names)),
-        "null": run_null,
-        "mixtures": run_mixtures,
-    }
-    actions[args.what]()
+    args = parser().parse_args()
+    names = list(args.names or {"small": SMALL, **GROUPS}.get(args.group, SETS))
+    if args.what == "sets":
+        compare_sets(names, args.ways or ["labels_", *OTHERS])
+    elif args.what == "agreement":
+        agreement(names)
+    elif args.what == "null":
+        in_null(args.ways or ["labels_"], args.points, args.seeds)
+    else:
+        in_mixtures(args.ways or ["labels_"], args.seeds)
 
 
 if __name__ == "__main__":

@@ -1,34 +1,46 @@
-"""The explorer with many points: file size, time to the first frame, frame rate of the slider, time of a hover.
+"""How fast is the explorer with many points, and what does it look like?
 
-python benchmarks/explorer.py
+python benchmarks/explorer.py time                                       # minutes
+python benchmarks/explorer.py screenshots FOLDER [digits pbmc68k text million]  # light, dark and on a phone: minutes
+python benchmarks/explorer.py screenshots docs/images/explorer.png       # the image in the README: seconds
 
-Runs in headless Chromium with software rendering, as on a machine without a graphics card. The frame rate is measured
-while the mouse drags the slider from end to end and back; a hover is the time that the page takes for a move of the
-pointer, right after a move of the slider. Medians over five runs.
+Runs in headless Chromium with software rendering, as on a machine without a graphics card. ``time`` prints the size of
+the file, the time to the first frame, the frame rate while the mouse drags the slider from end to end and back, and the
+time that the page takes for a move of the pointer, right after a move of the slider; medians over five runs.
+
+Maps for screenshots are computed once and kept in FOLDER; delete them there to compute them again. The set "text" is
+text_20news_tfidf of the suite in LAPTSNE_DATA, and "pbmc68k" is part of scanpy. Needs ``pip install ".[test]"``.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import shutil
 import statistics
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
+from shared import command_line
 
-from laptsne.contraction import ContractionPath
+from laptsne import LaptSNE
+from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.plotting import explorer
+
+SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+
+# Time
 
 N_CLUSTERS = 20
 REPEATS = 5
 DRAG_SECONDS = 3.0
 MAX_OVERHEAD = 120_000  # bytes of a file beyond its data
-SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 # Time for a pointermove, in milliseconds, from its dispatch to the layout of the tooltip.
 HOVER = """(row) => {
   explorer.slider = explorer.slider > 0.5 ? 0.3 : 0.7;
@@ -105,7 +117,7 @@ def hover_times(page: Page) -> list[float]:
     return found
 
 
-def told(name: str, values: list[float], unit: str, limit: str) -> None:
+def print_measure(name: str, values: list[float], unit: str, limit: str) -> None:
     low, high = min(values), max(values)
     print(f"{name:<12} {statistics.median(values):.2f} {unit} ({low:.2f} to {high:.2f}), {limit}")
 
@@ -124,23 +136,168 @@ def measure(case: Case, browser: Browser, folder: str) -> None:
         rates.append(frame_rate(page))
         hovers += hover_times(page)
         page.close()
-    told("first frame", loads, "s", f"allowed: {case.seconds:.0f}")
-    told("slider", rates, "frames per second", f"at least: {case.rate:.0f}")
-    told("hover", hovers, "ms", f"allowed: {case.hover:.0f}")
+    print_measure("first frame", loads, "s", f"allowed: {case.seconds:.0f}")
+    print_measure("slider", rates, "frames per second", f"at least: {case.rate:.0f}")
+    print_measure("hover", hovers, "ms", f"allowed: {case.hover:.0f}")
 
 
-def main() -> None:
-    chromium = next(
-        found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))
-    )
+def print_times() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         empty = explorer(np.zeros((1, 2)), Path(folder, "empty.html")).stat().st_size
         print(f"a file of one point has {empty:,} bytes, allowed: {MAX_OVERHEAD:,}")
-        browser = playwright.chromium.launch(executable_path=chromium, args=SOFTWARE)
+        browser = playwright.chromium.launch(executable_path=chromium(), args=SOFTWARE)
         for case in CASES:
             measure(case, browser, folder)
         browser.close()
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+
+
+# Screenshots
+
+VIEWS: dict[str, dict[str, Any]] = {
+    "light": {"viewport": {"width": 1280, "height": 800}},
+    "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+    "phone": {
+        "viewport": {"width": 390, "height": 844},
+        "device_scale_factor": 2,
+        "is_mobile": True,
+        "has_touch": True,
+    },
+}
+
+
+def digits(out: Path) -> None:
+    from sklearn.datasets import load_digits
+
+    data = load_digits()
+    model = LaptSNE(random_state=0).fit(data.data)
+    columns = {"digit": data.target, "ink": data.data.sum(axis=1)}
+    images = (data.images * 255 / 16).astype("uint8")
+    path = contraction_path(model, data.data, n_maps=5)
+    table = {"labels": model.labels_, "clusters": model.clusters_}
+    explorer(path, out, columns=columns, images=images, color="digit", title="Digits", **table)
+
+
+def pbmc68k(out: Path) -> None:
+    import scanpy
+
+    cells = scanpy.datasets.pbmc68k_reduced()
+    model = LaptSNE(random_state=0).fit(cells.obsm["X_pca"])
+    maps = {"LaptSNE": model.embedding_, "UMAP": cells.obsm["X_umap"]}
+    table = [{"cluster": k, "size": int((model.labels_ == k).sum()), "verdict": "given"} for k in set(model.labels_)]
+    color = "bulk_labels"
+    explorer(maps, out, columns=cells, color=color, labels=model.labels_, clusters=table, title="68k PBMCs, reduced")
+
+
+def text(out: Path) -> None:
+    file = Path(os.environ["LAPTSNE_DATA"], "suite", "text_20news_tfidf.npz")
+    data = np.load(file, allow_pickle=False)
+    model = LaptSNE(metric="cosine", max_iter=500, random_state=0).fit(data["X"])
+    names = data["classes"][data["y"]]
+    explorer(model, out, columns={"newsgroup": names}, title="20 newsgroups")
+
+
+def million(out: Path) -> None:
+    rng = np.random.default_rng(0)
+    n, n_clusters = 1_000_000, 40
+    labels = rng.integers(n_clusters, size=n)
+    centres, widths = rng.normal(scale=40, size=(n_clusters, 2)), rng.uniform(1, 7, (n_clusters, 2))
+    angle = rng.normal(size=n)
+    offsets = np.stack([rng.normal(size=n) + angle**2, angle + 0.3 * rng.normal(size=n)], axis=1)
+    Y = centres[labels] + widths[labels] * offsets
+    columns = {"group": np.char.add("group ", labels.astype(str)), "depth": rng.gamma(2, size=n).astype(np.float32)}
+    explorer(Y, out, columns=columns, title="A million points")
+
+
+SETS: dict[str, Callable[[Path], None]] = {
+    "digits": digits, "pbmc68k": pbmc68k, "text": text, "million": million,
+}  # fmt: skip
+
+
+def opened(browser: Browser, page_file: Path, view: str) -> Page:
+    """Return the page once it is drawn."""
+    page = browser.new_page(**VIEWS[view])
+    page.goto(page_file.resolve().as_uri())
+    while not page.evaluate("Boolean(window.explorer && explorer.firstFrame)"):
+        page.wait_for_timeout(50)
+    page.wait_for_timeout(600)
+    return page
+
+
+def select(page: Page) -> None:
+    """Select the first eighth of the rows, and pin one of them."""
+    box = page.locator("#map").bounding_box()
+    assert box is not None
+    page.evaluate("explorer.selected = [...Array(Math.ceil(explorer.points / 8)).keys()]")
+    page.wait_for_timeout(300)
+    x, y = page.evaluate("explorer.screen(3)")
+    page.mouse.click(box["x"] + x, box["y"] + y)
+    page.wait_for_timeout(600)
+
+
+def photograph(browser: Browser, page_file: Path, folder: Path, name: str) -> None:
+    """Save the page in every view, but for the dark one also with a selection and a pinned point."""
+    for view in VIEWS:
+        page = opened(browser, page_file, view)
+        page.screenshot(path=folder / f"{name}-{view}.png")
+        if view != "dark":
+            select(page)
+            page.screenshot(path=folder / f"{name}-{view}-selected.png")
+        page.close()
+
+
+def photograph_for_readme(browser: Browser, out: Path) -> None:
+    """Save the light view of the digits, with the pointer on one of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        page_file = Path(folder, "digits.html")
+        digits(page_file)
+        page = opened(browser, page_file, "light")
+        box = page.locator("#map").bounding_box()
+        assert box is not None
+        x, y = page.evaluate("explorer.screen(3)")
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        page.wait_for_timeout(300)
+        page.screenshot(path=out)
+
+
+def chromium() -> str:
+    """Return the path of the browser."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next(found for name in names if (found := shutil.which(name)))
+
+
+def take_screenshots(target: Path, names: list[str]) -> None:
+    """Write an image for the README, or a folder of them."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=SOFTWARE)
+        if target.suffix == ".png":
+            photograph_for_readme(browser, target)
+            return
+        target.mkdir(exist_ok=True)
+        for name in names:
+            page_file = target / f"{name}.html"
+            if not page_file.exists():
+                SETS[name](page_file)
+            photograph(browser, page_file, target, name)
+        browser.close()
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parts = parser.add_subparsers(dest="part", required=True)
+    parts.add_parser("time")
+    screenshots = parts.add_parser("screenshots")
+    screenshots.add_argument("target", type=Path, metavar="FOLDER")
+    screenshots.add_argument("sets", nargs="*", metavar="SET", help=f"{', '.join(SETS)}; all by default")
+    return parser
+
+
+def main() -> None:
+    args = parser().parse_args()
+    if args.part == "time":
+        print_times()
+    else:
+        take_screenshots(args.target, args.sets or list(SETS))
 
 
 if __name__ == "__main__":

@@ -1,17 +1,19 @@
-"""Many fits in one process, compared with openTSNE and umap-learn: memory, deadlocks, wrong results.
+"""Do many fits in one process leak memory, hang, or return other results, beside openTSNE and umap-learn?
 
-python benchmarks/load.py
+python benchmarks/load.py                      # ten minutes
+python benchmarks/load.py --methods laptsne    # minutes
 
 Each row runs in its own process. Memory is the resident size after each fit, and its growth the slope of a linear fit
 to the second half. A concurrent fit, or one in a forked process, that takes more than two minutes counts as hung.
+Needs ``pip install ".[benchmark]"`` for the other libraries.
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
 import hashlib
 import os
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -19,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shared import command_line
 from sklearn.neighbors import NearestNeighbors
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-import elsewhere
+# isort: split
+import elsewhere  # of tests/, which shared.py puts on the path
 
 TIMEOUT = 120
 N = 500
@@ -120,9 +123,16 @@ if "LOAD_TIMEOUT" in os.environ:
     elsewhere.TIMEOUT = int(os.environ["LOAD_TIMEOUT"])
 
 
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parser.add_argument("--methods", nargs="+", choices=FITS, default=list(FITS))
+    return parser
+
+
 def main() -> None:
+    args = parser().parse_args()
     for test in (one_after_another, at_once, in_fork, in_environments):
-        for name in FITS:
+        for name in args.methods:
             start = time.perf_counter()
             print(
                 f"{test.__name__:18} {name:9} {attempt(test, name)} ({time.perf_counter() - start:.0f} s)", flush=True

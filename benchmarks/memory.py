@@ -1,6 +1,6 @@
-"""Peak memory of a fit compared with its estimate, and with the peaks of openTSNE and umap-learn.
+"""How much memory does a fit take, beside its estimate and the peaks of openTSNE and umap-learn?
 
-python benchmarks/memory.py                       # 5,000 to 70,000 points, and the other libraries
+python benchmarks/memory.py                       # all of this at 5,000 to 70,000 points: half an hour
 python benchmarks/memory.py 200000 500000         # other sizes; 500,000 points take minutes and 2 GiB
 python benchmarks/memory.py landmarks             # LandmarkLaptSNE
 python benchmarks/memory.py umap                  # LapUMAP
@@ -14,12 +14,14 @@ peak: it occurs in the affinities, the spectrum or after the last iteration. ope
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 from typing import Any
 
-from laptsne import LapUMAP
-from laptsne.memory import estimate_memory
+from shared import command_line
+
+from laptsne import LapUMAP, estimate_memory
 
 PAIRS = 7200
 SIZES = (5000, 20_000, 70_000)
@@ -126,21 +128,28 @@ def pairs() -> None:
         print(f"{name:34} {peak:5.2f} matrices (limit 3), estimated {estimate:5.2f}", flush=True)
 
 
+PARTS = {"landmarks": landmarks, "umap": umap_estimates, "peers": peers, "pairs": pairs}
+
+
+def part(text: str) -> Any:
+    """Return a number of points, or one of the functions above."""
+    return PARTS[text] if text in PARTS else int(text)
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parser.add_argument("parts", nargs="*", type=part, metavar="PART", help=f"numbers of points, or {', '.join(PARTS)}")
+    return parser
+
+
 def main() -> None:
-    if sys.argv[1:] == ["pairs"]:
-        pairs()
-    elif sys.argv[1:] == ["landmarks"]:
-        landmarks()
-    elif sys.argv[1:] == ["umap"]:
-        umap_estimates()
-    elif sys.argv[1:]:
-        estimates([int(size) for size in sys.argv[1:]])
-    else:
-        estimates(list(SIZES))
-        landmarks()
-        umap_estimates()
-        peers()
-        pairs()
+    chosen = parser().parse_args().parts or [*SIZES, *PARTS.values()]
+    sizes = [each for each in chosen if isinstance(each, int)]
+    if sizes:
+        estimates(sizes)
+    for each in chosen:
+        if not isinstance(each, int):
+            each()
 
 
 if __name__ == "__main__":

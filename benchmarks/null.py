@@ -1,9 +1,11 @@
-"""Clusters that do not exist, and clusters that do: what HDBSCAN finds in embeddings of LaptSNE, openTSNE and UMAP.
+"""Do maps of LaptSNE, openTSNE and UMAP show clusters where there are none, and all of them where there are?
 
-python benchmarks/null.py null 2000            # data without clusters
-python benchmarks/null.py null 20000
-python benchmarks/null.py mixtures             # 3 to 50 Gaussians of unequal size and spread
-python benchmarks/null.py show                 # the tables of the results so far
+python benchmarks/null.py null 2000            # data without clusters: an hour
+python benchmarks/null.py null 20000           # hours
+python benchmarks/null.py mixtures             # 3 to 50 Gaussians of unequal size and spread: an hour
+python benchmarks/null.py show                 # the tables of the results so far: a second
+
+What counts is the number of clusters that HDBSCAN finds in the map; clusters.py has those found in the data.
 
 All methods run with their defaults. On data without clusters, the smallest cluster of HDBSCAN has 2 % of the points,
 and it has found none if it labels more than half of them as noise. In the mixtures the smallest component has 0.5 % of
@@ -23,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from shared import command_line
 from sklearn.cluster import HDBSCAN
 from sklearn.datasets import make_swiss_roll
 
@@ -190,31 +193,24 @@ def show() -> None:
         print(f"| {k} |" + "".join(cells))
 
 
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parser.add_argument("what", choices=["null", "mixtures", "show"])
+    parser.add_argument("n", type=int, nargs="?", default=2000, help="number of points of data without clusters")
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=METHODS)
+    return parser
+
+
 def main() -> None:
     warnings.filterwarnings("ignore", message="n_jobs value 1 overridden")
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["null", "mixtures", "show"])
-    parser.add_argument("n", type=int, nargs="?", default=2000)
-    parser.add_argument("--methods", nargs="*", default=METHODS)
-    args = parser.parse_args()
+    args = parser().parse_args()
+    data: dict[str, Callable[[Rng], np.ndarray]] = {}
     if args.what == "null":
-        run(
-            [
-                (method, f"{title}, {args.n}", seed, lambda rng, f=f: f(args.n, rng), 0.02)
-                for seed in SEEDS
-                for title, f in NULL.items()
-                for method in args.methods
-            ]
-        )
+        data = {f"{title}, {args.n}": lambda rng, f=f: f(args.n, rng) for title, f in NULL.items()}
     elif args.what == "mixtures":
-        run(
-            [
-                (method, f"mixture of {k}", seed, lambda rng, k=k: mixture(MIXTURE_POINTS, k, rng), 0.0025)
-                for seed in SEEDS
-                for k in MIXTURES
-                for method in args.methods
-            ]
-        )
+        data = {f"mixture of {k}": lambda rng, k=k: mixture(MIXTURE_POINTS, k, rng) for k in MIXTURES}
+    smallest = 0.02 if args.what == "null" else 0.0025
+    run([(method, name, seed, data[name], smallest) for seed in SEEDS for name in data for method in args.methods])
     show()
 
 

@@ -1,6 +1,6 @@
-"""The palette beyond its first twelve colours: the table that is frozen in laptsne/_runtime/colours.py.
+"""Which colours follow the first twelve of the palette? Makes the table that is frozen in the package.
 
-python benchmarks/palette.py
+python benchmarks/palette.py    # a second
 
 Greedy maximin search (Glasbey, van der Heijden, Toh and Gray, "Colour displays for categorical images", Color Research
 & Application 32(4), 2007): each new colour is the one that is farthest from all earlier ones. Distances are Euclidean
@@ -11,6 +11,7 @@ well, which cannot be had for sixty colours.
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 import numpy as np
@@ -75,8 +76,15 @@ def glasbey(start: tuple[str, ...], n_colours: int) -> list[str]:
     return found
 
 
+def parser() -> argparse.ArgumentParser:
+    from shared import command_line
+
+    return command_line(__doc__)
+
+
 def main() -> None:
     """Print the table, and the least distance between any two of the first colours."""
+    parser().parse_args()
     colours = glasbey(PALETTE[:N_COLOUR_BLIND_SAFE], N_COLOURS)
     codes = [colour[1:] for colour in colours]
     for i in range(0, N_COLOURS, N_COLOUR_BLIND_SAFE):

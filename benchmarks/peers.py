@@ -1,9 +1,10 @@
-"""Time, memory and quality of LaptSNE, with and without contraction, compared with other libraries.
+"""How long does a fit take, with and without contraction, how much memory, and how good is the map, beside the peers'?
 
 python benchmarks/peers.py                                  # MNIST, 1,000 to 1,000,000 points: hours
-python benchmarks/peers.py mixture --sizes 5000 20000       # Gaussian mixture
+python benchmarks/peers.py mixture --sizes 5000 20000       # Gaussian mixture: minutes
 python benchmarks/peers.py --methods laptsne PaCMAP --sizes 70000
-python benchmarks/peers.py --baseline ../laptsne-0.1.0      # also time an earlier version
+python benchmarks/peers.py --sizes 2000 10000 --methods laptsne "laptsne, contraction 0"  # the cost of contraction
+python benchmarks/peers.py --baseline ../laptsne-before     # also an earlier version
 python benchmarks/peers.py --resume                         # go on with the last run after an interruption
 python benchmarks/peers.py report                           # print the last run again
 
@@ -12,8 +13,8 @@ one at a time, after a warm-up that compiles (peers_fit.py); methods alternate. 
 threads. Results are stored after each fit, in benchmarks/results/peers.json. Ratios are ratios of medians within a run.
 The KL divergence is computed with our affinities for all methods that minimise it, up to 100,000 points.
 
-The baseline is a checkout, such as ``git worktree add --detach ../laptsne-0.1.0 94a769d``, the last commit of 0.1.0, or
-a virtual environment. Needs ``pip install ".[benchmark]"``.
+The baseline is a checkout, such as ``git worktree add --detach ../laptsne-before v0.1.0``, or a virtual environment.
+Needs ``pip install ".[benchmark]"``.
 """
 
 from __future__ import annotations
@@ -23,20 +24,23 @@ import importlib.metadata
 import json
 import os
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import enlarged_mnist, mixture
 from numpy.typing import NDArray
 from peers_fit import METHODS
-from peers_report import RESULTS, report
+from shared import command_line
+from shared import points as points_of
 
+RESULTS = Path(__file__).parent / "results" / "peers.json"
 SIZES = (1000, 5000, 20_000, 70_000, 250_000, 1_000_000)
 DEFAULT = tuple(name for name in METHODS if name != "PaCMAP, seeded")
 MAX_REPEATED = 100_000  # points; larger fits are timed once
@@ -44,32 +48,41 @@ MAX_SCORED = 250_000  # points up to which 10-NN accuracy is computed
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS", "RAYON_NUM_THREADS")
 _DIVERGENCES = ("laptsne", "baseline", "openTSNE", "manifolds-rs t-SNE", "scikit-learn")  # first parts of names
 _LIBRARIES = ("pacmap", "manifolds-rs", "umap-learn", "openTSNE", "scikit-learn", "numba", "numpy")
+_OURS = ("laptsne", "baseline")  # first parts of the names of methods that are not peers
+# Ratios that are printed below each table, numerator and denominator.
+_RATIOS = (
+    ("laptsne", "PaCMAP"),
+    ("laptsne", "openTSNE"),
+    ("laptsne", "baseline"),
+    ("laptsne", "laptsne, contraction 0"),
+)
+_MIN_SLOPE = 10_000  # points from which on the slope of log time against log N is computed
 _HERE = Path(__file__).parent
 Row = dict[str, Any]
 
 
 @lru_cache(maxsize=1)
 def points(data: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    return enlarged_mnist(n) if data == "mnist" else mixture(n)
+    return points_of(data, n)
 
 
 @lru_cache(maxsize=1)
 def affinities(data: str, n: int) -> Any:
-    from laptsne._runtime.threads import Workers
-    from laptsne.graph.affinity import joint_affinities
+    from laptsne import LaptSNE
 
-    with Workers() as workers:
-        return joint_affinities(points(data, n)[0], perplexity=30, workers=workers)
+    return LaptSNE(contraction=0, perplexity=30.0, max_iter=1).fit(points(data, n)[0]).affinities_
 
 
 def divergence(P: Any, Y: NDArray[Any]) -> float:
     """Return the KL divergence of an embedding from our affinities."""
     from laptsne._runtime.threads import Workers
-    from laptsne.engine.kl import KLDivergence
     from laptsne.fields import FourierFields
 
+    Y, P = np.asarray(Y, dtype=np.float64), P.tocoo()
     with Workers() as workers:
-        return KLDivergence(P).value(FourierFields(Y.astype(np.float64), workers))
+        total = FourierFields(Y, workers).degrees.sum()
+    p, r2 = P.data.astype(np.float64), ((Y[P.row] - Y[P.col]) ** 2).sum(axis=1)
+    return float(p @ (np.log(p) + np.log1p(r2)) + p.sum() * np.log(total))
 
 
 def quality(data: str, method: str, Y: NDArray[Any]) -> Row:
@@ -85,17 +98,7 @@ def quality(data: str, method: str, Y: NDArray[Any]) -> Row:
 
 
 class Bench:
-    """Times fits in processes of their own.
-
-    Parameters
-    ----------
-    data : "mnist" or "mixture"
-    n_threads : int
-    limit : float
-        Seconds after which a fit is stopped, warm-up included.
-    baseline : Path or None
-        A checkout or virtual environment of an earlier version.
-    """
+    """Times fits in processes of their own, which are stopped after ``limit`` seconds, warm-up included."""
 
     def __init__(self, data: str, n_threads: int, limit: float, baseline: Path | None) -> None:
         self.data, self.n_threads, self.limit, self.baseline = data, n_threads, limit, baseline
@@ -177,6 +180,99 @@ def store(runs: list[Row], path: Path) -> None:
     draft.replace(path)
 
 
+def report(run: Row, methods: Iterable[str], folder: Path) -> None:
+    """Print the tables of a run, and write a figure to a folder if there are several sizes."""
+    rows = [row for row in run["rows"] if "failure" not in row]
+    for row in run["rows"]:
+        if "failure" in row:
+            print(f"failed: {row['method']}, {row['n']:,} points: {row['failure']}")
+    if not rows:
+        print("no results")
+        return
+    print(f"\n{run['started']}, commit {run['commit']}, {run['cpu']}, {run['threads']} threads")
+    print(", ".join(f"{name} {version}" for name, version in run["versions"].items()))
+    order = list(methods)
+    for data, n in sorted({(row["data"], row["n"]) for row in rows}):
+        _table(data, n, [row for row in rows if (row["data"], row["n"]) == (data, n)], order)
+    _slopes(rows, order)
+    if len({row["n"] for row in rows}) > 1:
+        _figure(rows, order, folder / "scaling.png")
+
+
+def medians(rows: list[Row], methods: Iterable[str], name: str = "seconds") -> dict[str, float]:
+    """Return the median of a measure for every method that has it."""
+    found = {method: [row[name] for row in rows if row["method"] == method and name in row] for method in methods}
+    return {method: statistics.median(values) for method, values in found.items() if values}
+
+
+def _table(data: str, n: int, rows: list[Row], methods: list[str]) -> None:
+    """Print a Markdown table, with times relative to the fastest peer, and ratios of single methods."""
+    seconds = medians(rows, methods)
+    measures = [medians(rows, methods, name) for name in ("peak_gib", "kl", "accuracy")]
+    peers = {method: value for method, value in seconds.items() if not method.startswith(_OURS)}
+    fastest = min(peers, key=peers.__getitem__, default=None)
+    unit = f"{fastest} = 1" if fastest else "no peer"
+    print(f"\n{data}, {n:,} points\n")
+    print(
+        f"| method | time, {unit} | seconds | peak, GiB | KL | 10-NN accuracy | runs |\n|---|---|---|---|---|---|---|"
+    )
+    for method, taken in sorted(seconds.items(), key=lambda item: item[1]):
+        ratio = f"{taken / peers[fastest]:.2f}" if fastest else ""
+        peak, kl, accuracy = (
+            _cell(values.get(method), digits) for values, digits in zip(measures, (2, 3, 4), strict=True)
+        )
+        n_runs = sum(row["method"] == method for row in rows)
+        print(f"| {method} | {ratio} | {taken:.2f} | {peak} | {kl} | {accuracy} | {n_runs} |")
+    present = [(a, b) for a, b in _RATIOS if a in seconds and b in seconds]
+    if present:
+        print("\n" + "; ".join(f"{a} / {b}: {seconds[a] / seconds[b]:.3f}" for a, b in present), flush=True)
+
+
+def _cell(value: float | None, n_digits: int) -> str:
+    return "" if value is None else f"{value:.{n_digits}f}"
+
+
+def _slopes(rows: list[Row], methods: list[str]) -> None:
+    """Print the slope of log time against log N between the smallest size from 10,000 on and the largest."""
+    for data in sorted({row["data"] for row in rows}):
+        for method in methods:
+            times = _by_size(rows, data, method)
+            sizes = [n for n in times if n >= _MIN_SLOPE]
+            if len(sizes) > 1:
+                low, high = sizes[0], sizes[-1]
+                slope = np.log(times[high] / times[low]) / np.log(high / low)
+                print(f"{data}, {method}: slope {slope:.2f} from {low:,} to {high:,} points")
+
+
+def _by_size(rows: list[Row], data: str, method: str) -> dict[int, float]:
+    """Return the median time by size, ascending."""
+    mine = [row for row in rows if row["data"] == data and row["method"] == method]
+    return {
+        n: medians([row for row in mine if row["n"] == n], [method])[method] for n in sorted({r["n"] for r in mine})
+    }
+
+
+def _figure(rows: list[Row], methods: list[str], path: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    names = sorted({row["data"] for row in rows})
+    figure, axes = plt.subplots(1, len(names), figsize=(6 * len(names), 4.5), squeeze=False, sharey=True)
+    for axis, data in zip(axes[0], names, strict=True):
+        for method in methods:
+            times = _by_size(rows, data, method)
+            own = method.startswith(_OURS)
+            style = {"lw": 2 if own else 1, "ls": "-" if own else "--"}
+            if times:
+                axis.loglog(list(times), list(times.values()), marker="o", ms=4, label=method, **style)
+        axis.set(xlabel="points", title="MNIST, subsampled or enlarged" if data == "mnist" else "Gaussian mixture")
+        axis.grid(alpha=0.3)
+    axes[0, 0].set_ylabel("seconds on two cores")
+    axes[0, 0].legend(frameon=False, fontsize=8)
+    figure.tight_layout()
+    figure.savefig(path, dpi=150)
+    print(f"wrote {path}")
+
+
 def plan(args: argparse.Namespace) -> list[tuple[int, str, int]]:
     """Return the fits in the order in which they are made: size, method and repeat."""
     methods = [name for name in args.methods if args.baseline or not name.startswith("baseline")]
@@ -189,8 +285,8 @@ def plan(args: argparse.Namespace) -> list[tuple[int, str, int]]:
     ]
 
 
-def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
     parser.add_argument("data", nargs="?", choices=["mnist", "mixture", "report"], default="mnist")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N")
     parser.add_argument("--methods", nargs="+", default=DEFAULT, choices=METHODS, metavar="METHOD")
@@ -201,11 +297,11 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--resume", action="store_true", help="go on with the last run")
     parser.add_argument("--results", type=Path, default=RESULTS)
-    return parser.parse_args()
+    return parser
 
 
 def main() -> None:
-    args = parsed()
+    args = parser().parse_args()
     runs = json.loads(args.results.read_text()) if args.results.exists() else []
     if args.data == "report":
         report(runs[-1] if runs else {"rows": []}, METHODS, args.results.parent)

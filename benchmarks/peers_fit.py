@@ -1,17 +1,17 @@
-"""One timed fit of a method, for peers.py: loads the data, warms up, fits, and prints what it measured as JSON.
+"""How long does one fit of a method take? For peers.py: loads the data, warms up, fits, and prints JSON.
 
-python benchmarks/peers_fit.py METHOD N_THREADS data.npy embedding.npy
+python benchmarks/peers_fit.py METHOD N_THREADS data.npy embedding.npy   # seconds to minutes, by method and data
 
 Uses nothing of laptsne but ``LaptSNE`` and its parameters that 0.1.0 has, so that earlier versions can be timed too.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import logging
 import resource
-import sys
 import time
 import warnings
 from dataclasses import dataclass, field
@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from shared import command_line
 
 # Rows of the warm-up. Several libraries change their algorithm with the number of rows, and compile when they first use
 # it: umap-learn's neighbour search at 4,096, our grid and neighbour search at 6,000 and 10,000.
@@ -28,20 +29,11 @@ _WARM_UP_ROWS = 20_000
 
 @dataclass(frozen=True)
 class Method:
-    """A library's estimator, at its defaults but for the number of threads.
+    """A library's estimator, at its defaults but for the number of threads and ``settings``.
 
-    Parameters
-    ----------
-    module, name : str
-        The class of the estimator.
-    settings : dict
-        What differs from the defaults. No seeds for other libraries: umap-learn and PaCMAP then use one thread.
-    threads : str, optional
-        Parameter for the number of threads; libraries without one are limited by environment variables.
-    short : dict
-        Settings of the warm-up, few iterations.
-    limit : int
-        Largest number of rows that takes less than about a quarter of an hour on two cores.
+    There are no seeds for other libraries: with one, umap-learn and PaCMAP use a single thread. ``threads`` is the
+    parameter for their number; libraries without one are limited by environment variables. ``short`` has the settings
+    of the warm-up. ``limit`` is the largest number of rows that takes less than about a quarter of an hour.
     """
 
     module: str
@@ -90,16 +82,25 @@ def peak_memory() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**30  # macOS counts in bytes
 
 
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parser.add_argument("method", choices=METHODS)
+    parser.add_argument("n_threads", type=int)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("embedding", type=Path)
+    return parser
+
+
 def main() -> None:
-    name, n_threads, source, target = sys.argv[1:]
+    args = parser().parse_args()
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
-    method, X = METHODS[name], np.load(source)
-    method.fit(X[:_WARM_UP_ROWS], int(n_threads), short=True)
+    method, X = METHODS[args.method], np.load(args.data)
+    method.fit(X[:_WARM_UP_ROWS], args.n_threads, short=True)
     start = time.perf_counter()
-    Y = method.fit(X, int(n_threads))
+    Y = method.fit(X, args.n_threads)
     seconds = time.perf_counter() - start
-    np.save(target, Y)
+    np.save(args.embedding, Y)
     print(json.dumps({"seconds": seconds, "peak_gib": peak_memory()}))
 
 

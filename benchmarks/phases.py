@@ -1,6 +1,6 @@
-"""Where the time and the memory of a fit go, part by part.
+"""Where do the time and the memory of a fit go, part by part?
 
-python benchmarks/phases.py                            # 5,000, 70,000 and 1,000,000 points of MNIST
+python benchmarks/phases.py                            # 5,000, 70,000 and 1,000,000 points of MNIST: ten minutes
 python benchmarks/phases.py 70000 --contraction 0      # without contraction
 python benchmarks/phases.py 500000 --data mixture      # Gaussian mixture
 
@@ -30,7 +30,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
-from data import enlarged_mnist, mixture
+from shared import command_line, points, strength
 
 from laptsne import LaptSNE
 
@@ -136,7 +136,7 @@ def reset_peak() -> None:
 
 def measured(data: str, n: int, contraction: float | str, clock: Callable[[], float]) -> dict[str, Any]:
     """Fit once in this process; return the seconds and peaks of the parts and of the whole."""
-    X, _ = enlarged_mnist(n) if data == "mnist" else mixture(n)
+    X, _ = points(data, n)
     model = LaptSNE(contraction=contraction, n_jobs=2, random_state=0)
     model.fit(X[: min(n, WARM_UP)])
     del model
@@ -188,19 +188,22 @@ def print_bound(run: dict[str, Any]) -> None:
     print(f"\nattraction: at least {least:.3g} s, 8 bytes per affinity and iteration at {rate / 1e9:.0f} GB/s")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
     parser.add_argument("sizes", nargs="*", type=int, default=SIZES)
     parser.add_argument("--data", choices=["mnist", "mixture"], default="mnist")
     parser.add_argument("--contraction", default="auto")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--cpu", action="store_true", help="CPU time instead of wall time")
     parser.add_argument("--one", nargs=4, help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    args = parser().parse_args()
     if args.one:
         data, n, contraction, clock = args.one
-        strength = contraction if contraction == "auto" else float(contraction)
-        print(json.dumps(measured(data, int(n), strength, getattr(time, clock))))
+        print(json.dumps(measured(data, int(n), strength(contraction), getattr(time, clock))))
         return
     for n in args.sizes:
         repeats = args.repeats if n <= MAX_REPEATED else 1

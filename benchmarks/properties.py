@@ -1,7 +1,7 @@
-"""Unusual data and parameters: every case must end with a finite embedding or an error that names the problem.
+"""Does every fit of unusual data and parameters end with a finite embedding or an error that names the problem?
 
-python benchmarks/properties.py --cases 2000
-python benchmarks/properties.py --cases 300 --peers
+python benchmarks/properties.py --cases 2000           # half an hour
+python benchmarks/properties.py --cases 300 --peers    # openTSNE and umap-learn as well: an hour
 
 The cases are those of the tests (tests/strategies.py), drawn from ``--seed``. With ``--peers``, cases of dense and
 finite features are given to openTSNE and umap-learn as well, with their defaults except for a perplexity or number of
@@ -18,14 +18,12 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+from shared import command_line
 from strategies import Case, cases, features, outcome, wrong_cases
 
 _CHUNK = 50  # cases per seed: hypothesis turns further ones into variations of the first
@@ -158,12 +156,16 @@ class Peer:
             yield (*self.ask(X), X.dtype)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--peers", action="store_true")
-    chosen = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    chosen = parser().parse_args()
     n, first = chosen.cases, chosen.seed
     if chosen.peers:
         for name, fit in (("laptsne", of_laptsne), ("openTSNE", of_opentsne), ("umap-learn", of_umap)):

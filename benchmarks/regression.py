@@ -1,14 +1,15 @@
-"""Check that fits have not become slower: CPU time of small fits relative to a calibration loop on the same machine.
+"""Have fits become slower? CPU time of small fits relative to a calibration loop on the same machine.
 
-python benchmarks/regression.py        # exit code 1 if a ratio is more than twice the one stored here
+python benchmarks/regression.py    # 20 s; the exit code is 1 if a ratio is more than twice the one stored here
 
 Seconds differ between machines, and wall time on a busy machine; ratios of CPU times, minima over alternating repeats
 on one thread, hardly do. The calibration does what fits do: matrix products, Fourier transforms and exponentials in
-single precision. It takes less than 20 s. After a change that is meant to change the speed, store the printed ratios.
+single precision. After a change that is meant to change the speed, store the printed ratios.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from typing import Any
 
 import numpy as np
 import scipy.fft
+from shared import command_line
 from threadpoolctl import threadpool_limits
 
 from laptsne import LaptSNE
@@ -70,5 +72,10 @@ def main() -> int:
     return int(bool(slow))
 
 
+def parser() -> argparse.ArgumentParser:
+    return command_line(__doc__)
+
+
 if __name__ == "__main__":
+    parser().parse_args()
     sys.exit(main())

@@ -1,6 +1,6 @@
-"""Start-up time: import, the first fit of a process, and the command, with a cold and a warm cache of compiled code.
+"""How long do the import, the first fit of a process and the command take, with a cold and a warm cache of kernels?
 
-python benchmarks/startup.py
+python benchmarks/startup.py    # three minutes
 
 Medians over fresh processes. The cache is cold in a process that starts with an empty cache directory, as after an
 installation. The times of the command are those of the whole process, interpreter and imports included.
@@ -8,6 +8,7 @@ installation. The times of the command are those of the whole process, interpret
 
 from __future__ import annotations
 
+import argparse
 import os
 import statistics
 import subprocess
@@ -16,7 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-REPEATS = 5
+from shared import command_line
+
 IMPORT = "import time; t = time.perf_counter(); import {}; print(time.perf_counter() - t)"
 FITS = """
 import time
@@ -46,9 +48,16 @@ def seconds_of_command(folder: str) -> float:
     return time.perf_counter() - start
 
 
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    return parser
+
+
 def main() -> None:
+    args = parser().parse_args()
     times: dict[str, list[float]] = {}
-    for _ in range(REPEATS):
+    for _ in range(args.repeats):
         with tempfile.TemporaryDirectory() as folder:
             measured = {
                 "import sklearn": float(run(["-c", IMPORT.format("sklearn")], folder, "import")),

@@ -1,6 +1,6 @@
-"""Both out-of-sample methods of LaptSNE compared with the transform of openTSNE and umap-learn.
+"""How fast and how accurate is ``transform``, with both out-of-sample methods, beside openTSNE and umap-learn?
 
-python benchmarks/transform.py [--repeats 3]
+python benchmarks/transform.py    # five minutes
 
 Each method is fitted to the 60,000 points of MNIST's training split, reduced to 50 dimensions, and transforms the
 10,000 points of the test split: once as a warm-up, then alternating with the others. Accuracy is that of a
@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from data import enlarged_mnist
+from shared import command_line, enlarged_mnist, seconds
 from sklearn.neighbors import KNeighborsClassifier
-from timing import seconds
 
 from laptsne import LaptSNE
 
@@ -57,11 +56,15 @@ METHODS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
-    args = parser.parse_args()
+    parser.add_argument("--methods", nargs="*", choices=METHODS, default=list(METHODS))
+    return parser
+
+
+def main() -> None:
+    args = parser().parse_args()
     X, y = enlarged_mnist(70_000)
     train, test = slice(0, 60_000), slice(60_000, None)
     fitted = {}

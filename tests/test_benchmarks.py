@@ -1,6 +1,10 @@
-"""Benchmarks that name functions of the package, or decide whether a commit passes."""
+"""Benchmarks have a question, a command and options that work; some name functions of the package or judge a commit."""
 
+import json
+import re
+import shlex
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -8,17 +12,145 @@ import pytest
 
 from laptsne import LaptSNE
 
+FOLDER = Path(__file__).parent.parent / "benchmarks"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
+COMMANDS = [name for name in NAMES if name not in ("shared", "suite_runs")]
+# Those that compare or vary parts of the package, and so name its modules.
+DEEP = {"by_hand", "constants", "lapumap", "palette", "peers", "phases", "reliability", "sums"}
+
 
 @pytest.fixture(autouse=True)
 def benchmarks_on_the_path(monkeypatch):
-    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks"))
+    monkeypatch.syspath_prepend(str(FOLDER))
     yield
-    for name in ("phases", "peers_report", "regression", "data"):
+    for name in NAMES:
         sys.modules.pop(name, None)
 
 
+def imported(name):
+    return pytest.importorskip(name, reason="needs an extra of pyproject.toml", exc_type=ImportError)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_docstring_has_a_question_and_commands_that_are_understood(name):
+    module = imported(name)
+    question = module.__doc__.splitlines()[0]
+    assert "?" in question
+    commands = re.findall(rf"^python benchmarks/{name}\.py\b(.*)$", module.__doc__, re.MULTILINE)
+    assert commands
+    for line in commands:
+        arguments = re.sub(r"\[|\]|\.\.\.", "", line.partition(" #")[0])
+        if name != "peers_fit" and "SET" not in arguments:
+            module.parser().parse_args(shlex.split(arguments))
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help(name, monkeypatch, capsys):
+    with pytest.raises(SystemExit) as end:
+        imported(name).parser().parse_args(["--help"])
+    assert end.value.code == 0
+    assert f"python benchmarks/{name}.py" in capsys.readouterr().out
+
+
+def test_modules_within_the_package_are_named_in_few_benchmarks():
+    imports, places = (
+        r"^ *from laptsne\.(?!(?:metrics|plotting|contraction_path) )\S+ import",
+        r'"laptsne\.[\w.]+[:.]\w',
+    )
+    deep = re.compile(f"{imports}|{places}", re.MULTILINE)
+    assert {name for name in NAMES if deep.search((FOLDER / f"{name}.py").read_text())} == DEEP
+
+
+def test_constants_that_are_varied_are_there():
+    constants, lapumap = imported("constants"), imported("lapumap")
+    groups = [*constants.VARIANTS.values(), lapumap.VARIANTS]
+    places = {place for group in groups for variant in group.values() for place in variant.constants}
+    assert len(places) >= 9
+    for group in groups:
+        for variant in group.values():
+            with constants.changed(variant.constants):
+                pass
+
+
+def test_a_changed_constant_changes_the_map_and_is_restored():
+    constants = imported("constants")
+    data = constants.load("digits").at(slice(0, 300))
+    variants = constants.VARIANTS["contraction"]
+    settings = {"max_iter": 60, "n_clusters": 5}
+    default, wide, again = (
+        constants.scores(data, variants[name], 0, **settings) for name in ("default", "width 1", "default")
+    )
+    assert default == again != wide
+    assert len(default) == len(constants.SCORES)
+
+
+class TestBits:
+    @pytest.fixture
+    def bits(self, monkeypatch):
+        module = import_module("bits")
+        cases = {"small": (LaptSNE, 100, np.float64, {"max_iter": 5}), "sparse": module.CASES["sparse"]}
+        cases["sparse"] = (*cases["sparse"][:1], 100, *cases["sparse"][2:])
+        monkeypatch.setattr(module, "CASES", cases)
+        return module
+
+    def test_digests_are_compared_with_those_of_a_file(self, bits, tmp_path, capsys):
+        file = tmp_path / "before.json"
+        bits.write(file)
+        assert bits.compare_with(file) == 0
+        stored = json.loads(file.read_text())
+        assert set(stored["small"]) == {"embedding", "transform", "labels", "eigenvalues", "objective"}
+        stored["small"]["transform"] = "0"
+        file.write_text(json.dumps(stored))
+        capsys.readouterr()
+        assert bits.compare_with(file) == 1
+        assert re.search(r"DIFFERENT +small; transform\nsame +sparse\n1 of 2 cases differ", capsys.readouterr().out)
+
+    def test_cases_that_a_file_lacks_are_named(self, bits, tmp_path, capsys):
+        (tmp_path / "empty.json").write_text("{}")
+        assert bits.compare_with(tmp_path / "empty.json") == 0
+        assert capsys.readouterr().out.count("not in the file") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("suite", "--stored", "| LaptSNE | 10 |"),
+        ("suite", "--stored --frontier", "| total | 280 of 329 |"),
+        ("null", "show", "| Gaussian, 5 dimensions | 2000 |"),
+        ("by_hand", "--small ties", "True"),
+        ("palette", "", "60 colours"),
+        ("paper", "eigengap digits", "digits"),
+    ],
+)
+def test_commands_that_take_seconds(name, arguments, expected, monkeypatch, capsys):
+    module = imported(name)
+    monkeypatch.setattr(sys, "argv", [name, *shlex.split(arguments)])
+    module.main()
+    assert expected in capsys.readouterr().out
+
+
+def test_sums_of_the_grid_have_small_errors():
+    sums, threads = imported("sums"), import_module("laptsne._runtime.threads")
+    with threads.Workers(1) as workers:
+        assert max(sums.errors(2.5, workers)) < 0.01
+
+
+def test_clusterings_find_what_is_there():
+    clusters = imported("clusters")
+    assert clusters.counts(lambda rng: clusters.mixture(600, 3, rng), "labels_", 2) == [3, 3]
+    assert clusters.counts(lambda rng: rng.normal(size=(300, 3)), "EVoC", 1) == []  # needs four features
+    X = np.repeat(np.eye(3) * 20, 100, axis=0) + np.random.default_rng(0).normal(size=(300, 3))
+    np.testing.assert_array_equal(np.unique(clusters.dpa(X), return_counts=True)[1], [100, 100, 100])
+
+
+def test_the_divergence_of_an_embedding_is_that_of_its_fit(rng):
+    peers = imported("peers")
+    model = LaptSNE(contraction=0, max_iter=50, random_state=0).fit(rng.normal(size=(400, 5)))
+    assert peers.divergence(model.affinities_, model.embedding_) == pytest.approx(model.kl_divergence_, rel=1e-3)
+
+
 def test_phases_charge_a_fit_to_parts_that_exist(rng):
-    phases = pytest.importorskip("phases", reason="needs pooch, of the extra reproduction", exc_type=ImportError)
+    phases = import_module("phases")
     measured = phases.Phases()
     measured.run(lambda: LaptSNE(max_iter=20, random_state=0).fit(rng.normal(size=(300, 4))))
     assert sys.getprofile() is None or sys.getprofile() != measured._on_event
@@ -29,7 +161,7 @@ def test_phases_charge_a_fit_to_parts_that_exist(rng):
 
 
 def test_the_fastest_peer_is_the_unit(capsys, tmp_path):
-    report = pytest.importorskip("peers_report").report
+    report = imported("peers").report
     rows = [
         {"data": "mnist", "n": 1000, "method": method, "repeat": repeat, "seconds": seconds + repeat, "peak_gib": 1.0}
         for method, seconds in (("laptsne", 2.0), ("PaCMAP", 3.0), ("openTSNE", 7.0))
@@ -48,7 +180,7 @@ def test_the_fastest_peer_is_the_unit(capsys, tmp_path):
 
 @pytest.mark.parametrize(("slowdown", "code"), [(1.0, 0), (2.5, 1)])
 def test_a_fit_that_is_much_slower_than_stored_fails_the_check(monkeypatch, capsys, slowdown, code):
-    regression = pytest.importorskip("regression")
+    regression = import_module("regression")
     monkeypatch.setattr(regression, "WORKLOADS", {"small": (50, {"max_iter": 2}, 3.0)})
     times = iter([9.0, 1.0, 3.0 * slowdown, 1.0, 8.0, 2.0])  # fits and calibrations take turns; minima count
     monkeypatch.setattr(regression, "cpu_seconds", lambda _: next(times))
@@ -57,5 +189,5 @@ def test_a_fit_that_is_much_slower_than_stored_fails_the_check(monkeypatch, caps
 
 
 def test_the_points_of_the_check_are_always_the_same():
-    regression = pytest.importorskip("regression")
+    regression = import_module("regression")
     np.testing.assert_array_equal(regression.points(20), regression.points(20))

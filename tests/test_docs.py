@@ -138,10 +138,27 @@ def test_links_and_pictures_are_there():
 
 
 @pytest.mark.parametrize(
-    "script", re.findall(r"`python ((?:benchmarks|examples)/\w+\.py)", "".join(p.read_text() for p in [*PAGES, *NOTES]))
+    ("script", "arguments"),
+    sorted(
+        {
+            (script, arguments.partition("  #")[0].strip())
+            for page in [*PAGES, *NOTES]
+            for script, arguments in re.findall(
+                r"(?:`|^)python ((?:benchmarks|examples)/\w+\.py)\b([^`\n]*)", page.read_text(), re.MULTILINE
+            )
+        }
+    ),
 )
-def test_scripts_named_are_there(script):
+def test_scripts_named_are_there_and_understand_their_arguments(script, arguments, monkeypatch):
     assert (ROOT / script).exists()
+    if script.startswith("benchmarks/"):
+        monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+        before = set(sys.modules)
+        module = pytest.importorskip(Path(script).stem, exc_type=ImportError)
+        module.parser().parse_args(shlex.split(arguments))
+        for name in set(sys.modules) - before:
+            if (ROOT / "benchmarks" / f"{name}.py").exists():
+                del sys.modules[name]
 
 
 def test_every_parameter_is_in_the_guide():

@@ -85,3 +85,16 @@ def test_a_release_is_published_only_after_the_tests():
     assert not any("build" in step for step in steps)  # what is published is what was tested
     triggers = load(".github/workflows/ci.yml")[True]  # YAML reads the key "on" as true
     assert "workflow_call" in triggers
+
+
+@pytest.mark.parametrize("workflow", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.stem)
+def test_actions_are_pinned(workflow):
+    """Those of GitHub to a version, those of others, who might move a tag, to a commit with the version beside it."""
+    lines = re.findall(r"^ *(?:- )?uses: (.+)$", workflow.read_text(encoding="utf-8"), re.MULTILINE)
+    assert lines
+    for line in lines:
+        owner = line.partition("/")[0]
+        if owner == "actions":
+            assert re.fullmatch(r"actions/[\w-]+@v\d+(\.\d+)*", line)
+        elif owner != ".":
+            assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line)

@@ -33,7 +33,7 @@ _PLOTTED = (1, 2, 3)  # dimensions of maps that plots show
 _EXPLORED = (2,)  # and the explorer
 _ROWS = 1 << 16  # of text, written at a time
 _SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
-_MODULES = ("matplotlib.backends.backend_agg", "canvas", "colouring", "points", "strip", "islands", "legend")
+_MODULES = ("matplotlib.backends.backend_agg", "canvas", "colouring", "text_labels")
 _MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 
 

@@ -21,7 +21,7 @@ from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS
 from laptsne.graph.neighbors import neighbor_graph
 
 # Width of the kernel in which clusters are similar, in RMS radii of the map / sqrt(n_clusters), and distance over which
-# displacements vary, in these widths (benchmarks/contracted_maps.py has others).
+# displacements vary, in these widths (benchmarks/lapumap.py has others).
 WIDTH = 0.25
 SMOOTHNESS = 4.0
 _MIN_SHARE = 0.2  # of the own cluster in the density at a point; a point with less goes with the cluster around it

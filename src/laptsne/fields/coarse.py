@@ -28,7 +28,7 @@ _SPLINE = CubicSpline()
 _TERMS = 10  # polynomials per axis while the embedding is small
 _BLOCK = 64  # points for which these are computed together
 _PARTS = 4  # of the points, summed one by one, so that bits do not depend on the number of threads
-# Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/coarse_grid.py).
+# Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/sums.py).
 _FIXED, _PER_POINT, _PER_CELL = 3e6, 200.0, 40.0
 
 

@@ -12,7 +12,7 @@ from laptsne._runtime.warn import warn
 from laptsne.graph.neighbors import all_distances, neighbor_distances
 from laptsne.graph.symmetrization import plus_transpose
 
-NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/perplexity.py has what fewer change
+NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
 _BLOCK = 1024
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 

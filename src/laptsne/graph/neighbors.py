@@ -16,7 +16,7 @@ from laptsne._runtime.typing import Array
 from laptsne.graph.ivf import IVFIndex
 from laptsne.graph.metric_params import validated_metric
 
-MAX_EXACT_NEIGHBORS = 10_000  # points beyond which approximate neighbours are faster (benchmarks/neighbors.py)
+MAX_EXACT_NEIGHBORS = 10_000  # points beyond which approximate neighbours are faster (benchmarks/by_hand.py)
 # Metrics that are, or follow from, Euclidean distances.
 EUCLIDEAN_METRICS = {m: m for m in ("euclidean", "sqeuclidean", "cosine", "correlation")} | {"l2": "euclidean"}
 # Dissimilarities without the triangle inequality, which scikit-learn's trees rely on; functions may lack it as well.

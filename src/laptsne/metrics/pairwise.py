@@ -3,7 +3,7 @@
 Distances are sums of squared differences in double precision, computed tile by tile and never stored. No library
 offers the same: scikit-learn expands the square into dot products, whose rounding reorders near-equal distances of data
 with a large offset, and neither it nor SciPy's trees define the order of ties. SciPy's ``cdist`` and a partial sort
-give the same neighbours in several times the time (benchmarks/pairwise.py). One distance kernel for :func:`nearest` and
+give the same neighbours in several times the time (benchmarks/by_hand.py). One distance kernel for :func:`nearest` and
 :func:`ranks` also makes them agree to the last bit.
 """
 

@@ -16,7 +16,7 @@ MIN_SUPPORT = 0.01
 _NEAREST = 5  # neighbours whose mean distance is the spacing
 # Power of the spacing around a point in the unit of its own; the rest is that of all data. With 0, data of several
 # densities have one unit; with 1, points on the outskirts of a cluster have a larger one than those inside
-# (benchmarks/support.py).
+# (benchmarks/reliability.py).
 _LOCAL = 0.5
 _MIN_TAIL = 0.01  # least exponent of the tail
 

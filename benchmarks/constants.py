@@ -1,0 +1,197 @@
+"""What happens around the constants that decide a map: of the contraction, the schedule, and the neighbours of P?
+
+python benchmarks/constants.py contraction  # one at a time, on the sets for choosing constants: hours
+python benchmarks/constants.py schedule --changes [--contraction auto]    # momentum, settling, iterations: an hour
+python benchmarks/constants.py neighbours --changes [--contraction auto]  # fewer neighbours per perplexity: an hour
+python benchmarks/constants.py contraction --variants default "width 0.5" --sets digits  # a minute
+
+Prints means over the sets: entries of P per point, cross-validated 10-NN, NMI and silhouette of k-means, the shares of
+the 30 nearest neighbours kept and seen, ink (see suite.py), and the KL divergence as a multiple of that of the
+reference, which is "t-SNE" or the default. KL divergences from different P do not compare. With ``--changes``, the
+differences from the reference, with standard errors over the sets.
+
+The constants were chosen on the sets of the first command. Sets are sampled to 10,000 rows in the other two.
+"Perplexity k, k neighbours" has uniform weights. Needs the suite in LAPTSNE_DATA.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import pkgutil
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from numpy.typing import NDArray
+from shared import command_line, strength
+from suite_runs import GROUPS, Dataset, ink_scores, load, seen_scores
+
+from laptsne import Descent, LaptSNE
+from laptsne.metrics import cluster_scores, knn_accuracy
+
+SCORES = ("entries", "10-NN", "NMI", "SC", "kept", "seen", "ink", "KL")
+MAX_ROWS = 10_000
+# The places of constants of the package, by what changes there.
+WIDTH = "laptsne.contraction.similarity:_WIDTH"
+FLOOR = "laptsne.fitting:FLOOR"
+SIMILARITY = "laptsne.fitting:Similarity"
+TOTAL = "laptsne.engine.problem:_TOTAL"
+LATE = "laptsne.engine.run:LATE_EXAGGERATION"
+BOUNDARY = "laptsne.engine.run:_BOUNDARY"
+LOWERED = "laptsne.graph.affinity:_lowered"
+Settings = dict[str, Any]
+Constants = dict[str, Callable[[Any], Any]]  # by place: the new value, given the old one
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Settings of LaptSNE and changed constants."""
+
+    settings: Settings
+    constants: Constants
+
+    @classmethod
+    def of(cls, constants: dict[str, Any] | None = None, **settings: Any) -> Variant:
+        """Return a variant; a constant is given by its value, or by a function of the old one."""
+        given = constants or {}
+        return cls(settings, {name: v if callable(v) else (lambda _, v=v: v) for name, v in given.items()})
+
+
+def regularized(value: float) -> Constants:
+    return {SIMILARITY: lambda kind: partial(kind, regularization=value)}
+
+
+def neighbours(perplexity: float, n_neighbors: int) -> Variant:
+    """Return a variant whose perplexity is not lowered to a third of the neighbours."""
+    unchanged = {LOWERED: lambda _: lambda perplexity, _: perplexity}
+    return Variant.of(unchanged, perplexity=perplexity, n_neighbors=n_neighbors)
+
+
+VARIANTS: dict[str, dict[str, Variant]] = {
+    "contraction": {
+        "t-SNE": Variant.of(contraction=0),
+        "default": Variant.of(),
+        "t-SNE, not annealed": Variant.of(contraction=0, optimizer=Descent(middle_exaggeration=1.0)),
+        "t-SNE, perplexity 20": Variant.of(contraction=0, perplexity=20.0),
+        "t-SNE, perplexity 50": Variant.of(contraction=0, perplexity=50.0),
+        "not annealed": Variant.of(optimizer=Descent(middle_exaggeration=1.0)),
+        "annealed from 4": Variant.of(optimizer=Descent(middle_exaggeration=4.0)),
+        "Student kernel": Variant.of(contraction_kernel="student"),
+        "width 0.5": Variant.of({WIDTH: 0.5}),
+        "width 1": Variant.of({WIDTH: 1.0}),
+        "strength 0.1": Variant.of({TOTAL: 0.1}),
+        "strength 0.4": Variant.of({TOTAL: 0.4}),
+        "floor 0.05, strength 0.6": Variant.of({FLOOR: 0.05, TOTAL: 0.6}),
+        "regularisation 0.003": Variant.of(regularized(0.003)),
+        "regularisation 0.2": Variant.of(regularized(0.2)),
+        "exaggeration 1": Variant.of({LATE: 1.0}),
+        "exaggeration 1.5": Variant.of({LATE: 1.5}),
+        "no boundary": Variant.of({BOUNDARY: np.inf}),
+        "boundary 1.4": Variant.of({BOUNDARY: 1.4}),
+    },
+    "schedule": {
+        "default": Variant.of(optimizer=Descent(tol=0)),
+        "momentum 0.8": Variant.of(optimizer=Descent(momentum=0.8, tol=0)),
+        "momentum 0.95 throughout": Variant.of(optimizer=Descent(momentum=0.95, tol=0)),
+        "not settled": Variant.of(optimizer=Descent(settling_share=0.0, tol=0)),
+        "250 iterations": Variant.of(max_iter=250, optimizer=Descent(tol=0)),
+        "750 iterations": Variant.of(max_iter=750, optimizer=Descent(tol=0)),
+    },
+    "neighbours": {
+        f"perplexity {perplexity}, {k} neighbours": neighbours(perplexity, k)
+        for perplexity, k in ((30, 90), (30, 60), (30, 45), (20, 60), (15, 45), (15, 15))
+    },
+}
+SETS = {
+    "contraction": GROUPS["choosing"],
+    "schedule": (
+        "digits", "coil20", "har", "mnist", "audio_frog_calls", "sc_cord_blood", "text_banking77_use",
+    ),
+    "neighbours": (
+        "digits", "coil20", "audio_frog_calls", "sc_cell_lines_celseq2", "sc_pbmc4k", "tab_image_segmentation",
+    ),
+}  # fmt: skip
+
+
+@contextlib.contextmanager
+def changed(constants: Constants) -> Iterator[None]:
+    """Change constants of the package for a while."""
+    with contextlib.ExitStack() as stack:
+        for place, change in constants.items():
+            module, _, name = place.partition(":")
+            new = change(pkgutil.resolve_name(place))
+            stack.enter_context(mock.patch.object(pkgutil.resolve_name(module), name, new))
+        yield
+
+
+def scores(data: Dataset, variant: Variant, seed: int, **settings: Any) -> list[float]:
+    """Return the scores of a map, in the order of SCORES."""
+    with changed(variant.constants), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = LaptSNE(**settings | variant.settings | {"random_state": seed}).fit(data.X)
+    Y = model.embedding_
+    found = cluster_scores(Y, data.y)
+    shares = [data.faithfulness.neighbors_kept(Y), seen_scores(data, Y)["seen"], ink_scores(data, Y)["ink"]]
+    entries = model.affinities_.nnz / len(Y)
+    return [entries, knn_accuracy(Y, data.y), found.nmi, found.silhouette, *shares, model.kl_divergence_]
+
+
+def sampled(data: Dataset) -> Dataset:
+    rows = np.random.default_rng(0).permutation(len(data.y))[:MAX_ROWS]
+    return data.at(np.sort(rows)) if len(data.y) > MAX_ROWS else data
+
+
+def print_row(name: str, found: NDArray[Any], reference: NDArray[Any], *, changes: bool) -> None:
+    """Print the means over the sets, or those of the differences from the reference."""
+    found, reference = found.copy(), reference.copy()
+    found[:, -1], reference[:, -1] = found[:, -1] / reference[:, -1], 1.0
+    if changes:
+        difference = found - reference
+        errors = difference.std(axis=0) / np.sqrt(len(found))
+        cells = [f"{mean:+.4f} ± {error:.4f}" for mean, error in zip(difference.mean(axis=0), errors, strict=True)]
+    else:
+        cells = [f"{value:.3f}" for value in found.mean(axis=0)]
+    print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parser.add_argument("group", choices=VARIANTS)
+    parser.add_argument("--sets", nargs="+", metavar="SET")
+    parser.add_argument("--variants", nargs="+", metavar="VARIANT", help="all by default")
+    parser.add_argument("--contraction", type=strength, help='strength, or "auto"; 0 by default but for contraction')
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--changes", action="store_true", help="differences from the reference")
+    return parser
+
+
+def main() -> None:
+    args = parser().parse_args()
+    variants = VARIANTS[args.group]
+    unknown = set(args.variants or ()) - set(variants)
+    if unknown:
+        raise SystemExit(f"--variants: unknown {sorted(unknown)}; choose from {', '.join(variants)}")
+    own = args.group == "contraction"
+    settings = {"contraction": ("auto" if own else 0) if args.contraction is None else args.contraction}
+    sets = [load(name) for name in args.sets or SETS[args.group]]
+    sets = sets if own else [sampled(data) for data in sets]
+
+    def table(variant: Variant) -> NDArray[Any]:
+        """Return the mean scores over the seeds, one row per set."""
+        seeds = range(args.seeds)
+        return np.array([np.mean([scores(data, variant, seed, **settings) for seed in seeds], axis=0) for data in sets])
+
+    reference = table(next(iter(variants.values())))
+    print("| |" + "".join(f" {name} |" for name in SCORES) + "\n" + "|---" * (len(SCORES) + 1) + "|")
+    for i, (name, variant) in enumerate(variants.items()):
+        if name in (args.variants or variants):
+            print_row(name, table(variant) if i else reference, reference, changes=args.changes)
+
+
+if __name__ == "__main__":
+    main()

@@ -19,7 +19,7 @@ from laptsne.fields.fourier import SPACING as GRID_SPACING
 from laptsne.fields.frame import MAX_NODES
 from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
 from laptsne.graph.ivf import PROBE_ENTRIES
-from laptsne.graph.metric_params import is_pairwise
+from laptsne.graph.neighbors import is_pairwise
 from laptsne.graph.neighbors import EUCLIDEAN_METRICS, MAX_EXACT_NEIGHBORS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB
 from laptsne.graph.ordering import MAX_UNORDERED
 from laptsne.graph.spectrum import MAX_ARPACK, MAX_CLUSTERS

@@ -9,11 +9,12 @@ from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.graph.neighbors import all_distances, neighbor_distances
+from laptsne.graph.neighbors import all_distances, canonical, neighbor_distances
 from laptsne.graph.symmetrization import plus_transpose
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/perplexity.py has what fewer change
 _BLOCK = 1024
+_MAX_BETA = 1e60  # in units of the furthest neighbour
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 
 
@@ -38,7 +39,9 @@ def precision(row: Array, nearest: float, unit: float, perplexity: float) -> flo
     for _ in range(200):
         total, mean, variance = moments(row, nearest, unit, beta)
         surplus = np.log(total) + beta * mean - np.log(perplexity)
-        if abs(surplus) < 1e-5 or beta > 1e12 or beta < 1e-12:
+        # The weights of equal distances stay equal. In other rows the unit, that of the furthest point, may be as large
+        # as an outlier is far; beyond the second limit, beta would tell apart distances that differ by rounding.
+        if abs(surplus) < 1e-5 or beta < 1e-12 or (beta > 1e12 and beta * unit * nearest > 1e12) or beta > _MAX_BETA:
             break
         if surplus > 0:
             low = beta
@@ -121,7 +124,7 @@ def joint_affinities(
     >>> P.shape, round(float(P.sum()), 4)
     ((100, 100), 1.0)
     """
-    workers = workers or Workers(1)
+    workers, X = workers or Workers(1), canonical(X)
     if metric in ("precomputed", "affinities"):
         _check_square(X, metric)
         if metric_params:
@@ -163,7 +166,7 @@ def feasible_perplexity(
         return perplexity
     available = X.shape[0] - 1 if n_neighbors == "all" else _n_neighbors(perplexity, n_neighbors, X.shape[0])
     if metric == "precomputed" and scipy.sparse.issparse(X):
-        edges = X.tocoo()
+        edges = canonical(X).tocoo()
         available = min(available, int(np.bincount(edges.row[edges.row != edges.col], minlength=1).max()))
     return _lowered(perplexity, available)
 
@@ -241,7 +244,7 @@ def conditional_affinities(distances: Array, perplexity: float, workers: Workers
 
 def _representable(values: Any, low: float, high: float) -> Any:
     """Return values in units of the largest if that is out of bounds: affinities do not depend on the unit."""
-    largest = float(values.max()) if values.size else 0.0
+    largest = float((values.data if scipy.sparse.issparse(values) else values).max(initial=0))
     return values if low < largest < high or largest == 0 else values / largest
 
 

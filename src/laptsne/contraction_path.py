@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.manifold import trustworthiness
 from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.threads import Workers
@@ -18,7 +17,7 @@ from laptsne.engine.problem import Problem, auto_contraction
 from laptsne.engine.run import LATE_EXAGGERATION
 from laptsne.estimator import LaptSNE
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality
-from laptsne.metrics import affinity_recall, rasterized
+from laptsne.metrics import affinity_recall, rasterized, trustworthiness
 from laptsne.parameters import has_one_kernel
 
 _STRONGEST = 3.0  # times the contraction of the model

@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial import KDTree
+from sklearn.metrics import pairwise_distances_chunked
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
-from laptsne._runtime.threads import Workers
+from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.typing import Array
-from laptsne.metrics.pairwise import nearest, ranks
 
 _JITTER = 1e-4  # of rasterised points, in pixels
+_WORKING_MEMORY_MIB = 64  # of a block of distances
 
 
 class Faithfulness:
@@ -45,12 +47,12 @@ class Faithfulness:
     def __init__(self, X: ArrayLike, *, n_neighbors: int = 30) -> None:
         self._X = _points(X)
         _check_fewer(n_neighbors, len(self._X))
-        self.neighbors = _nearest(self._X, n_neighbors)
+        self.neighbors = nearest(self._X, n_neighbors)
 
     def trustworthiness(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
         """Return the trustworthiness of the embedding Y; see :func:`trustworthiness`."""
         _check_fewer_than_half(n_neighbors, len(self._X))
-        return _preservation(self._X, _nearest(self._embedding(Y), n_neighbors))
+        return _preservation(self._X, nearest(self._embedding(Y), n_neighbors))
 
     def continuity(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
         """Return the continuity of the embedding Y; see :func:`continuity`."""
@@ -60,7 +62,7 @@ class Faithfulness:
     def neighbors_kept(self, Y: ArrayLike, *, n_neighbors: int | None = None) -> float:
         """Return the share of neighbours kept by Y, by default of all that were found; see :func:`neighbors_kept`."""
         neighbors = self.neighbors if n_neighbors is None else self._first(n_neighbors)
-        return _overlap(neighbors, _nearest(self._embedding(Y), neighbors.shape[1]))
+        return _overlap(neighbors, nearest(self._embedding(Y), neighbors.shape[1]))
 
     def _embedding(self, Y: ArrayLike) -> Array:
         points = _points(Y)
@@ -77,26 +79,25 @@ class Faithfulness:
         return self.neighbors[:, :n_neighbors]
 
 
-def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
+def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric: Any = "euclidean") -> float:
     r"""Compute how far neighbourhoods of the embedding are neighbourhoods of the data.
 
     .. math:: 1 - \frac{2}{n k (2n - 3k - 1)} \sum_i \sum_{j \in N_k(i)} \max(0, r(i, j) - k)
 
     where :math:`N_k(i)` are the :math:`k` nearest neighbours of point :math:`i` in the embedding, and :math:`r(i, j)`
-    is the rank of :math:`j` among all points by distance to :math:`i` in the data. Distances are Euclidean. All pairs
-    are compared, in memory proportional to the number of points.
-
-    This is scikit-learn's score of the same name, except that ties, whose order scikit-learn leaves undefined, go to
-    the lower row.
+    is the rank of :math:`j` among all points by distance to :math:`i` in the data; points at equal distances have the
+    mean of their ranks. This is scikit-learn's score of the same name in memory proportional to the number of points.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        The data.
+        The data; their distances, of shape (n_samples, n_samples), if ``metric="precomputed"``.
     Y : array of shape (n_samples, n_components)
         The embedding.
     n_neighbors : int, default=5
         Neighbourhood size k, less than half the number of points.
+    metric : str or callable, default="euclidean"
+        Metric of the data, as in :func:`sklearn.metrics.pairwise_distances`. Distances in the embedding are Euclidean.
 
     References
     ----------
@@ -111,7 +112,7 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> floa
     """
     data, points = _pair(X, Y)
     _check_fewer_than_half(n_neighbors, len(data))
-    return _preservation(data, _nearest(points, n_neighbors))
+    return _preservation(data, nearest(points, n_neighbors), metric)
 
 
 def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
@@ -133,8 +134,7 @@ def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
 def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> float:
     """Compute the mean share of a point's nearest neighbours that the embedding preserves.
 
-    Neighbours are exact, by Euclidean distance. A point is not its own neighbour, but its duplicates may be; ties go to
-    the lower row.
+    Neighbours are exact, by Euclidean distance. A point is not its own neighbour, but its duplicates may be.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> floa
     """
     data, points = _pair(X, Y)
     _check_fewer(n_neighbors, len(data))
-    return _overlap(_nearest(data, n_neighbors), _nearest(points, n_neighbors))
+    return _overlap(nearest(data, n_neighbors), nearest(points, n_neighbors))
 
 
 def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayLike | None = None) -> float:
@@ -229,23 +229,37 @@ def rasterized(Y: ArrayLike, size: int = 400) -> Array:
     return np.asarray(pixels + np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape))
 
 
-def _preservation(points: Array, neighbors: Array) -> float:
+def nearest(points: Array, n_neighbors: int, queries: Array | None = None) -> Array:
+    """Return the nearest points of every query, nearest first; by default of the points, without the point itself."""
+    centre = np.median(points, axis=0)  # scikit-learn's search is more accurate near the origin
+    index = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=effective_n_jobs(None)).fit(points - centre)
+    found = index.kneighbors(None if queries is None else queries - centre, return_distance=False)
+    return np.asarray(found)
+
+
+def _preservation(points: Array, neighbors: Array, metric: Any = "euclidean") -> float:
     """Return one minus the normalised excess of the ranks of given neighbours among ``points`` over k."""
     n, k = neighbors.shape
-    with Workers() as workers:
-        excess = np.maximum(ranks(points, neighbors, workers=workers) - k, 0)
-    return float(1 - excess.sum() * 2 / (n * k * (2 * n - 3 * k - 1)))
+    if metric == "euclidean":
+        points = points - np.median(points, axis=0)
+    start, excess = 0, 0.0
+    for found in pairwise_distances_chunked(points, metric=metric, working_memory=_WORKING_MEMORY_MIB):
+        block = found.copy()  # distances that are given come as they are
+        own = np.arange(start, start + len(block))
+        block[own - start, own] = np.inf
+        distances = np.take_along_axis(block, neighbors[own], axis=1)
+        block.sort(axis=1)
+        for row, wanted in zip(block, distances, strict=True):
+            rank = (np.searchsorted(row, wanted) + np.searchsorted(row, wanted, side="right") + 1) / 2
+            excess += np.maximum(rank - k, 0).sum()
+        start += len(block)
+    return float(1 - excess * 2 / (n * k * (2 * n - 3 * k - 1)))
 
 
 def _overlap(neighbors: Array, others: Array) -> float:
     """Return the share of entries that are also in the same row of the other array."""
     row = np.arange(len(neighbors))[:, None] * len(neighbors)
     return float(np.isin((row + neighbors).ravel(), (row + others).ravel(), assume_unique=True).mean())
-
-
-def _nearest(points: Array, n_neighbors: int) -> Array:
-    with Workers() as workers:
-        return nearest(points, n_neighbors, workers=workers)
 
 
 def _points(X: Any) -> Array:

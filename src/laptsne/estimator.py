@@ -21,7 +21,7 @@ from laptsne.engine.loop import Result
 from laptsne.engine.state import Callback
 from laptsne.fitting import data_eigenvalues, fit_affinities
 from laptsne.graph.affinity import auto_perplexity, feasible_perplexity, joint_affinities
-from laptsne.graph.neighbors import is_pairwise
+from laptsne.graph.distances import is_pairwise
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.kernels import Kernel
 from laptsne.memory_model import Demand, check_memory

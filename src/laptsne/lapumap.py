@@ -21,8 +21,8 @@ from laptsne.engine.umap_run import UmapRun
 from laptsne.estimator import LaptSNE
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import joint_affinities
-from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
+from laptsne.graph.spectrum import component_layout
 from laptsne.memory_model import Demand
 from laptsne.reliability import Reliability
 from laptsne.umap_memory import UmapDemand

@@ -15,7 +15,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.contraction.lazy_potential import LazyPotential
 from laptsne.distributed import is_dask, mapped
 from laptsne.fields.potential import Potential
-from laptsne.graph.neighbors import is_pairwise
+from laptsne.graph.distances import is_pairwise
 from laptsne.transform import Network, Placement
 from laptsne.transform.support import support_of_distances
 

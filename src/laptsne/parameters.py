@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from laptsne.engine.descent import Descent
 from laptsne.engine.state import Callback
-from laptsne.graph.neighbors import METRICS, PAIRWISE_METRICS, is_pairwise
+from laptsne.graph.distances import METRICS, PAIRWISE_METRICS, is_pairwise
 from laptsne.kernels import Gaussian, Kernel, Student
 
 _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}

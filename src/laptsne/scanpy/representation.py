@@ -10,7 +10,7 @@ import numpy as np
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.warn import warn
 from laptsne.graph.affinity import auto_perplexity
-from laptsne.graph.paths import nearest_by_path
+from laptsne.graph.neighbors import nearest_by_path
 
 if TYPE_CHECKING:
     from anndata import AnnData

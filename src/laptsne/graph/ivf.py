@@ -21,8 +21,8 @@ _TILE = 256  # points whose distances to a query are computed together
 _CHUNK = 32  # distances compared at once with the largest in the heap
 _GROUP = 64  # queries that share a tile in the cache
 _MAX_LIST = 4  # maximum length of a list, in mean lengths
-_SORTED = 4096  # rows sorted at once
-_ORDERED = 1 << 16  # rows brought into the order of the points, and points searched exactly, at once
+_ORDERED = 1 << 16  # rows brought into the order of the points at once
+_EXACT_VALUES = 1 << 22  # of points searched exactly at once
 _CALIBRATION = 512  # points whose exact neighbours calibrate the number of probed lists
 _REACH = 1e9  # in largest deviations from the mean; squared distances beyond it would overflow in single precision
 _LARGEST = 2.0**20  # that deviation in single precision: squares of values up to 1e25 times smaller do not underflow
@@ -344,11 +344,13 @@ class IVFIndex:
         n_samples, n_lists = self.columns.shape[1], self.lists.size - 1
         sample = np.linspace(0, n_samples - 1, min(_CALIBRATION, n_samples)).astype(np.int64)
         queries = self._positions(self.columns[:, sample], self._owners[sample])
-        blocks = (self._positions(self.columns[:, r], self._owners[r]) for r in gen_batches(n_samples, _ORDERED))
+        batches = _exact_batches(n_samples, len(self.columns))
+        blocks = (self._positions(self.columns[:, rows], self._owners[rows]) for rows in batches)
         # One neighbour more: the point itself is among them.
         holders = self._owners[exact_neighbors(queries.T, blocks, n_neighbors + 1, workers)[0]]
         ranks = np.empty((sample.size, n_lists), np.int64)
-        nearest = nearest_columns(queries, self.centres, n_lists, workers)[0]
+        lists, far = nearest_columns(queries, self.centres, n_lists, workers)
+        nearest = np.take_along_axis(lists, np.argsort(far, axis=1, kind="stable"), axis=1)
         np.put_along_axis(ranks, nearest, np.arange(n_lists)[None], axis=1)
         return int(np.quantile(np.take_along_axis(ranks, holders, axis=1), _RECALL)) + 1
 
@@ -391,7 +393,7 @@ class IVFIndex:
             wanted = np.empty((part.shape[1], 0), np.int32)
             if n_probes is not None:
                 positions = self._positions(part, np.repeat(np.arange(block.start, block.stop), np.diff(own)))
-                wanted = nearest_columns(positions, self.centres, n_probes, workers, in_order=False)[0]
+                wanted = nearest_columns(positions, self.centres, n_probes, workers)[0]
             values = np.empty((part.shape[1], k), np.float32)
             args = (part, own, self.columns, self.squares, self.lists, wanted, block.start, centres, self._references)
             heaps = (rows.start if among_themselves else -1, values, found[rows])
@@ -419,16 +421,14 @@ class IVFIndex:
 def _is_scattered(X: Array, mean: Array, workers: Workers) -> bool:
     """Whether some points are so far from the mean that rounding changes the distances to their neighbours."""
     sample = X[np.linspace(0, len(X) - 1, min(_SPACED, len(X))).astype(np.int64)]
-    blocks = (X[rows].T for rows in gen_batches(len(X), _ORDERED))
+    blocks = (X[rows].T for rows in _exact_batches(*X.shape))
     spacing = exact_neighbors(sample, blocks, min(_SPACING_RANK + 1, len(X)), workers)[1][:, -1]
     squares = np.square(sample.astype(np.float64) - mean).sum(axis=1)
     return bool((np.finfo(np.float32).eps / 2 * squares > _MAX_ERROR * spacing)[spacing > 0].any())
 
 
-def nearest_columns(
-    queries: Array, centres: Array, k: int, workers: Workers, *, in_order: bool = True
-) -> tuple[Array, Array]:
-    """Find the k nearest columns of ``centres`` to every column of ``queries``, nearest first if ``in_order``.
+def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) -> tuple[Array, Array]:
+    """Find the k nearest columns of ``centres`` to every column of ``queries``, in any order.
 
     Both are laid out by :func:`as_columns`. Returns the indices of the columns and the squared distances, in single
     precision less the squared norms of the queries, each of shape (n_queries, k).
@@ -443,11 +443,6 @@ def nearest_columns(
     nowhere = np.empty((0, 0)), np.empty((0, 0))  # one list has no order, and all points are relative to the mean
     args = (queries, cells, centres, squares, *everything, 0, *nowhere, -1, values, indices)
     workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
-    if k > 1 and in_order:
-        for rows in gen_batches(n_queries, _SORTED):  # all at once would take three times the memory
-            order = np.argsort(values[rows], axis=1, kind="stable")
-            values[rows] = np.take_along_axis(values[rows], order, axis=1)
-            indices[rows] = np.take_along_axis(indices[rows], order, axis=1)
     return indices, values
 
 
@@ -457,6 +452,11 @@ def as_columns(centred: Array, unit: float, dtype: type | np.dtype = np.float32)
     columns = np.zeros((-(-n_features // 4) * 4, n_samples), dtype)
     columns[:n_features] = (centred / unit).T
     return columns
+
+
+def _exact_batches(n_points: int, n_dims: int) -> Iterable[slice]:
+    """Yield slices of points that are converted to double precision at once."""
+    return gen_batches(n_points, max(_TILE, _EXACT_VALUES // n_dims))  # type: ignore[no-any-return]
 
 
 def _groups(n_queries: int) -> Array:

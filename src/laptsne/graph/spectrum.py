@@ -76,16 +76,6 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     r"""Compute the smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
 
     P is a symmetric array or sparse matrix; its graph may be disconnected and have isolated points.
-
-    Examples
-    --------
-    Two components give two eigenvalues of zero:
-
-    >>> import numpy as np
-    >>> from laptsne.graph.spectrum import laplacian_spectrum
-    >>> P = np.kron(np.eye(2), 1 - np.eye(3))
-    >>> laplacian_spectrum(P, 3).eigenvalues.round(6)
-    array([0. , 0. , 1.5])
     """
     n_values = min(n_values, P.shape[0])
     similarity = normalised_similarity(P)
@@ -98,7 +88,7 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     found = [np.flatnonzero(component == part) for part in largest]
     roots = np.sqrt(np.asarray(P.sum(axis=1, dtype=np.float64)).ravel())
     parts = [
-        _connected_spectrum(_part(similarity, members), roots[members], per_part, workers or Workers(1))
+        _connected_spectrum(_subgraph(similarity, members), roots[members], per_part, workers or Workers(1))
         for members in found
     ]
     values = np.concatenate([part_values for part_values, _ in parts])
@@ -134,8 +124,8 @@ def normalised_similarity(P: Any) -> Any:
     return scipy.sparse.vstack(blocks, format="csr")
 
 
-def _part(similarity: Any, members: Array) -> Any:
-    return similarity if members.size == similarity.shape[0] else similarity[members][:, members]
+def _subgraph(graph: Any, members: Array) -> Any:
+    return graph if members.size == graph.shape[0] else graph[members][:, members]
 
 
 def _connected_spectrum(
@@ -447,7 +437,7 @@ def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float6
     Y = centres[rank[component]]
     for place in np.flatnonzero(sizes[order] > n_dims + 1):
         members = np.flatnonzero(component == order[place])
-        vectors = laplacian_spectrum(graph[members][:, members], n_dims + 1, workers).eigenvectors[:, 1:]
+        vectors = laplacian_spectrum(_subgraph(graph, members), n_dims + 1, workers).eigenvectors[:, 1:]
         largest = np.abs(vectors).max(axis=0)
         Y[members] += radii[place] * vectors / np.where(largest > 0, largest, 1)
     return Y

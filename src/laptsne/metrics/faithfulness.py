@@ -46,7 +46,10 @@ class Faithfulness:
 
     def __init__(self, X: ArrayLike, *, n_neighbors: int = 30) -> None:
         self._X = _points(X)
-        _check_fewer(n_neighbors, len(self._X))
+        if not 1 <= n_neighbors < len(self._X):
+            raise ValueError(
+                f"n_neighbors must be from 1 to {len(self._X) - 1} for {len(self._X)} points; got {n_neighbors}."
+            )
         self.neighbors = nearest(self._X, n_neighbors)
 
     def trustworthiness(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
@@ -66,8 +69,7 @@ class Faithfulness:
 
     def _embedding(self, Y: ArrayLike) -> Array:
         points = _points(Y)
-        if len(points) != len(self._X):
-            raise ValueError(f"Y must have one row for each of the {len(self._X)} rows of X; got {len(points)}.")
+        _check_rows(self._X, points)
         return points
 
     def _first(self, n_neighbors: int) -> Array:
@@ -110,7 +112,8 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric:
     >>> trustworthiness(X, X, n_neighbors=1)
     1.0
     """
-    data, points = _pair(X, Y)
+    data, points = _points(X), _points(Y)
+    _check_rows(data, points)
     _check_fewer_than_half(n_neighbors, len(data))
     return _preservation(data, nearest(points, n_neighbors), metric)
 
@@ -120,13 +123,6 @@ def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
 
     Neighbours in the data that are not neighbours in the embedding lower it, the more so the higher their rank there.
     Parameters are those of :func:`trustworthiness`.
-
-    Examples
-    --------
-    >>> from laptsne.metrics import continuity
-    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0]]
-    >>> continuity(X, X, n_neighbors=1)
-    1.0
     """
     return trustworthiness(Y, X, n_neighbors=n_neighbors)
 
@@ -154,9 +150,7 @@ def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> floa
     >>> neighbors_kept(X, [[0.0], [3.0], [1.0], [4.0]], n_neighbors=1)
     0.0
     """
-    data, points = _pair(X, Y)
-    _check_fewer(n_neighbors, len(data))
-    return _overlap(nearest(data, n_neighbors), nearest(points, n_neighbors))
+    return Faithfulness(X, n_neighbors=n_neighbors).neighbors_kept(Y)
 
 
 def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayLike | None = None) -> float:
@@ -267,16 +261,9 @@ def _points(X: Any) -> Array:
     return points
 
 
-def _pair(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
-    data, points = _points(X), _points(Y)
-    if len(data) != len(points):
-        raise ValueError(f"X and Y must have the same number of rows; got {len(data)} and {len(points)}.")
-    return data, points
-
-
-def _check_fewer(n_neighbors: int, n_samples: int) -> None:
-    if not 1 <= n_neighbors < n_samples:
-        raise ValueError(f"n_neighbors must be from 1 to {n_samples - 1} for {n_samples} points; got {n_neighbors}.")
+def _check_rows(X: Array, Y: Array) -> None:
+    if len(X) != len(Y):
+        raise ValueError(f"X and Y must have the same number of rows; got {len(X)} and {len(Y)}.")
 
 
 def _check_fewer_than_half(n_neighbors: int, n_samples: int) -> None:

@@ -139,14 +139,8 @@ def silhouette(Y: ArrayLike, labels: ArrayLike) -> float:
     Parameters
     ----------
     Y : array of shape (n_samples, n_features)
-        The points.
     labels : array of shape (n_samples,)
         Cluster of every point: at least two clusters, and fewer than points.
-
-    References
-    ----------
-    P. J. Rousseeuw, Silhouettes: a graphical aid to the interpretation and validation of cluster analysis, Journal
-    of Computational and Applied Mathematics 20 (1987).
 
     Examples
     --------

@@ -239,43 +239,38 @@ def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) 
     """
     n_samples = X.shape[0]
     distances = np.empty((n_samples, n_samples), dtype=np.float32)
-    start = n_lost = 0
+    start = 0
     power = squaring_power(metric, metric_params)
-    X = well_conditioned(squarable(canonical(X)), metric, power)
+    if not is_pairwise(metric):
+        X = well_conditioned(squarable(canonical(X)), metric, power)
     # In blocks: scikit-learn computes in double precision, which would take twice the memory.
     for found in _distance_blocks(X, metric, metric_params):
-        if power:
-            n_lost += _refine_all(X, start, power, found)
+        if power and not scipy.sparse.issparse(X):
+            _refine_all(X, start, power, found)
         block = defined(found, metric)
         largest = block.max(axis=1, keepdims=True)
         distances[start : start + len(block)] = np.divide(
             block, largest, out=np.zeros_like(block, dtype=np.float64), where=largest > 0
         )
         start += len(block)
-    warn_if_lost(n_lost)
     return distances
 
 
-def _refine_all(X: Any, start: int, power: int, distances: Array) -> int:
-    """Compute the distances of rows of X to all others again by differences if rounding may have changed some.
-
-    The first row is ``start``. Returns the number of rows for which this was necessary but X is sparse.
-    """
+def _refine_all(X: Array, start: int, power: int, distances: Array) -> None:
+    """Compute the distances of rows of X, from ``start`` on, by differences if rounding may have changed some."""
     squares = row_norms(X[start : start + len(distances)], squared=True)[:, None]
     rounded = distances**power < ROUNDED * squares
     rounded.flat[start :: X.shape[0] + 1] = False  # the diagonal
     rows = np.flatnonzero(rounded.any(axis=1))
-    if not scipy.sparse.issparse(X) and rows.size:
+    if rows.size:
         distances[rows] = cdist(X[start + rows], X, "sqeuclidean") ** (1 / power)
-        return 0
-    return int(rows.size)
 
 
 def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[Array]:
-    if not (isinstance(metric, str) and metric == "precomputed"):
+    if not is_pairwise(metric):
         metric, metric_params = validated_metric(X, metric, metric_params)
         options = {"metric": metric, "n_jobs": 1, "working_memory": WORKING_MEMORY_MIB}
-        return pairwise_distances_chunked(squarable(canonical(X)), **options, **metric_params)  # type: ignore[no-any-return]
+        return pairwise_distances_chunked(X, **options, **metric_params)  # type: ignore[no-any-return]
     if scipy.sparse.issparse(X):
         raise ValueError(
             "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "

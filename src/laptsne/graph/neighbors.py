@@ -228,13 +228,6 @@ def neighbor_graph(indices: Any, distances: Any) -> Any:
     """Return the graph of neighbours given as two arrays of shape (n_samples, n_neighbors).
 
     The neighbours of a point may include itself; a negative index is none.
-
-    Examples
-    --------
-    >>> from laptsne.graph.neighbors import neighbor_graph
-    >>> neighbor_graph([[1], [0]], [[2.0], [2.0]]).toarray()
-    array([[0., 2.],
-           [2., 0.]])
     """
     indices, distances = np.asarray(indices), np.asarray(distances)
     if indices.ndim != 2 or indices.shape != distances.shape or not np.issubdtype(indices.dtype, np.integer):
@@ -413,17 +406,6 @@ def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:
     """Return the graph of the ``n_neighbors`` nearest nodes of every node by shortest path, as a CSR matrix.
 
     Paths follow edges in both directions. A node that reaches fewer than ``n_neighbors`` others has all of these.
-
-    Examples
-    --------
-    >>> import scipy.sparse
-    >>> from laptsne._runtime.threads import Workers
-    >>> from laptsne.graph.neighbors import nearest_by_path
-    >>> chain = scipy.sparse.csr_matrix([[0, 1.0, 0], [0, 0, 2.0], [0, 0, 0]])
-    >>> nearest_by_path(chain, 2, Workers(1)).toarray()
-    array([[0., 1., 3.],
-           [1., 0., 2.],
-           [3., 2., 0.]])
     """
     edges = graph.tocsr().astype(np.float64)
     # Products and sums of sparse matrices drop zeros, and with them the edges between duplicates.

@@ -272,3 +272,11 @@ def test_more_duplicates_than_the_perplexity_are_equally_near(rng, n_neighbors):
     P = P[:30, :30].toarray() if n_neighbors == 40 else P[:30, :30]
     off = P[~np.eye(30, dtype=bool)]
     np.testing.assert_allclose(off, off[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [1e8, 1e8 * np.arange(60)[:, None]], ids=["of all", "of each"])
+def test_an_offset_leaves_the_affinities_of_all_pairs(rng, offset):
+    X = np.repeat(offset + np.zeros((60, 1)), 3, axis=0) + rng.normal(size=(180, 20))
+    squared = ((X[:, None] - X) ** 2).sum(axis=2)
+    expected = joint_affinities(np.sqrt(squared), perplexity=2, n_neighbors="all", metric="precomputed")
+    np.testing.assert_allclose(joint_affinities(X, perplexity=2, n_neighbors="all"), expected, atol=1e-7)

@@ -17,7 +17,7 @@ NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/perplexi
 _BLOCK = 1024
 MAX_BY_SCIPY = 100_000  # rows up to which a matrix and its transpose are added at once, in three times the memory
 BLOCKS = 48  # blocks of rows beyond; only the transpose of one is in memory
-_MAX_BETA = 1e60  # in units of the furthest neighbour
+_MAX_UNITS = 6  # of distances in which the precision is searched
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 
 
@@ -36,15 +36,13 @@ def moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[float
 
 
 @inlined
-def precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
-    """Return the beta at which the entropy of a row is log(perplexity); the last one tried if there is none."""
+def _bounded_precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
+    """Return the beta up to 1e12 at which the entropy of a row is log(perplexity), or the last one tried."""
     beta, low, high = 1.0, 0.0, np.inf
     for _ in range(200):
         total, mean, variance = moments(row, nearest, unit, beta)
         surplus = np.log(total) + beta * mean - np.log(perplexity)
-        # The weights of equal distances stay equal. In other rows the unit, that of the furthest point, may be as large
-        # as an outlier is far; beyond the second limit, beta would tell apart distances that differ by rounding.
-        if abs(surplus) < 1e-5 or beta < 1e-12 or (beta > 1e12 and beta * unit * nearest > 1e12) or beta > _MAX_BETA:
+        if abs(surplus) < 1e-5 or beta > 1e12 or beta < 1e-12:
             break
         if surplus > 0:
             low = beta
@@ -55,6 +53,22 @@ def precision(row: Array, nearest: float, unit: float, perplexity: float) -> flo
         slope = beta * beta * variance
         newton = beta * np.exp(min(surplus / slope, 5.0)) if slope > 0 else 0.0
         beta = newton if low < newton < high else halved
+    return beta
+
+
+@inlined
+def precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
+    """Return the beta at which the entropy of a row is log(perplexity), or a large one if too many are the nearest.
+
+    The unit, that of the furthest point, may be as large as an outlier is far: then smaller ones are tried, as long as
+    rounding errors of the distances are smaller.
+    """
+    factor, beta = 1.0, 0.0
+    for _ in range(_MAX_UNITS):
+        beta = _bounded_precision(row, nearest, unit * factor, perplexity) * factor
+        if beta <= 1e12 * factor or beta * unit * nearest > 1e12:
+            break
+        factor *= 1e10
     return beta
 
 

@@ -147,8 +147,6 @@ def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> floa
     >>> X = [[0.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 3.0]]
     >>> neighbors_kept(X, [[0.0], [1.0], [3.0], [4.0]], n_neighbors=1)
     1.0
-    >>> neighbors_kept(X, [[0.0], [3.0], [1.0], [4.0]], n_neighbors=1)
-    0.0
     """
     return Faithfulness(X, n_neighbors=n_neighbors).neighbors_kept(Y)
 
@@ -169,14 +167,6 @@ def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayL
         row without any not at all.
     rows : integer array, optional
         Points over which the mean is taken; all by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.metrics import affinity_recall
-    >>> P = np.array([[0.0, 0.4, 0.1], [0.4, 0.0, 0.0], [0.1, 0.0, 0.0]])
-    >>> affinity_recall(P, [[0.0], [1.0], [5.0]], n_neighbors=1, rows=[0, 1])
-    1.0
     """
     points = _points(Y)
     chosen = np.arange(len(points)) if rows is None else np.asarray(rows)
@@ -227,8 +217,7 @@ def nearest(points: Array, n_neighbors: int, queries: Array | None = None) -> Ar
     """Return the nearest points of every query, nearest first; by default of the points, without the point itself."""
     centre = np.median(points, axis=0)  # scikit-learn's search is more accurate near the origin
     index = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=effective_n_jobs(None)).fit(points - centre)
-    found = index.kneighbors(None if queries is None else queries - centre, return_distance=False)
-    return np.asarray(found)
+    return np.asarray(index.kneighbors(None if queries is None else queries - centre, return_distance=False))
 
 
 def _preservation(points: Array, neighbors: Array, metric: Any = "euclidean") -> float:
@@ -257,8 +246,7 @@ def _overlap(neighbors: Array, others: Array) -> float:
 
 
 def _points(X: Any) -> Array:
-    points: Array = check_array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-    return points
+    return np.asarray(check_array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64))
 
 
 def _check_rows(X: Array, Y: Array) -> None:

@@ -14,10 +14,8 @@ from laptsne.clusters import counting
 from laptsne.clusters.counting import by_size, find_clusters, given_clusters, nearest_graph
 from laptsne.clusters.separation import NeighborGraph, _mutually_nearest, _reciprocity
 from laptsne.clusters.table import cluster_table
-from laptsne.graph import cut
 from laptsne.graph.affinity import joint_affinities
-from laptsne.graph.communities import communities
-from laptsne.graph.cut import Cut
+from laptsne.graph.communities import Cut, communities, within_parts
 
 
 def affinities(X):
@@ -103,13 +101,13 @@ def test_groups_are_merged_with_their_nearest_one_if_they_are_its_nearest(rng, m
 
 
 def test_the_graph_within_parts_has_all_edges_but_those_between_them(rng, monkeypatch):
-    monkeypatch.setattr(cut, "_BLOCK", 16)
+    monkeypatch.setattr("laptsne.graph.communities._BLOCK", 16)
     graph, parts = random_graph(rng, 100, 4)[0], rng.integers(0, 3, 100)
     graph = scipy.sparse.csr_matrix(graph.toarray() * (np.arange(100) % 10 > 0)[:, None])  # rows without an edge
-    within = cut.within_parts(graph, parts)
+    within = within_parts(graph, parts)
     assert np.array_equal(within.toarray(), graph.toarray() * (parts[:, None] == parts))
     assert within.nnz < graph.nnz
-    assert cut.within_parts(within, parts) is within
+    assert within_parts(within, parts) is within
 
 
 def test_the_neighbour_graph_has_the_strongest_affinities():

@@ -21,7 +21,7 @@ from laptsne.contraction.penalty import Penalty
 from laptsne.engine.schedule import Descent
 from laptsne.fields.potential import Potential
 from laptsne.fields.umap_kernel import UmapKernel
-from laptsne.graph.metric_params import is_pairwise
+from laptsne.graph.distances import is_pairwise
 from laptsne.kernels import Gaussian, Student
 from laptsne.methods import Fit, Method, Metric
 from laptsne.reliability import Reliability

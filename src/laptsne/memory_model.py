@@ -17,13 +17,12 @@ from laptsne.engine.backend import uses_fourier
 from laptsne.fields.chebyshev import coupling_bytes
 from laptsne.fields.fourier import SPACING as GRID_SPACING
 from laptsne.fields.frame import MAX_NODES
-from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
+from laptsne.graph.affinity import BLOCKS, MAX_BY_SCIPY, NEIGHBORS_PER_PERPLEXITY, auto_perplexity
+from laptsne.graph.distances import EUCLIDEAN_METRICS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB, is_pairwise
 from laptsne.graph.ivf import PROBE_ENTRIES
-from laptsne.graph.metric_params import is_pairwise
-from laptsne.graph.neighbors import EUCLIDEAN_METRICS, MAX_EXACT_NEIGHBORS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB
+from laptsne.graph.neighbors import MAX_EXACT_NEIGHBORS
 from laptsne.graph.ordering import MAX_UNORDERED
 from laptsne.graph.spectrum import MAX_ARPACK, MAX_CLUSTERS
-from laptsne.graph.symmetrization import BLOCKS, MAX_BY_SCIPY
 from laptsne.transform.placement import MAX_PERPLEXITY
 
 _SINGLE, _DOUBLE = 4, 8  # bytes

@@ -17,7 +17,7 @@ from laptsne.engine.schedule import Descent, Schedule
 from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import auto_perplexity, feasible_perplexity
-from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS, is_pairwise
+from laptsne.graph.distances import METRICS, PAIRWISE_METRICS, is_pairwise
 from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.methods import ContractionSettings, Metric, Tsne, Umap
 

@@ -12,8 +12,8 @@ from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.separation import NeighborGraph
+from laptsne.graph.affinity import plus_transpose
 from laptsne.graph.communities import communities
-from laptsne.graph.symmetrization import plus_transpose
 
 N_NEIGHBORS = 20  # in the graph of which the clusters are communities
 _COARSE_SCALE = 30  # neighbours in another graph in which separate groups are evidence
@@ -251,4 +251,4 @@ def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
     indptr = np.append(0, np.cumsum((found >= 0).sum(axis=1)))
     columns = found[found >= 0]
     graph = scipy.sparse.csr_matrix((np.full(columns.size, 0.5), columns, indptr), (n_samples, n_samples))
-    return plus_transpose(graph, workers)
+    return plus_transpose(graph)

@@ -8,7 +8,7 @@ import scipy.sparse
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.graph.cut import Cut, within_parts
+from laptsne.graph.communities import Cut, within_parts
 
 _MIN_WEIGHT = 0.2  # affinity between two groups that can join them, in mean degrees of a point
 _MIN_POINTS = 0.1  # points at the border of two groups that can join them, relative to the mean degree

@@ -17,7 +17,7 @@ from laptsne.contraction.displacement import SmoothDisplacement
 from laptsne.contraction.penalty import Penalty
 from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, rms_radius
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
-from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS
+from laptsne.graph.distances import METRICS, PAIRWISE_METRICS
 from laptsne.graph.neighbors import neighbor_graph
 
 # Width of the kernel in which clusters are similar, in RMS radii of the map / sqrt(n_clusters), and distance over which

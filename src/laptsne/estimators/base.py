@@ -26,7 +26,7 @@ from laptsne.clusters.feature_table import FeatureTable
 from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
-from laptsne.graph.metric_params import is_pairwise
+from laptsne.graph.distances import is_pairwise
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.methods import Fit, Method, data_eigenvalues, fit
 from laptsne.reliability import Reliability

@@ -30,7 +30,7 @@ from laptsne.estimators.laptsne import LaptSNE
 from laptsne.estimators.sampling import Sample, Sampler, checked_block, row_hashes
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
-from laptsne.graph.metric_params import is_pairwise
+from laptsne.graph.distances import is_pairwise
 from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.kernels import Gaussian
 from laptsne.methods import Fit, Tsne

@@ -10,7 +10,7 @@ from laptsne._runtime.typing import Array
 from laptsne.contraction.lazy_potential import LazyPotential
 from laptsne.fields.potential import Potential
 from laptsne.graph.affinity import joint_affinities
-from laptsne.graph.neighbors import EUCLIDEAN_METRICS
+from laptsne.graph.distances import EUCLIDEAN_METRICS
 from laptsne.kernels import Student
 from laptsne.reliability.nudged import NudgedNeighbors
 from laptsne.reliability.own_loss import OwnPotential

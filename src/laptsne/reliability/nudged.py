@@ -11,7 +11,8 @@ from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.affinity import moments, precision
-from laptsne.graph.neighbors import EUCLIDEAN_METRICS, neighbor_distances
+from laptsne.graph.distances import EUCLIDEAN_METRICS
+from laptsne.graph.neighbors import neighbor_distances
 
 EUCLIDEAN, SQUARED, ANGULAR = range(3)  # how distances follow from inner products
 _FORMS = {"euclidean": EUCLIDEAN, "sqeuclidean": SQUARED, "cosine": ANGULAR, "correlation": ANGULAR}

@@ -109,7 +109,7 @@ def test_a_fit_that_would_not_fit_is_refused_before_it_starts(room, X, monkeypat
     def compute(*_args, **_options):
         raise AssertionError("something was computed")
 
-    monkeypatch.setattr("laptsne.estimator.joint_affinities", compute)
+    monkeypatch.setattr("laptsne.methods.joint_affinities", compute)
     model = LaptSNE()
     with pytest.raises(MemoryError, match=r"300 points needs about \d+ MiB .* only \d+ MiB .* LandmarkLaptSNE\("):
         model.fit(X)

@@ -11,7 +11,8 @@ from laptsne._runtime.threads import Workers
 from laptsne.clusters.contrasts import distinguishing_features, nearest_clusters
 from laptsne.clusters.feature_table import FeatureTable
 from laptsne.clusters.table import ClusterTable, cluster_table
-from laptsne.reliability import Reliability, diagnosis
+from laptsne.reliability import Reliability, reliability_of
+from laptsne.transform import Placement
 
 
 class DiagnosticsMixin:
@@ -21,6 +22,8 @@ class DiagnosticsMixin:
     labels_: NDArray[Any]
     reliability_: Reliability | None = None
     n_jobs: int | None
+    perplexity_: float
+    _mapping: Any
     _clusters: ClusterTable | None = None
 
     @property
@@ -41,11 +44,10 @@ class DiagnosticsMixin:
     def diagnose(self, *, length: float | None = None) -> Reliability:
         """Compute how far the position of each point can be relied on, and store it as ``reliability_``.
 
-        Two scores per point, in linear time; :class:`laptsne.reliability.Reliability` defines them. Which of them there
-        are depends on the model, and ``reliability_.reason`` says why one is None. Both are None with a Gaussian
-        kernel. ``perturbation`` is None without features to be nudged, that is with ``metric="precomputed"``,
-        ``metric="affinities"`` or ``out_of_sample="network"``, and with a metric other than "euclidean", "sqeuclidean",
-        "cosine" and "correlation". ``singularity`` is None for a model without features that was saved and loaded.
+        One score per point, in linear time; :class:`laptsne.reliability.Reliability` defines it. It is None, and
+        ``reliability_.reason`` says why, with a Gaussian kernel, without features that could be nudged
+        (``metric="precomputed"``, ``metric="affinities"``, ``out_of_sample="network"``), and with a metric other than
+        "euclidean", "sqeuclidean", "cosine" and "correlation".
 
         Parameters
         ----------
@@ -61,7 +63,16 @@ class DiagnosticsMixin:
         if length is not None and not (np.isfinite(length) and length > 0):
             raise ValueError(f"length={length!r} must be a positive number; leave it out for the default.")
         with Workers(self.n_jobs) as workers:
-            self.reliability_ = diagnosis(self, length, workers)
+            placement: Any = mapping if isinstance(mapping := self._mapping, Placement) else None
+            self.reliability_ = reliability_of(
+                None if placement is None else placement.X,
+                self.embedding_,
+                None if placement is None else placement.potential(workers),
+                length=length,
+                workers=workers,
+                perplexity=self.perplexity_,
+                **{name: getattr(self, name) for name in ("kernel", "metric", "metric_params")},
+            )
         return self.reliability_
 
     def distinguish(

@@ -210,10 +210,10 @@ class LapUMAP(LaptSNE):
         Returns
         -------
         reliability : Reliability
-            Both scores are None, and ``reason`` says why.
+            Without scores; ``reason`` says why.
         """
         del length
-        self.reliability_ = Reliability(None, None, reason="scores are for the loss of t-SNE; fit a LaptSNE")
+        self.reliability_ = Reliability(None, reason="scores are for the loss of t-SNE; fit a LaptSNE")
         return self.reliability_
 
     def _check_parameters(self, n_samples: int) -> None:

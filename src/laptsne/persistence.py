@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from laptsne._runtime.array_file import read_archive, write_archive
+from laptsne._runtime.files import read_archive, write_archive
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.table import ClusterTable
 from laptsne.engine.descent import Descent
@@ -24,7 +24,8 @@ _DROPPED = {"callbacks", "checkpoint"}
 _OBJECTS: dict[str, Any] = {
     kind.__name__: kind for kind in (Descent, Gaussian, Student, Potential, Network, Reliability, Support, ClusterTable)
 }
-_READABLE = _OBJECTS | {"Landscape": Potential}  # its name in version 0.1.0
+# Names and parts of version 0.1.0.
+_READABLE: dict[str, Any] = _OBJECTS | {"Landscape": Potential, "Reliability": Reliability.of_parts}
 
 
 class PersistenceMixin:

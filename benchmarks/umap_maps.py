@@ -11,7 +11,7 @@ import scipy.sparse
 import umap
 from suite_sets import Dataset
 
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.files import atomic_write
 
 
 class UmapFit(NamedTuple):

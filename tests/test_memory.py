@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from laptsne import LandmarkLaptSNE, LaptSNE, LapUMAP
-from laptsne._runtime.memory import available_memory
+from laptsne._runtime.available_memory import available_memory
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.spectrum import laplacian_spectrum
 from laptsne.memory import estimate_memory

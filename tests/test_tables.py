@@ -13,7 +13,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.files import atomic_write
 from laptsne.cli.errors import InputError
 from laptsne.cli.outputs import OutputFiles
 from laptsne.cli.tables.choice import Choice, choose_columns

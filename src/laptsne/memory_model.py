@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.neighbors import VALID_METRICS
 
 from laptsne import parameters
-from laptsne._runtime.memory import available_memory
+from laptsne._runtime.available_memory import available_memory
 from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.warn import warn
 from laptsne.contraction.mesh_term import SPACING as MESH_SPACING

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from laptsne import plotting
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.files import atomic_write
 from laptsne.cli.drawing import save_plot
 from laptsne.cli.errors import InputError
 from laptsne.cli.explorer_page import (

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.files import atomic_write
 from laptsne._runtime.typing import Array
 from laptsne.explorer.annotated import is_annotated
 from laptsne.explorer.columns import CLUSTERS, column_items, model_labels

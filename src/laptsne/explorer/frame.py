@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.files import atomic_write
 from laptsne.explorer.html_file import html_document
 from laptsne.explorer.payload import Payload
 

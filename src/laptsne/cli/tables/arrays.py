@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from laptsne._runtime.array_file import DAMAGE, load_npz, npz_headers, read_array_header
-from laptsne._runtime.memory import check_room
+from laptsne._runtime.available_memory import check_room
+from laptsne._runtime.files import DAMAGE, load_npz, npz_headers, read_array_header
 from laptsne.cli.errors import InputError
 from laptsne.cli.tables.contents import FileContents, typed_contents
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet
 
-from laptsne._runtime.memory import check_room
+from laptsne._runtime.available_memory import check_room
 from laptsne.cli.errors import InputError
 from laptsne.cli.tables.contents import FileContents, check_names, is_list, typed_contents
 

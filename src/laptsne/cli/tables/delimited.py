@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv
 
-from laptsne._runtime.memory import check_room
+from laptsne._runtime.available_memory import check_room
 from laptsne.cli.errors import InputError
 from laptsne.cli.tables.contents import MISSING, FileContents, are_grouped, check_names, is_number
 

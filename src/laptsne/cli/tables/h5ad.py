@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse
 
-from laptsne._runtime.memory import check_room
+from laptsne._runtime.available_memory import check_room
 from laptsne.cli.errors import InputError
 from laptsne.cli.tables.contents import FileContents, typed_contents
 from laptsne.cli.tables.dataset import listed

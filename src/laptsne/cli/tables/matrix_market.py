@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from laptsne._runtime.memory import check_room
+from laptsne._runtime.available_memory import check_room
 from laptsne.cli.errors import InputError
 from laptsne.cli.tables.contents import FileContents
 from laptsne.cli.tables.delimited import lines, open_binary

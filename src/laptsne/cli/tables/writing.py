@@ -12,7 +12,7 @@ import pyarrow.feather
 import pyarrow.parquet
 from numpy.typing import NDArray
 
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.files import atomic_write
 from laptsne.cli.tables.contents import spelled_times
 
 WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")

@@ -24,7 +24,7 @@ from laptsne.graph.affinity import auto_perplexity, feasible_perplexity, joint_a
 from laptsne.graph.metric_params import is_pairwise
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.kernels import Kernel
-from laptsne.memory_model import Demand, check_memory
+from laptsne.memory import check_memory
 from laptsne.new_points import NewPointsMixin, mapping_of
 from laptsne.persistence import PersistenceMixin
 from laptsne.summary import SummaryMixin
@@ -294,7 +294,7 @@ class LaptSNE(
         with self._unchanged_by_failure():
             X = self._validated(X, ensure_min_samples=2)
             self._check_parameters(X.shape[0])
-            check_memory(self._demand(X), self)
+            check_memory(self.get_params(deep=False), self._memory_kind, X)
             random_state = check_random_state(self.random_state)
             with Workers(self.n_jobs) as workers:
                 # The affinities are not bound to a name here, which would keep them beside their reordered copy.
@@ -335,12 +335,6 @@ class LaptSNE(
     @property
     def _is_pairwise(self) -> bool:
         return is_pairwise(self.metric)
-
-    def _demand(self, X: Any) -> Demand:
-        """The memory that fitting X takes."""
-        is_graph = scipy.sparse.issparse(X) and self._is_pairwise
-        n_given = max(X.nnz, 1) / X.shape[0] if is_graph else 0
-        return self._demand_class.of(self, X.shape[0], X.shape[1], X.dtype.itemsize, n_given)
 
     def _perplexity(self, n_samples: int) -> float:
         return float(auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity)

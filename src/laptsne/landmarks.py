@@ -26,7 +26,7 @@ from laptsne.estimator import LaptSNE
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.kernels import Gaussian
-from laptsne.memory_model import check_memory
+from laptsne.memory import check_memory
 from laptsne.new_points import mapping_of
 from laptsne.reliability import Reliability
 from laptsne.sampling import Sample, Sampler, checked_block, row_hashes
@@ -207,7 +207,7 @@ class LandmarkLaptSNE(LaptSNE):
         Return whether the descent was interrupted.
         """
         X = validate_data(self, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
-        check_memory(self._demand(X), self)
+        check_memory(self.get_params(deep=False), "landmarks", X)
         random_state = check_random_state(self.random_state)
         self.perplexity_ = self._perplexity(len(X))
         rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))

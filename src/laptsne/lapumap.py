@@ -23,9 +23,7 @@ from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
-from laptsne.memory_model import Demand
 from laptsne.reliability import Reliability
-from laptsne.umap_memory import UmapDemand
 
 _SPAN = 10.0  # of the initial embedding, as in umap-learn
 _MAX_STEP = 0.5
@@ -141,7 +139,7 @@ class LapUMAP(LaptSNE):
     } | _OWN_CONSTRAINTS
     _loss_attribute: ClassVar[str] = "cross_entropy_"
     _run_class: ClassVar[type[Run]] = UmapRun
-    _demand_class: ClassVar[type[Demand]] = UmapDemand
+    _memory_kind: ClassVar[str] = "umap"
     # What LaptSNE has as parameters.
     perplexity, kernel, contraction_kernel, penalty = "auto", "student", "gaussian", "log"
     early_exaggeration, batch_size, n_batch_neighbors, out_of_sample = 1.0, None, 0, "placement"

@@ -14,7 +14,6 @@ from laptsne.engine.kl import KLDivergence
 from laptsne.engine.run import Run
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.fitting import backend_of
-from laptsne.memory_model import Demand
 
 
 class TsneLossMixin:
@@ -22,7 +21,7 @@ class TsneLossMixin:
 
     _loss_attribute: ClassVar[str] = "kl_divergence_"
     _run_class: ClassVar[type[Run]] = Run
-    _demand_class: ClassVar[type[Demand]] = Demand
+    _memory_kind: ClassVar[str] = "tsne"
 
     contraction: float | str
     init: Any

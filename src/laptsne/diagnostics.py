@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.threads import Workers
-from laptsne.clusters.contrasts import distinguishing_features, nearest_clusters
-from laptsne.clusters.feature_table import FeatureTable
+from laptsne.clusters.contrasts import FeatureTable, distinguishing_features, nearest_clusters
 from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.reliability import Reliability, reliability_of
 from laptsne.transform import Placement

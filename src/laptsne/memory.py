@@ -17,7 +17,8 @@ from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
 from laptsne.graph.metric_params import is_pairwise
 from laptsne.graph.neighbors import EUCLIDEAN_METRICS, MAX_EXACT_NEIGHBORS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB
 from laptsne.graph.spectrum import MAX_CLUSTERS
-from laptsne.kernels import Gaussian, Student
+from laptsne.kernels import Student
+from laptsne.parameters import kernel_of
 from laptsne.sampling import Sampler
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
@@ -35,7 +36,7 @@ _NODE = 28  # value of an eigenvector of the embedding on a node of the mesh
 # Cell of a transform, and by dimension the number of cells: at least, per point, at most. In 3-D, the grid of t-SNE
 # grows with the embedding until this limit, beyond which all pairs are summed.
 _CELL, _CELLS = 30, {1: (1 << 12, 8, 1 << 28), 2: (1 << 18, 16, 1 << 28), 3: (1 << 28, 0, 1 << 28)}
-_UMAP_CELL, _UMAP_CELLS = 36, {1: 1 << 16, 2: 1 << 16, 3: 1 << 20}
+_UMAP_PAIRS, _UMAP_CELL, _UMAP_CELLS = 3000, 36, {1: 1 << 16, 2: 1 << 16, 3: 1 << 20}
 
 
 def estimate_memory(
@@ -95,7 +96,7 @@ def estimate_memory(
     if "n_landmarks" not in parameters:
         return demand(parameters, kinds[estimator], n_samples, n_features, itemsize)
     n_sampled = min(n_samples, Sampler.of(model.n_landmarks, seed=0).n_wanted)
-    embedding = n_samples * model.n_components * itemsize
+    embedding: int = n_samples * model.n_components * itemsize
     return demand(parameters, "landmarks", n_sampled, n_features, itemsize) + embedding
 
 
@@ -114,7 +115,10 @@ def demand(
     batches = p.get("batch_size") is not None and p["n_batch_neighbors"] > 0
     graph = _EDGE[batches] * n_edges + n * max(_POINT, _VECTOR * n_vectors) if k < n else _PAIR[batches] * n * n
     union = _UNION * n * k if kind == "umap" else 0
-    descent = n_edges * 8 + n * _POINT / 2 + _grid(p, kind, n) + _contraction(p, n, n_clusters)
+    one_kernel = p.get("contraction_kernel") == "student" or p.get("kernel", "student") not in ("student", Student())
+    mesh = _NODE * min(_CELLS_PER_CLUSTER**d * n_clusters, MAX_NODES)
+    vectors = (n_clusters + 1) * (_STUDENT_VECTOR * n if one_kernel else mesh)
+    descent = n_edges * 8 + n * _POINT / 2 + _grid(p, kind, n) + vectors
     sample = n * (itemsize * n_features + _SAMPLED) if kind == "landmarks" else 0
     return _FIXED + int(sample + max(graph, union, descent, _search(p, n, n_features, itemsize, k, n_given)))
 
@@ -135,41 +139,34 @@ def _search(p: dict[str, Any], n: int, n_features: int, itemsize: int, k: float,
     if n_given or k >= n:
         return _GIVEN * n_given * n if p["metric"] == "affinities" or n_given else 4.0 * n * n + 3 * block
     metric, pairwise = p["metric"], is_pairwise(p["metric"])
-    euclidean = isinstance(metric, str) and metric in EUCLIDEAN_METRICS and not p["metric_params"]
-    copies = 0 if pairwise else 2 * itemsize + 4 if euclidean and n > MAX_EXACT_NEIGHBORS else 8
-    streamed = isinstance(metric, str) and metric in {*VALID_METRICS["kd_tree"], "sqeuclidean", "l2"}
-    if streamed or (euclidean and n > MAX_EXACT_NEIGHBORS):
-        return n * (20 * k + copies * n_features)
+    named = isinstance(metric, str)
+    indexed = named and metric in EUCLIDEAN_METRICS and not p["metric_params"] and n > MAX_EXACT_NEIGHBORS
+    copies = 0 if pairwise else 2 * itemsize + 4 if indexed else 8
+    if indexed or (named and metric in {*VALID_METRICS["kd_tree"], "sqeuclidean"}):
+        block = 0
     n_threads = 1 if pairwise else effective_n_jobs(p["n_jobs"])
     return n * (20 * k + copies * n_features) + 2 * n_threads * block
 
 
 def _grid(p: dict[str, Any], kind: str, n: int) -> float:
     """The transforms of the largest grid of the descent."""
-    d, kernel = p["n_components"], p.get("kernel", "student")
-    kernel = {"student": Student(), "gaussian": Gaussian()}.get(kernel, kernel) if isinstance(kernel, str) else kernel
+    d, kernel = p["n_components"], kernel_of(p.get("kernel", "student"))
+    if kind == "umap":
+        if p["method"] == "exact" or (p["method"] == "auto" and n <= _UMAP_PAIRS):
+            return 0.0
+        cells = min(max(CELLS_PER_POINT * n, _UMAP_CELLS[d]), MAX_CELLS)
+        return float(_UMAP_CELL * (2.2 * (cells ** (1 / d) + 6)) ** d)  # twice the sides, with margins
     if not uses_fourier(p["method"], kernel, p.get("batch_size"), n, d):
         return 0.0
-    if kind == "umap":
-        cells = min(max(CELLS_PER_POINT * n, _UMAP_CELLS[d]), MAX_CELLS)
-        return _UMAP_CELL * (2.2 * (cells ** (1 / d) + 6)) ** d
     least, per_point, most = _CELLS[d]
     return float(_CELL * min(max(least, per_point * n), most, max(n**2, 1 << 22)))
-
-
-def _contraction(p: dict[str, Any], n: int, n_clusters: int) -> float:
-    """The eigenvectors of the embedding, on a mesh or on the points."""
-    if p.get("contraction_kernel", "gaussian") == "student" or p.get("kernel", "student") not in ("student", Student()):
-        return float(_STUDENT_VECTOR * (n_clusters + 1) * n)
-    d = p["n_components"]
-    nodes = min(_CELLS_PER_CLUSTER**d * n_clusters, MAX_NODES)
-    return float(_NODE * (n_clusters + 1) * nodes)
 
 
 def check_memory(parameters: dict[str, Any], kind: str, X: Any) -> None:
     """Warn if fitting X may not fit into memory; raise MemoryError if three quarters of the estimate do not fit."""
     given = X.nnz / X.shape[0] if scipy.sparse.issparse(X) and is_pairwise(parameters["metric"]) else 0
-    needed, available = demand(parameters, kind, *X.shape, X.dtype.itemsize, given), available_memory.available_memory()
+    needed = demand(parameters, kind, X.shape[0], X.shape[1], X.dtype.itemsize, given)
+    available = available_memory.available_memory()
     if available is None or needed <= available:
         return
     message = (

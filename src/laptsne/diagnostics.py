@@ -79,8 +79,8 @@ class DiagnosticsMixin:
     ) -> FeatureTable:
         """Rank the features of each cluster against its nearest cluster and against all other points.
 
-        See :func:`laptsne.clusters.contrasts.distinguishing_features`, and
-        :func:`laptsne.clusters.contrasts.selection_features` for an arbitrary selection of points.
+        See :func:`laptsne.clusters.distinguishing_features`, and
+        :func:`laptsne.clusters.selection_features` for an arbitrary selection of points.
 
         Parameters
         ----------

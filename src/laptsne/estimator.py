@@ -62,7 +62,7 @@ class LaptSNE(
         for the data is lowered with a warning.
     n_clusters : int, "auto" or "eigengap", default="auto"
         Number of eigenvalues that are penalised, K in the formula. "auto" finds the clusters of the data for which
-        there is evidence (:func:`laptsne.clusters.counting.find_clusters`); of more than 60, the largest 60 are
+        there is evidence (:func:`laptsne.clusters.find_clusters`); of more than 60, the largest 60 are
         contracted. Without evidence it is 1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the
         largest gap between the eigenvalues of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"

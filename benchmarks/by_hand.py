@@ -55,7 +55,6 @@ from laptsne.fields import FourierFields
 from laptsne.fields.grid import n_cells, period
 from laptsne.fields.stencil import interpolate, spread
 from laptsne.fields.window import ExponentialSemicircle
-from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.ivf import IVFIndex
 from laptsne.graph.spectrum import coarse_eigenvectors, largest_eigenpairs, normalised_similarity
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from laptsne.engine.minimise import Descending
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -21,6 +20,7 @@ import laptsne
 from laptsne import LaptSNE, LapUMAP
 from laptsne.cli.commands import app
 from laptsne.contraction import ContractionPath
+from laptsne.engine.minimise import Descending
 from laptsne.graph.spectrum import eigengap_clusters
 
 QUICK = ("--iterations", 40, "--perplexity", 10)
@@ -514,9 +514,7 @@ class TestTransform:
     def test_clusters_and_support(self, run, table, model, monkeypatch):
         support = np.repeat([0.009, 0.5], [12, 108])
         monkeypatch.setattr(FittedMap, "support", lambda self, X, workers: support[: len(X)])
-        monkeypatch.setattr(
-            FittedMap, "predict", lambda self, X, workers: np.where(support[: len(X)] < 0.01, -1, 2)
-        )
+        monkeypatch.setattr(FittedMap, "predict", lambda self, X, workers: np.where(support[: len(X)] < 0.01, -1, 2))
         result = run("transform", model, table, "--out", "p.csv")
         assert "laptsne: 12 of 120 rows (10%) are unlike the training data" in result.stderr
         rows = rows_of("p.csv")

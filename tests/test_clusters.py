@@ -1,5 +1,7 @@
 """Clusters of the data: communities, separation, counting, and the evidence for each."""
 
+import subprocess
+import sys
 from dataclasses import astuple
 
 import numpy as np
@@ -8,11 +10,18 @@ import scipy.sparse
 from sklearn.datasets import load_digits, load_iris, make_swiss_roll
 from sklearn.metrics import adjusted_rand_score
 
-from laptsne import LaptSNE
+from laptsne import LaptSNE, clusters
 from laptsne._runtime.threads import Workers
 from laptsne.clusters import counting
-from laptsne.clusters.counting import by_size, find_clusters, given_clusters, nearest_graph
-from laptsne.clusters.separation import NeighborGraph, _mutually_nearest, _reciprocity
+from laptsne.clusters.counting import (
+    NeighborGraph,
+    _mutually_nearest,
+    _reciprocity,
+    by_size,
+    find_clusters,
+    given_clusters,
+    nearest_graph,
+)
 from laptsne.clusters.table import cluster_table
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.communities import Cut, communities, within_parts
@@ -247,3 +256,15 @@ def test_reciprocity_after_merging_is_that_computed_anew(rng):
     found = _reciprocity(cut, 8).unchanged(number, active).joined(_reciprocity(after, 6))
     for part, expected in zip(astuple(found), astuple(_reciprocity(anew, 6)), strict=True):
         np.testing.assert_array_equal(part, expected)
+
+
+def test_public_names_are_found_where_they_are_documented():
+    code = """
+import sys
+import laptsne.clusters
+assert "numba" not in sys.modules
+assert len({getattr(laptsne.clusters, name) for name in laptsne.clusters.__all__}) == 5
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    with pytest.raises(AttributeError, match="no attribute 'counted'"):
+        clusters.counted  # noqa: B018

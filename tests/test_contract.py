@@ -8,7 +8,7 @@ from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.cluster_cut import ClusterCut
 from laptsne.contraction.displacement import SmoothDisplacement
-from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.similarity import Penalty
 from laptsne.graph.affinity import joint_affinities
 
 N = 250

@@ -8,8 +8,8 @@ from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import Penalty
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.run import Run
 from laptsne.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
@@ -135,7 +135,7 @@ def test_an_embedding_too_wide_for_a_grid_is_summed_by_pairs(blobs, rng):
     far = 1e5 * rng.random((120, 2))
     assert not grid_fits(far)
     assert grid_fits(1e-4 * far)
-    term = PairContraction(3, Penalty("log"), rng.normal(size=(120, 4)))
+    term = EigenvectorTerm(3, Penalty("log"), rng.normal(size=(120, 4)))
     near = rng.normal(scale=5, size=(120, 2))
     term.refresh(FourierFields(near), tol=1e-6, max_passes=50)
     fourier = term.gradient(FourierFields(near))

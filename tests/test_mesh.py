@@ -5,10 +5,8 @@ from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.mesh_term import MeshContraction
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import Similarity
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.fields import ExactFields, FourierFields
 from laptsne.fields.frame import MAX_NODES, Frame
 from laptsne.kernels import Student

@@ -4,9 +4,8 @@ from reference import central_differences, kl_divergence, laplacian_eigenvalues,
 
 from laptsne import Descent
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import Similarity
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.engine.backend import Backend
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.loop import iterate
@@ -73,7 +72,7 @@ def test_exaggeration_multiplies_the_attraction(rng, P):
 def test_contraction_is_the_penalised_sum_of_eigenvalues(rng, n_components, kernel, kind):
     Y = three_clusters(rng, n_components)
     penalty = Penalty(kind)
-    term = PairContraction(3, penalty, rng.normal(size=(N, 6)))
+    term = EigenvectorTerm(3, penalty, rng.normal(size=(N, 6)))
     fields = ExactFields(Y, kernel)
     term.refresh(fields, tol=1e-11, max_passes=200)
 
@@ -88,7 +87,7 @@ def test_contraction_is_the_penalised_sum_of_eigenvalues(rng, n_components, kern
 @pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
 def test_between_refreshes_the_gradient_is_that_of_the_value(rng, n_components, kernel):
     Y = three_clusters(rng, n_components)
-    term = PairContraction(4, Penalty("log"), rng.normal(size=(N, 6)))
+    term = EigenvectorTerm(4, Penalty("log"), rng.normal(size=(N, 6)))
     term.refresh(ExactFields(Y, kernel), tol=1e-10, max_passes=200)
     moved = Y + rng.normal(scale=0.1, size=Y.shape)
     expected = central_differences(lambda Y: term.value(ExactFields(Y, kernel)), moved)
@@ -101,7 +100,7 @@ def test_between_refreshes_the_gradient_is_that_of_the_value(rng, n_components, 
 def test_a_kernel_of_its_own_with_regularised_degrees(rng, n_components, kind, moved):
     Y = three_clusters(rng, n_components)
     penalty = Penalty(kind, 0.01)
-    term = PairContraction(3, penalty, rng.normal(size=(N, 6)), Similarity(width=2.0, regularization=0.05))
+    term = EigenvectorTerm(3, penalty, rng.normal(size=(N, 6)), Similarity(width=2.0, regularization=0.05))
     term.refresh(ExactFields(Y), tol=1e-11, max_passes=200)
     term.fixed = True
     assert term.kernel.width == 2.0
@@ -127,7 +126,7 @@ def test_outliers_do_not_take_the_place_of_clusters(rng):
     Y = np.vstack([clusters, pairs])
 
     def eigenvectors(regularization):
-        term = PairContraction(2, Penalty("log"), rng.normal(size=(126, 6)), Similarity(1.0, regularization))
+        term = EigenvectorTerm(2, Penalty("log"), rng.normal(size=(126, 6)), Similarity(1.0, regularization))
         term.refresh(ExactFields(Y), tol=1e-9, max_passes=200)
         return term.eigenvectors[:, 1]
 
@@ -140,7 +139,7 @@ def test_outliers_do_not_take_the_place_of_clusters(rng):
 
 def test_the_width_follows_the_embedding_until_it_is_fixed(rng):
     Y = three_clusters(rng, 2)
-    term = PairContraction(3, Penalty("log"), rng.normal(size=(N, 6)), Similarity())
+    term = EigenvectorTerm(3, Penalty("log"), rng.normal(size=(N, 6)), Similarity())
     term.refresh(ExactFields(Y))
     width, regularization = term.kernel.width, term.regularization
     term.refresh(ExactFields(3 * Y))
@@ -155,7 +154,7 @@ def test_the_tangent_follows_the_term_to_first_order(rng):
     Y = three_clusters(rng, 2)
     direction = rng.normal(size=Y.shape)
     penalty = Penalty("trace")
-    term = PairContraction(3, penalty, rng.normal(size=(N, 6)))
+    term = EigenvectorTerm(3, penalty, rng.normal(size=(N, 6)))
     term.refresh(ExactFields(Y), tol=1e-11, max_passes=200)
 
     def error(step):
@@ -168,7 +167,7 @@ def test_the_tangent_follows_the_term_to_first_order(rng):
 
 def test_values_before_the_first_refresh_are_refused(rng):
     with pytest.raises(RuntimeError, match="refresh"):
-        PairContraction(3, Penalty("log"), rng.normal(size=(N, 6))).value(ExactFields(np.zeros((N, 2))))
+        EigenvectorTerm(3, Penalty("log"), rng.normal(size=(N, 6))).value(ExactFields(np.zeros((N, 2))))
 
 
 @pytest.mark.parametrize("kind", PENALTIES)
@@ -198,7 +197,7 @@ def test_small_steps_never_raise_the_objective(rng, P, kind):
             return ExactFields(Y)
 
     backend = InDouble(Student(), penalty, False, Workers(1))
-    problem = Problem(KLDivergence(P), backend, PairContraction(4, penalty, rng.normal(size=(N, 8))), strength)
+    problem = Problem(KLDivergence(P), backend, EigenvectorTerm(4, penalty, rng.normal(size=(N, 8))), strength)
     descent = Descent(momentum=0, gains=False, contraction_start=0, contraction_ramp=0, refresh_every=1, tol=0)
     schedule = {"max_iter": 201, "early_exaggeration": 1, "learning_rate": 0.5}
     iterate(Run(problem, rng.normal(size=(N, 2)), descent, **schedule), [record])

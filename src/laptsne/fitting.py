@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Similarity
+from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Penalty, Similarity
 from laptsne.engine.backend import Backend, uses_fourier
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
@@ -134,12 +133,11 @@ def _problem(model: Any, kl: Loss, labels: NDArray[np.intp], spectrum: Spectrum,
     counted = model.n_clusters == "auto"
     if counted:
         labels = main_clusters(labels, kl.P, MAX_CONTRACTED)
-        n_clusters = int(labels.max()) + 1
-    elif model.n_clusters == "eigengap":
-        n_clusters = eigengap_clusters(spectrum.eigenvalues)
-    else:
-        n_clusters = int(model.n_clusters)
     backend = model._backend(kl, workers)
+    n_clusters = int(labels.max()) + 1
+    if backend.similarity is None and not counted:  # that many eigenvalues, however many clusters there are
+        suggested = model.n_clusters == "eigengap"
+        n_clusters = eigengap_clusters(spectrum.eigenvalues) if suggested else int(model.n_clusters)
     gaussian = backend.similarity is not None
     strength = strength_of(model._contraction(n_clusters), n_clusters, gaussian=gaussian, counted=counted)
     return Problem(kl, backend, backend.contraction(labels, n_clusters, spectrum.eigenvectors[:, 1:]), strength)

@@ -12,7 +12,7 @@ from laptsne import parameters
 from laptsne._runtime.memory import available_memory
 from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.warn import warn
-from laptsne.contraction.mesh_term import SPACING as MESH_SPACING
+from laptsne.contraction.term import SPACING as MESH_SPACING
 from laptsne.engine.backend import uses_fourier
 from laptsne.fields.chebyshev import coupling_bytes
 from laptsne.fields.fourier import SPACING as GRID_SPACING

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from laptsne import parameters
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.lazy_potential import LazyPotential
+from laptsne.contraction.term import LazyPotential
 from laptsne.distributed import is_dask, mapped
 from laptsne.fields.potential import Potential
 from laptsne.graph.metric_params import is_pairwise

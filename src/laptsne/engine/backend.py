@@ -8,13 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.cluster_term import ClusterContraction
-from laptsne.contraction.lazy_potential import LazyPotential
-from laptsne.contraction.mesh_term import MeshContraction
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import Similarity
-from laptsne.contraction.term import Contraction, indicators
+from laptsne.contraction.cluster_term import ClusterTerm
+from laptsne.contraction.eigenvector_term import EigenvectorTerm, indicators
+from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.contraction.term import Contraction, LazyPotential
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
 from laptsne.fields.coarse import is_fast
 from laptsne.fields.potential import Potential
@@ -102,39 +99,32 @@ class Backend:
         start : array of shape (n_samples, n_vectors)
             First guess of further eigenvectors.
         """
-        on_mesh = self.fourier or self.mesh
-        sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
         # A kernel of its own separates the clusters of the data only, the paper's whatever the map contains.
-        if self.similarity is not None and sizes.size == n_clusters and sizes[1:].all():
-            of_clusters: type[Contraction] = ClusterContraction if on_mesh else PairContraction
-            return of_clusters(n_clusters, self.penalty, start, self.similarity, labels.clip(0))
-        kind: type[Contraction] = MeshContraction if on_mesh else PairContraction
+        if self.similarity is not None:
+            return ClusterTerm(labels, self.penalty, self.similarity, mesh=self.fourier or self.mesh)
         # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
-        block = np.column_stack([indicators(labels, n_clusters), start])
-        return kind(n_clusters, self.penalty, block, self.similarity)
+        return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators(labels, n_clusters), start]))
 
     def finished(self, contraction: Contraction, fields: Fields) -> Contraction:
         """The term at the final embedding, with converged eigenpairs."""
         contraction.refresh(fields, tol=_FINAL_TOL, max_passes=100)
-        if isinstance(contraction, MeshContraction) and contraction.kernel is None:
-            # The mesh hardly resolves the Student kernel: its eigenvectors are refined on the points.
-            pairs = PairContraction(contraction.n_clusters, self.penalty, contraction.vectors_at(fields))
-            pairs.refresh(fields, tol=_FINAL_TOL, max_passes=10)
-            return pairs
         return contraction
 
     def eigengap(self, contraction: Contraction, fields: Fields) -> float | None:
         """Gap between eigenvalue K and the next one, both converged; None for K = 1 or too few points."""
         if not 1 < contraction.n_clusters < fields.n_samples:
             return None
-        observer = copy.copy(contraction)
-        if contraction.labels is not None:
-            kind = PairContraction if isinstance(contraction, PairContraction) else MeshContraction
-            block = np.column_stack([indicators(contraction.labels, contraction.n_clusters), contraction.start])
-            observer = kind.like(contraction.observed_at(fields), block)
-        # Otherwise the next eigenvalue is among the guard vectors, which need not converge. With one more, it is not
-        # mistaken for a close one after it.
-        observer.n_clusters += 2
+        # The next eigenvalue is among the guard vectors, which need not converge. With one more, it is not mistaken for
+        # a close one after it.
+        n_wanted = contraction.n_clusters + 2
+        if isinstance(contraction, ClusterTerm):
+            start = indicators(contraction.labels, contraction.n_clusters)
+            observer = EigenvectorTerm(n_wanted, self.penalty, start, contraction.similarity)
+            observer.restore(contraction.observed_at(fields).state() | {"start": start, "is_followed": False})
+        else:
+            observer = copy.copy(contraction)
+            observer.n_clusters = n_wanted
+        observer.fixed = True
         sigma = self.finished(observer, fields).eigenvalues
         return float(sigma[-2] - sigma[-3])
 
@@ -142,9 +132,8 @@ class Backend:
         self, contraction: Contraction, strength: float, exaggeration: float
     ) -> Potential | LazyPotential | None:
         """The potential for placing new points in the final embedding; None for kernels other than Student's."""
-        if isinstance(contraction, MeshContraction):
-            return contraction.potential(strength, exaggeration)
         if not isinstance(self.kernel, Student):
             return None
-        kind = MeshContraction if contraction.labels is None else ClusterContraction
-        return LazyPotential(kind.like(contraction), strength, exaggeration)
+        if isinstance(contraction, EigenvectorTerm) and self.fourier:  # its fields are there, and take long
+            return contraction.potential(strength, exaggeration)
+        return LazyPotential(contraction.released(), strength, exaggeration)

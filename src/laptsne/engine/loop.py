@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne._runtime.warn import warn
-from laptsne.contraction.lazy_potential import LazyPotential
+from laptsne.contraction.term import LazyPotential
 from laptsne.engine.checkpoint import Checkpoint
 from laptsne.engine.run import Run
 from laptsne.engine.state import Callback

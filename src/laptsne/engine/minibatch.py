@@ -7,7 +7,8 @@ import scipy.sparse
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
-from laptsne.contraction.pair_term import PairContraction, inverse_root
+from laptsne.contraction.eigenvector_term import EigenvectorTerm as PairContraction
+from laptsne.contraction.eigenvector_term import inverse_root
 from laptsne.engine.descent import STIFF_MOMENTUM, Descent
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.problem import Problem

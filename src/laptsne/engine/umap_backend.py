@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.contraction.cluster_term import ClusterContraction
-from laptsne.contraction.mesh_term import MeshContraction
 from laptsne.contraction.term import Contraction
 from laptsne.engine.backend import Backend
 from laptsne.engine.cross_entropy import CrossEntropy
@@ -45,7 +43,6 @@ class UmapBackend(Backend):
         :math:`\frac{\gamma m}{4 n} \sum_j (1 + n p_j) V(|y - y_j|) + \frac{n \lambda}{2} \psi(y)`, divided by the
         exaggeration.
         """
-        assert isinstance(contraction, ClusterContraction | MeshContraction)
         assert self.loss is not None
         y, loss = contraction.points, self.loss
         frame = Frame.around(y, _SPACING[len(y)], self.workers)
@@ -53,6 +50,5 @@ class UmapBackend(Backend):
         charges = (1 + loss.degrees).astype(np.float32)[None]
         grid = loss.repulsion / (4 * y.shape[1]) * frame.convolved(frame.spread(y, charges))[0]
         if strength:
-            nodes = frame.nodes(np.arange(grid.size))
-            grid += y.shape[1] * strength / 2 * contraction.potential_at(nodes).reshape(grid.shape)
+            grid += y.shape[1] * strength / 2 * contraction.potential_grid(frame)
         return Potential(frame.origin, frame.spacing, (grid / exaggeration).astype(np.float32))

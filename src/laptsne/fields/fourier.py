@@ -13,9 +13,10 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.base import Field, Fields
 from laptsne.fields.chebyshev import MAX_SPAN, ChebyshevBox
-from laptsne.fields.grid import bulk_box, convolved, n_cells, period
+from laptsne.fields.grid import STUDENT, bulk_box, convolved, n_cells, period
 from laptsne.fields.stencil import interpolate, spread
 from laptsne.fields.window import ExponentialSemicircle
+from laptsne.kernels import Gaussian, Student
 
 SPACING = 0.35
 _WIDTH = 8
@@ -67,19 +68,17 @@ def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
 
 
 class FourierFields(Fields):
-    """Fields of an embedding with the Student kernel, in time and memory linear in n_samples and the area.
+    """Fields of an embedding of 1 to 3 dimensions, in time and memory linear in n_samples and the area.
 
-    Parameters
-    ----------
-    Y : array of shape (n_samples, n_components)
-        The embedding, of 1 to 3 dimensions.
-    workers : Workers, optional
-        Threads.
+    The spacing of the grid is a share of the width of the kernel, which is common to all points.
     """
 
-    def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None) -> None:
+    def __init__(
+        self, Y: NDArray[np.float64], workers: Workers | None = None, kernel: Student | Gaussian = STUDENT
+    ) -> None:
         self.n_samples, self.n_components = Y.shape
         self.Y = Y
+        self._kernel, self._width = (Gaussian(), kernel.width) if isinstance(kernel, Gaussian) else (kernel, 1.0)
         self.workers = workers or Workers(1)
         # One row per coordinate: reductions over short rows are slow.
         y = np.array(Y.T, dtype=np.float64, order="C")
@@ -89,8 +88,8 @@ class FourierFields(Fields):
 
     @cached_property
     def _grid(self) -> "ChebyshevBox | _Grid":
-        small = float(np.ptp(self._y, axis=1).max()) <= MAX_SPAN
-        return ChebyshevBox(self._y.T) if small else _Grid(self._y, self.workers)
+        small = float(np.ptp(self._y, axis=1).max()) <= MAX_SPAN and self._kernel == STUDENT
+        return ChebyshevBox(self._y.T) if small else _Grid(self._y / self._width, self.workers, self._kernel)
 
     def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._grid.fields(charges, None)[0] - charges
@@ -100,20 +99,20 @@ class FourierFields(Fields):
 
     def weighted_gradient(self, packed: tuple[Array, Array]) -> NDArray[np.float64]:
         weights, charges = packed
-        return self._grid.fields(charges, weights)[1]
+        return self._grid.fields(charges, weights)[1] / self._width
 
     def _compute_unit(self) -> tuple[Field, Field]:
         ones = np.ones((self.n_samples, 1))
         field, gradient = self._grid.fields(ones, ones)
         # On the grid a point interacts with itself, with similarity 1.
-        return np.maximum(field[:, 0] - 1, np.finfo(np.float32).tiny), gradient
+        return np.maximum(field[:, 0] - 1, np.finfo(np.float32).tiny), gradient / self._width
 
 
 class _Grid:
     """A grid around the embedding, and the positions of its points on it, in cells."""
 
-    def __init__(self, y: NDArray[np.float64], workers: Workers) -> None:
-        self.workers = workers
+    def __init__(self, y: NDArray[np.float64], workers: Workers, kernel: Student | Gaussian) -> None:
+        self.workers, self.kernel = workers, kernel
         low, high = box(y)
         self.cells = _cells(low, high)
         inside = np.clip(y, low[:, None], high[:, None])
@@ -128,7 +127,7 @@ class _Grid:
         for start in range(0, charges.shape[1], batch):
             columns = slice(start, start + batch)
             grids = spread(_WINDOW, self.u, _lines(charges[:, columns]), self.cells, self.workers)
-            grids = convolved(grids, SPACING, _WINDOW, self.workers)
+            grids = convolved(grids, SPACING, _WINDOW, self.workers, self.kernel)
             lines = None if weights is None else _lines(weights[:, columns])
             field[:, columns], part = interpolate(_WINDOW, self.u, grids, lines, self.workers)
             gradient += part

@@ -13,6 +13,7 @@ from laptsne.fields.stencil import interpolate, spread, spread_parts
 from laptsne.fields.window import CubicSpline
 from laptsne.kernels import RadialKernel
 
+SPACING_PER_WIDTH = 0.35  # of a mesh for a Gaussian kernel; errors are quadratic in it, up to 6 % of gradients here
 _SPLINE = CubicSpline()
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move
 # Upper limit of the number of nodes: proportional to the number of points, between these bounds.

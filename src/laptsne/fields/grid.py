@@ -112,10 +112,11 @@ def convolved(grids: Array, spacing: float, window: Window, workers: Workers, ke
 
 def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array], out: Array) -> None:
     """Set out to the grids convolved with a Gaussian kernel, given its matrix for each axis."""
-    product = grids[start:stop]
-    for matrix in reversed(matrices):  # the last axis becomes the first: after one turn, they are in order
-        product = np.moveaxis(np.ascontiguousarray(product) @ matrix, -1, 1)
-    out[start:stop] = product
+    for g in range(start, stop):  # one by one: the bits of a product depend on its number of rows
+        product = grids[g]
+        for matrix in reversed(matrices):  # the last axis becomes the first: after one turn, they are in order
+            product = np.moveaxis(np.ascontiguousarray(product) @ matrix, -1, 0)
+        out[g] = product
 
 
 @lru_cache(maxsize=8)

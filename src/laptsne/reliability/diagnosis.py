@@ -7,7 +7,7 @@ import scipy.sparse
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.contraction.lazy_potential import LazyPotential
+from laptsne.contraction.term import LazyPotential
 from laptsne.fields.potential import Potential
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.neighbors import EUCLIDEAN_METRICS

@@ -259,11 +259,13 @@ def test_kernel_and_regularisation_follow_the_embedding_until_they_are_fixed(rng
 def test_new_points_feel_the_contraction_of_the_cluster_around_them(rng):
     """Inside a cluster, the slope of the potential is the gradient at its points."""
     labels = np.repeat([0, 1, 2], 300)
-    Y = 9 * np.array([[0, 0], [0, 1], [1, 0]])[labels] + rng.normal(scale=1.5, size=(900, 2))
+    centres = 9 * np.array([[0, 0], [0, 1], [1, 0]])[labels]
+    Y = centres + rng.normal(scale=1.5, size=(900, 2))
+    inside = np.linalg.norm(Y - centres, axis=1) < 3  # others may lie in the next cluster
     term = cluster_term(labels, Y, mesh=True, width=3.0)
     slopes = slopes_of_potential(term, Y)
     expected = 900 * 0.1 / 2 * term.gradient(ExactFields(Y))
-    assert np.linalg.norm(slopes[1] - slopes[0] - expected) < 0.1 * np.linalg.norm(expected)
+    assert relative_error((slopes[1] - slopes[0])[inside], expected[inside]) < 0.1
     repulsion = 900 / ExactFields(Y).degrees.sum() * ExactFields(Y).slope
     assert np.linalg.norm(slopes[0] - repulsion) < 0.1 * np.linalg.norm(repulsion)
 

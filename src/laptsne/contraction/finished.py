@@ -1,5 +1,7 @@
 """Contraction of a finished embedding, from this library or any other."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -27,6 +29,7 @@ WIDTH = 0.25
 SMOOTHNESS = 4.0
 _MIN_SHARE = 0.2  # of the own cluster in the density at a point; a point with less goes with the cluster around it
 _MAX_NODES = 1 << 20  # of the mesh of a cluster, on which displacements are computed
+_MAX_STRENGTH = 1e3  # above 10, clusters are apart, and only get further apart
 _MAX_ITER = 150
 _FIRST_STEP, _MAX_STEP, _MIN_STEP = 0.3, 1.0, 1e-5  # 1 would reach the minimum if the gradient were constant
 _TOL = 1e-4  # decrease of the objective per step at which the descent ends; an eigenvalue contributes up to log(100)
@@ -67,7 +70,7 @@ def contract(
     metric_params : dict, optional
         Further arguments of the metric.
     strength : float, default=1.0
-        :math:`\lambda`: larger values make gaps wider, and 0 changes nothing.
+        :math:`\lambda`, between 0 and 1000: larger values make gaps wider, and 0 changes nothing.
     n_jobs : int, optional
         Number of threads; None and -1 use all available cores. The result does not depend on it.
 
@@ -140,6 +143,8 @@ def _descended(
         while decrease < 0 and step > _MIN_STEP:
             tried = coefficients + step * direction
             there = displacements.of(tried)
+            if not np.isfinite(there).all():
+                return moved
             value, slope_there = _evaluated(term, y + there, displacements.workers)
             decrease = objective - strength * value - 0.5 * stiffness * float(np.vdot(tried, there))
             step = min(1.3 * step, _MAX_STEP) if decrease >= 0 else 0.5 * step
@@ -159,8 +164,8 @@ def _evaluated(term: ClusterTerm, y: Array, workers: Workers) -> tuple[float, Ar
 
 
 def _checked_strength(strength: Any) -> float:
-    if not isinstance(strength, Real) or not 0 <= float(strength) < np.inf:
-        raise ValueError(f"strength={strength!r} is not a finite number of at least 0; the default is 1.")
+    if not isinstance(strength, Real) or not 0 <= float(strength) <= _MAX_STRENGTH:
+        raise ValueError(f"strength={strength!r} is not between 0 and {_MAX_STRENGTH:g}; the default is 1.")
     return float(strength)
 
 

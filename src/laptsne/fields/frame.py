@@ -47,9 +47,15 @@ class Frame:
         return cls(origin, spacing, cells, workers, kernel)
 
     def _cell_units(self, y: Array) -> Array:
-        """Return coordinates in cells, clipped to the inside of the mesh."""
+        """Return coordinates in cells, clipped to the inside of the mesh.
+
+        Kernels index their arrays by these: no position that is not finite may reach them.
+        """
         last = np.array(self.cells)[:, None] - 3.0
-        return ((y - self.origin[:, None]) / self.spacing).clip(1, np.nextafter(last, 0))
+        u = (y - self.origin[:, None]) / self.spacing
+        if np.isnan(u).any():
+            raise FloatingPointError("positions of points are not finite; lower the strength of the forces.")
+        return np.asarray(u.clip(1, np.nextafter(last, 0)))
 
     def spread(self, y: Array, charges: Array) -> Array:
         """Return charges of shape (n_fields, n_samples) at y, of shape (n_dims, n_samples), spread on the nodes."""

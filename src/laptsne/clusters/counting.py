@@ -11,6 +11,7 @@ from sklearn.utils import gen_batches
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
 from laptsne.clusters.separation import NeighborGraph
 from laptsne.graph.communities import communities
 from laptsne.graph.symmetrization import plus_transpose
@@ -124,7 +125,8 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
     """Divide the data into a given number of clusters, whether or not they are separate.
 
     Communities are divided further until there are enough of them, and merged in the order of their reciprocity.
-    Fewer clusters are found if the graph has not that many communities; points of further components are -1.
+    Fewer clusters are found, with a warning, if the graph has not that many communities; points of further components
+    are -1.
     """
     workers = workers or Workers(1)
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
@@ -136,7 +138,14 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
         labels = divided
         if labels.max() + 1 >= n_clusters:
             break
-    return by_size(graph.merged(labels, 0.0, n_groups=n_clusters), 1, n_clusters)
+    found = by_size(graph.merged(labels, 0.0, n_groups=n_clusters), 1, n_clusters)
+    n_found = int(found.max()) + 1
+    if n_found < n_clusters:
+        warn(
+            f"n_clusters={n_clusters}, but the neighbour graph of the data has only {n_found} communities, so that "
+            f"{n_found} clusters were found. Set n_clusters to at most {n_found}.",
+        )
+    return found
 
 
 def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:

@@ -42,8 +42,7 @@ from timing import THREADS, Comparison
 from laptsne._runtime.threads import Workers
 from laptsne.fields import FourierFields
 from laptsne.fields.grid import n_cells, period
-from laptsne.fields.stencil import interpolate, spread
-from laptsne.fields.window import ExponentialSemicircle
+from laptsne.fields.spreading import ExponentialSemicircle, interpolate, spread
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.coarsening import coarse_eigenvectors
 from laptsne.graph.eigensolver import largest_eigenpairs

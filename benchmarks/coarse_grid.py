@@ -20,7 +20,7 @@ from timing import THREADS, seconds
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.fields import CoarseFields, ExactFields, coarse
+from laptsne.fields import CoarseFields, ExactFields, fourier
 from laptsne.metrics import knn_accuracy
 
 SPACINGS = (0.3, 0.5, 0.6, 0.7, 1.0)
@@ -38,7 +38,7 @@ def error(Y: np.ndarray) -> float:
 def print_spacings(name: str, X: np.ndarray, y: np.ndarray) -> None:
     for spacing in SPACINGS:
         free = {"_FIXED": 0.0, "_PER_POINT": 0.0, "_PER_CELL": 0.0}  # as if a grid took no time
-        with patch.multiple(coarse, _SPACING=spacing, _SMALL_SPAN=0.0, **free):
+        with patch.multiple(fourier, _COARSE_SPACING=spacing, _SMALL_SPAN=0.0, **free):
             models = [LaptSNE(contraction=0, n_jobs=THREADS, random_state=seed).fit(X) for seed in range(SEEDS)]
             errors = [error(np.asarray(model.embedding_, dtype=np.float64)) for model in models]
         kl = np.array([model.kl_divergence_ for model in models])

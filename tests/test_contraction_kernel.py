@@ -95,7 +95,7 @@ def slopes_of_potential(term, Y):
 
 
 def embedding_of(rng, n_clusters, distance, n_dims=2, n=240):
-    """Gaussian clusters on a ring or a line, neighbours at this distance, in standard deviations; a few of no cluster."""
+    """Unit Gaussians on a ring or a line, neighbours at this distance; a few points of no cluster."""
     labels = np.arange(n) % n_clusters
     angle = 2 * np.pi * np.arange(n_clusters) / n_clusters
     ring = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(n_clusters)]) / (2 * np.sin(np.pi / n_clusters))

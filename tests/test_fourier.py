@@ -13,10 +13,10 @@ from laptsne.contraction.similarity import Penalty
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.run import Run
 from laptsne.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
-from laptsne.fields.chebyshev import _TERMS, coupling, coupling_bytes
+from laptsne.fields.chebyshev import TERMS, coupling, coupling_bytes
 from laptsne.fields.fourier import SPACING
 from laptsne.fields.grid import STUDENT, bulk_box, kernel_spectrum, n_cells, period
-from laptsne.fields.window import CubicSpline, ExponentialSemicircle
+from laptsne.fields.spreading import CubicSpline, ExponentialSemicircle
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
 
@@ -191,8 +191,8 @@ def test_the_box_of_an_ordinary_embedding_is_its_bounding_box(rng, n_components,
 
 @pytest.mark.parametrize("n_components", [1, 2])
 def test_chebyshev_coefficients_are_those_of_the_kronecker_product(n_components):
-    node = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
-    transform = np.polynomial.chebyshev.chebvander(node, _TERMS - 1).T * (2 / _TERMS)
+    node = np.cos(np.pi * (np.arange(TERMS) + 0.5) / TERMS)
+    transform = np.polynomial.chebyshev.chebvander(node, TERMS - 1).T * (2 / TERMS)
     transform[0] /= 2
     nodes = 0.5 * np.stack(np.meshgrid(*[node] * n_components, indexing="ij"), axis=-1).reshape(-1, n_components)
     k = 1 / (1 + ((nodes[:, None] - nodes) ** 2).sum(axis=-1))

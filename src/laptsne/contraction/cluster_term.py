@@ -14,7 +14,6 @@ from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.contraction.term import Contraction, rows_of
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.frame import MAX_NODES, SPACING_PER_WIDTH, Frame
-from laptsne.kernels import Gaussian
 
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12

@@ -51,8 +51,8 @@ def contract(
 
     .. math:: \lambda \sum_k \log(\sigma_k(Y + U) + \varepsilon) + \frac{1}{2 N w^2} \|U\|^2,
 
-    with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_term.ClusterTerm`), with constant volumes, and a norm that
-    is small if the points of a cluster move together. Hence clusters keep their shape and their place, clusters that
+    with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_term.ClusterTerm`),
+    of which the volumes are constant, and a norm that is small if the points of a cluster move together. Hence clusters keep their shape and their place, clusters that
     are apart already stay where they are, and the map is not scaled, rotated or shifted. A map of data without evidence
     of clusters is returned unchanged. A point that lies deep inside another cluster stays there.
 

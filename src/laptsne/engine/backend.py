@@ -13,7 +13,7 @@ from laptsne.contraction.eigenvector_term import EigenvectorTerm, indicators
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.contraction.term import Contraction, LazyPotential
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
-from laptsne.fields.coarse import is_fast
+from laptsne.fields.fourier import is_fast
 from laptsne.fields.potential import Potential
 from laptsne.kernels import Kernel, Student
 
@@ -119,7 +119,7 @@ class Backend:
         n_wanted = contraction.n_clusters + 2
         if isinstance(contraction, ClusterTerm):
             start = indicators(contraction.labels, contraction.n_clusters)
-            observer = EigenvectorTerm(n_wanted, self.penalty, start, contraction.similarity)
+            observer: Contraction = EigenvectorTerm(n_wanted, self.penalty, start, contraction.similarity)
             observer.restore(contraction.observed_at(fields).state() | {"start": start, "is_followed": False})
         else:
             observer = copy.copy(contraction)

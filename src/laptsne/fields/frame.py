@@ -9,8 +9,7 @@ import numpy as np
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.grid import STUDENT, bulk_box, convolved, n_cells
-from laptsne.fields.stencil import interpolate, spread, spread_parts
-from laptsne.fields.window import CubicSpline
+from laptsne.fields.spreading import CubicSpline, interpolate, spread, spread_parts
 from laptsne.kernels import RadialKernel
 
 SPACING_PER_WIDTH = 0.35  # of a mesh for a Gaussian kernel; errors are quadratic in it, up to 6 % of gradients here

@@ -13,7 +13,7 @@ import scipy.fft
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.window import Window
+from laptsne.fields.spreading import Window
 from laptsne.kernels import Gaussian, RadialKernel, Student
 
 # The Student kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
@@ -27,7 +27,7 @@ _MAX_SHARP = 0.7
 _MAX_SIDE = 256
 _OPERATIONS = 16  # of a matrix product, in the time of an elementary one
 _MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
-STUDENT = Student()
+STUDENT, GAUSSIAN = Student(), Gaussian()
 
 
 def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
@@ -92,8 +92,11 @@ def _along(values: Array, axis: int, n_dims: int) -> Array:
 
 def convolved(grids: Array, spacing: float, window: Window, workers: Workers, kernel: RadialKernel = STUDENT) -> Array:
     """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
+    if isinstance(kernel, Gaussian):
+        # In widths, so that spectra can be used again: while an embedding grows, the width and the spacing grow with it.
+        kernel, spacing = GAUSSIAN, round(spacing / kernel.width, 12)
     if isinstance(kernel, Gaussian) and max(grids.shape[1:]) <= _MAX_SIDE:
-        matrices = [_gaussian_matrix(side, spacing / kernel.width, window) for side in grids.shape[1:]]
+        matrices = [_gaussian_matrix(side, spacing, window) for side in grids.shape[1:]]
         out = np.empty_like(grids)
         work = float(grids.size) * sum(grids.shape[1:]) / _OPERATIONS
         workers.rows(_convolve_by_axis, len(grids), grids, matrices, out, work=work, alignment=1)
@@ -122,9 +125,8 @@ def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array]
 @lru_cache(maxsize=8)
 def _gaussian_matrix(cells: int, spacing: float, window: Window) -> Array:
     """Return the Gaussian kernel between the nodes of an axis, with the window compensated; spacing in widths."""
-    unit = Gaussian()
-    size = period(cells, spacing, unit)
-    line = scipy.fft.irfft(kernel_spectrum((size,), spacing, window, unit), size)
+    size = period(cells, spacing, GAUSSIAN)
+    line = scipy.fft.irfft(kernel_spectrum((size,), spacing, window, GAUSSIAN), size)
     return np.ascontiguousarray(line[np.abs(np.arange(cells)[:, None] - np.arange(cells))], dtype=np.float32)
 
 

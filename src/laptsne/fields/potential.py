@@ -6,7 +6,7 @@ import numpy as np
 
 from laptsne._runtime.compiled import inlined
 from laptsne._runtime.typing import Array
-from laptsne.fields.window import cubic_spline
+from laptsne.fields.spreading import cubic_spline
 
 
 @dataclass(frozen=True)

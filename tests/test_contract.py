@@ -52,6 +52,16 @@ def test_larger_strengths_open_wider_gaps(clusters):
     assert gaps[0] == gap(Y, label)
 
 
+def test_a_cluster_of_which_all_points_lie_in_another(clusters):
+    X, Y, label = clusters
+    X, Y = X.copy(), Y.copy()
+    X[:30] += 30  # a small cluster of its own in the data, and in the map in the midst of the third
+    Y[:30] = Y[label == 2].mean(axis=0) + 0.01 * Y[:30]
+    contracted = laptsne.contract(Y, X)
+    assert np.isfinite(contracted).all()
+    assert gap(contracted[30:], label[30:]) > gap(Y[30:], label[30:]) + 0.2
+
+
 def test_the_largest_strength_gives_a_finite_map(clusters):
     X, Y, label = clusters
     contracted = laptsne.contract(Y, X, strength=1000)

@@ -11,7 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.fields import ExactFields, FourierFields
-from laptsne.fields.frame import MAX_NODES, Frame
+from laptsne.fields.grid import MAX_NODES, Frame
 from laptsne.fields.potential import potential_at
 
 

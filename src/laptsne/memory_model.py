@@ -16,7 +16,7 @@ from laptsne.contraction.term import SPACING as MESH_SPACING
 from laptsne.engine.backend import uses_fourier
 from laptsne.fields.chebyshev import coupling_bytes
 from laptsne.fields.fourier import SPACING as GRID_SPACING
-from laptsne.fields.frame import MAX_NODES
+from laptsne.fields.grid import MAX_NODES
 from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
 from laptsne.graph.ivf import PROBE_ENTRIES
 from laptsne.graph.metric_params import is_pairwise

@@ -13,7 +13,7 @@ from laptsne._runtime.typing import Array
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.contraction.term import Contraction, rows_of
 from laptsne.fields import ExactFields, Fields
-from laptsne.fields.frame import MAX_NODES, SPACING_PER_WIDTH, Frame
+from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Frame
 
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
@@ -64,12 +64,11 @@ class ClusterTerm(Contraction):
             raise ValueError(f"labels: cluster {sizes.argmin()} has no points; number the clusters from 0 on.")
         super().__init__(sizes.size, penalty, similarity)
         self.similarity: Similarity = similarity
-        self.labels, self.mesh = labels, mesh
-        self.min_share = min_share
+        self.labels, self.mesh, self.min_share = labels, mesh, min_share
         order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
-        self._ordered = order, sizes  # points of all clusters by cluster, and the numbers of these
-        self._order, self._sizes = self._ordered  # without stray points
-        self._keeps_members = False
+        self._ordered = order, sizes  # points by cluster, and their numbers
+        self._order, self._sizes = self._ordered  # the same without stray points
+        self._keeps_members = False  # those that are not astray
         self._volumes: Array | None = None
         self._sums: _MeshSums | _PairSums | None = None
         self._gradient: NDArray[np.float64] | None = None
@@ -166,7 +165,9 @@ class ClusterTerm(Contraction):
         return not is_kept.all()
 
     def _sums_of(self, fields: Fields) -> _MeshSums | _PairSums:
-        return self._mesh_sums(fields) if self.mesh else self._pair_sums(fields)
+        if self.mesh:
+            return self._mesh_sums(fields)
+        return _PairSums(ExactFields(fields.Y[self._order], self.kernel, fields.workers), self._sizes)
 
     def _on_mesh(self) -> _MeshSums:
         return self._sums if isinstance(self._sums, _MeshSums) else self._mesh_sums(self._refreshed_at)
@@ -177,10 +178,6 @@ class ClusterTerm(Contraction):
         most = min(MAX_NODES, _MAX_NUMBERS // self.n_clusters)
         frame = Frame.around(y, SPACING_PER_WIDTH * self.kernel.width, fields.workers, self.kernel, most)
         return _MeshSums(frame, y.take(self._order, axis=1), self._sizes)
-
-    def _pair_sums(self, fields: Fields) -> _PairSums:
-        assert self.kernel is not None
-        return _PairSums(ExactFields(fields.Y[self._order], self.kernel, fields.workers), self._sizes)
 
 
 class _MeshSums:

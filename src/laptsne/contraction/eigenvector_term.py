@@ -12,7 +12,7 @@ from laptsne._runtime.typing import Array
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.contraction.term import Contraction
 from laptsne.fields import ExactFields, Fields, FourierFields
-from laptsne.fields.frame import Frame
+from laptsne.fields.grid import Frame
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
 
 _GUARD = 2  # vectors in the block beyond the wanted ones, which speed up the convergence of the last of these

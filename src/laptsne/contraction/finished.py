@@ -17,7 +17,7 @@ from laptsne.clusters.counting import find_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
 from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Penalty, Similarity, rms_radius
 from laptsne.fields import ExactFields
-from laptsne.fields.frame import SPACING_PER_WIDTH, Frame
+from laptsne.fields.grid import SPACING_PER_WIDTH, Frame
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
 from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS
 from laptsne.graph.neighbors import neighbor_graph
@@ -51,10 +51,11 @@ def contract(
 
     .. math:: \lambda \sum_k \log(\sigma_k(Y + U) + \varepsilon) + \frac{1}{2 N w^2} \|U\|^2,
 
-    with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_term.ClusterTerm`),
-    of which the volumes are constant, and a norm that is small if the points of a cluster move together. Hence clusters keep their shape and their place, clusters that
-    are apart already stay where they are, and the map is not scaled, rotated or shifted. A map of data without evidence
-    of clusters is returned unchanged. A point that lies deep inside another cluster stays there.
+    with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_term.ClusterTerm`), the volumes
+    of which are constant, and a norm that is small if the points of a cluster move together. Hence clusters keep their
+    shape and their place, clusters that are apart already stay where they are, and the map is not scaled, rotated or
+    shifted. A map of data without evidence of clusters is returned unchanged. A point that lies deep inside another
+    cluster stays there.
 
     Parameters
     ----------
@@ -115,6 +116,8 @@ def _contracted(Y: Array, labels: Array, strength: float, workers: Workers) -> A
     shares = term.shares()
     own = np.where(labels < 0, 0, shares[labels, np.arange(labels.size)])
     labels = np.where((own < _MIN_SHARE) & (shares.max(axis=0) > 0), shares.argmax(axis=0), labels)
+    left = np.unique(labels[labels >= 0])  # without clusters of which all points lie in others
+    labels = np.where(labels < 0, -1, np.searchsorted(left, labels))
     term = _cut_of(y, labels, width, workers)
     members = [np.flatnonzero(labels == c) for c in range(term.n_clusters)]
     displacements = SmoothDisplacement(y, members, SMOOTHNESS * width, workers)
@@ -211,8 +214,8 @@ class SmoothDisplacement:
 
     With the sums :math:`d` of the kernel, :math:`K_{ij} = d_i^{-1/2} k(|y_i - y_j|)\, d_j^{-1/2}`. Points of a cluster
     that are close to each other move together, so that the cluster keeps its shape up to the width of the kernel. The
-    squared norm of U in the Hilbert space of the kernel is :math:`\sum_i a_i \cdot u_i`.
-    Points in no list of ``members`` are not displaced.
+    squared norm of U in the Hilbert space of the kernel is :math:`\sum_i a_i \cdot u_i`. Points that are not among the
+    ``members`` are not displaced.
     """
 
     def __init__(self, y: Array, members: list[Array], width: float, workers: Workers) -> None:

@@ -14,7 +14,7 @@ from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.fields import ExactFields, Fields
-from laptsne.fields.frame import Frame
+from laptsne.fields.grid import Frame
 from laptsne.fields.potential import Potential
 from laptsne.kernels import Gaussian
 
@@ -81,10 +81,6 @@ class Contraction(ABC):
     @abstractmethod
     def potential_grid(self, frame: Frame) -> Array:
         """Return the derivative of R by the density of further points, at the nodes of a mesh, in their shape."""
-
-    def value(self, fields: Fields) -> float:
-        """Return R at an embedding, of which :meth:`gradient` is the gradient."""
-        return float(self.penalty.value(self.observed_at(fields).eigenvalues).sum())
 
     @property
     def points(self) -> Array:

@@ -9,7 +9,7 @@ from laptsne.contraction.term import Contraction
 from laptsne.engine.backend import Backend
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.fields import ExactFields, Fields
-from laptsne.fields.frame import Frame
+from laptsne.fields.grid import Frame
 from laptsne.fields.potential import Potential
 from laptsne.fields.umap_kernel import FarRepulsion
 

@@ -121,10 +121,8 @@ def _evaluate_rows(
                 field[lo + p, f] = value[p]
                 if weights is not None:
                     gradient[lo + p, 0] += weights[f, lo + p] * g0[p]
-                    if n_dims > 1:
-                        gradient[lo + p, 1] += weights[f, lo + p] * g1[p]
-                    if n_dims > 2:
-                        gradient[lo + p, 2] += weights[f, lo + p] * g2[p]
+                    gradient[lo + p, 1] += weights[f, lo + p] * g1[p]
+                    gradient[lo + p, 2] += weights[f, lo + p] * g2[p]
 
 
 class ChebyshevBox:
@@ -155,11 +153,11 @@ class ChebyshevBox:
         # One by one: the bits of a product of matrices depend on their shape.
         matrix = coupling(self._half_span, n_dims, n_terms)
         coefficients = np.stack([matrix @ part for part in sums]).reshape(n_fields, *shape)
-        field, gradient = np.empty((n, n_fields)), np.zeros((n, n_dims))
+        field, gradient = np.empty((n, n_fields)), np.zeros((n, 3))
         factors = None if weights is None else np.ascontiguousarray(weights.T)
         args = (*geometry, coefficients, lines, factors, field, gradient)
         self._workers.rows(_evaluate_rows, n, *args, work=2 * work)
-        return field, gradient
+        return field, np.ascontiguousarray(gradient[:, :n_dims])
 
 
 @lru_cache(maxsize=1)  # they are large, and an embedding grows slowly

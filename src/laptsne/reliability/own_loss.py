@@ -8,7 +8,7 @@ import numpy as np
 from laptsne._runtime.compiled import inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.frame import MAX_NODES, Frame
+from laptsne.fields.grid import MAX_NODES, Frame
 from laptsne.fields.potential import Potential, potential_at
 
 # Spacing of the mesh, by dimension: second derivatives need a finer one than placement. At 500 points, ranks of the

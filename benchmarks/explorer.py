@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from laptsne.contraction_path import ContractionPath
+from laptsne.contraction import ContractionPath
 from laptsne.plotting import explorer
 
 N_CLUSTERS = 20

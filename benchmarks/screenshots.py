@@ -23,7 +23,7 @@ import numpy as np
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from laptsne import LaptSNE
-from laptsne.contraction_path import contraction_path
+from laptsne.contraction import contraction_path
 from laptsne.plotting import explorer
 
 SOFTWARE = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]

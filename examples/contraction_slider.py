@@ -14,7 +14,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from laptsne import LaptSNE, plotting
-from laptsne.contraction_path import contraction_path
+from laptsne.contraction import contraction_path
 
 STEPS = 4  # frames between two maps of the path
 PAUSE = 8  # frames at either end

@@ -12,7 +12,7 @@ data and what contraction adds.
 from sklearn.datasets import load_digits
 
 from laptsne import LaptSNE, plotting
-from laptsne.contraction_path import contraction_path
+from laptsne.contraction import contraction_path
 
 X, y = load_digits(return_X_y=True)
 model = LaptSNE(random_state=0).fit(X)

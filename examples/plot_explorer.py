@@ -12,7 +12,7 @@ move the slider from plain t-SNE to strong contraction, hover over a digit, draw
 from sklearn.datasets import load_digits
 
 from laptsne import LaptSNE, plotting
-from laptsne.contraction_path import contraction_path
+from laptsne.contraction import contraction_path
 
 digits = load_digits()
 model = LaptSNE(random_state=0).fit(digits.data)

@@ -63,7 +63,7 @@ ax = plotting.scatter(embedding, table["color_intensity"], figsize=(6.4, 5.5), t
 
 # %%
 # What distinguishes the wineries: the mean of each column, in units of its standard deviation. The map shows three
-# regions, but no valleys in the density between them: ``n_clusters_`` is 1, and nothing was contracted.
+# regions, but the data give no evidence that they are separate: ``n_clusters_`` is 1, and nothing was contracted.
 
 measured = features.select_dtypes("number")
 means = ((measured - measured.mean()) / measured.std()).groupby(table["winery"]).mean()

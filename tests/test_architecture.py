@@ -80,5 +80,5 @@ def test_imports_point_downwards(path):
 
 def test_the_check_sees_an_upward_import(tmp_path):
     module = tmp_path / "module.py"
-    module.write_text("def f():\n    from laptsne.estimator import LaptSNE\n    from laptsne import plotting\n")
+    module.write_text("def f():\n    from laptsne.estimators.laptsne import LaptSNE\n    from laptsne import plotting\n")
     assert imported_layers(module) == {"estimator", "plotting"}

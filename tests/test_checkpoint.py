@@ -4,11 +4,14 @@ import subprocess
 import sys
 import textwrap
 import time
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
 
 from laptsne import Descent, LandmarkLaptSNE, LaptSNE
 from laptsne._runtime import array_file
@@ -123,7 +126,7 @@ def test_another_kernel_is_refused(blobs, tmp_path):
 
 @pytest.mark.parametrize("place", [".", "nowhere/run"])
 def test_a_place_that_cannot_be_is_refused_before_the_work(blobs, tmp_path, place, monkeypatch):
-    monkeypatch.setattr("laptsne.estimator.joint_affinities", None)
+    monkeypatch.setattr("laptsne.methods.joint_affinities", None)
     with pytest.raises(ValueError, match="give the path of a file in an existing folder"):
         LaptSNE(random_state=0, checkpoint=tmp_path / place).fit(blobs[0])
 
@@ -344,16 +347,59 @@ def test_control_c_in_a_process(tmp_path):
     assert n_iter in (n_seen - 1, n_seen)
 
 
-def test_an_interrupt_leaves_an_embedding_of_all_rows(blobs):
+def interrupted(iteration):
     def interrupt(state):
-        if state.iteration == 30:
+        if state.iteration == iteration:
             raise KeyboardInterrupt
 
-    model = LandmarkLaptSNE(n_landmarks=40, max_iter=60, callbacks=interrupt, random_state=0)
+    return interrupt
+
+
+def test_an_interrupt_leaves_an_embedding_of_the_landmarks(blobs):
+    """Placing all other rows would take longer than the descent that was interrupted."""
+    model = LandmarkLaptSNE(n_landmarks=40, max_iter=60, callbacks=interrupted(30), random_state=0)
     with pytest.raises(KeyboardInterrupt, match="iteration 30"):
         model.fit(blobs[0])
-    assert model.embedding_.shape == (120, 2)
+    assert model.landmark_embedding_.shape == (40, 2)
+    assert not hasattr(model, "embedding_")
     assert model.n_iter_ == 30
+
+
+@pytest.mark.parametrize("kind", [LaptSNE, LandmarkLaptSNE])
+def test_no_network_is_trained_after_an_interrupt(blobs, monkeypatch, kind):
+    monkeypatch.setattr("sklearn.neural_network.MLPRegressor.fit", None)
+    model = kind(max_iter=60, callbacks=interrupted(30), random_state=0, out_of_sample="network")
+    with pytest.raises(KeyboardInterrupt), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(blobs[0])
+    with pytest.raises(ValueError, match="a fit that was not interrupted"):
+        model.transform(blobs[0])
+
+
+def test_an_interrupt_while_the_network_is_trained_is_raised(blobs, monkeypatch):
+    """scikit-learn turns it into a warning."""
+
+    def interrupting(self, *args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sklearn.neural_network.MLPRegressor._backprop", interrupting)
+    model = LaptSNE(max_iter=20, out_of_sample="network", random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(blobs[0])
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+def test_an_interrupt_before_the_descent_leaves_the_model_unfitted(blobs, monkeypatch):
+    def interrupting(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("laptsne.methods.laplacian_spectrum", interrupting)
+    model = LaptSNE(random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(blobs[0])
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
 
 
 def test_an_interrupt_ends_a_pipeline(blobs):
@@ -386,7 +432,7 @@ def test_a_checkpoint_of_another_version_is_not_resumed(blobs, tmp_path, monkeyp
 
     with pytest.raises(KeyboardInterrupt):
         LaptSNE(**options, callbacks=interrupt).fit(X)
-    monkeypatch.setattr(checkpoint, "__version__", "99.0")
+    monkeypatch.setattr(checkpoint, "_code_digest", lambda: "other code")
     with pytest.raises(ValueError, match="another version"):
         LaptSNE(**options).fit(X)
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import laptsne
 from laptsne import LaptSNE
 from laptsne.cli.commands import app
-from laptsne.contraction_path import ContractionPath
+from laptsne.contraction import ContractionPath
 from laptsne.engine.run import Run
 from laptsne.graph.spectrum import eigengap_clusters
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from laptsne import LandmarkLaptSNE, LaptSNE, sampling
+from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne.estimators import sampling
 
 da = pytest.importorskip("dask.array", reason="needs the extra laptsne[distributed]")
 distributed = pytest.importorskip("distributed", reason="needs the extra laptsne[distributed]")
@@ -161,7 +162,7 @@ def test_only_the_sample_comes_back_from_the_workers(client, monkeypatch):
     monkeypatch.setattr(distributed.Client, "gather", recorded)
     monkeypatch.setattr(sampling, "_MIN_ROWS", 500)
     model = LandmarkLaptSNE(n_landmarks=25, perplexity=5, max_iter=20, random_state=0).fit(rows)
-    sampled = model._mapping.X
+    sampled = model.fitted_map_.data
     assert 400 < len(sampled) < 600
     assert sampled.nbytes < sum(received) < rows.nbytes / 10
     received.clear()

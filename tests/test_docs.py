@@ -22,6 +22,7 @@ from laptsne.cli.commands import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOTES = sorted((ROOT / "docs" / "notes").glob("*.md"))
 # A block, with the remark before it that says why it is not run or that it must fail.
 BLOCK = re.compile(
     r"^(?:<!-- (not run|fails): [^>]+ -->\n)?```(python|sh|console)\n(.*?)^```", re.DOTALL | re.MULTILINE
@@ -131,13 +132,13 @@ def test_blocks_are_found():
 
 
 def test_links_and_pictures_are_there():
-    for page in PAGES:
+    for page in [*PAGES, *NOTES]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[\w-]+)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 @pytest.mark.parametrize(
-    "script", re.findall(r"`python ((?:benchmarks|examples)/\w+\.py)", "".join(p.read_text() for p in PAGES))
+    "script", re.findall(r"`python ((?:benchmarks|examples)/\w+\.py)", "".join(p.read_text() for p in [*PAGES, *NOTES]))
 )
 def test_scripts_named_are_there(script):
     assert (ROOT / script).exists()
@@ -174,8 +175,8 @@ def test_site_builds_without_warnings(tmp_path):
     build = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", "-D", "plot_gallery=0", docs, tmp_path / "site"]
     done = subprocess.run(build, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for page in PAGES[1:]:
-        assert (tmp_path / "site" / f"{page.stem}.html").exists()
+    for page in [*PAGES[1:], *NOTES]:
+        assert (tmp_path / "site" / page.relative_to(ROOT / "docs").with_suffix(".html")).exists()
     for page in (tmp_path / "site").rglob("*.html"):
         loaded = re.findall(
             r'<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)="((?:https?:)?//[^"]*)', page.read_text()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from browser import Opened, opened
 
-from laptsne.contraction_path import ContractionPath
+from laptsne.contraction import ContractionPath
 from laptsne.explorer.columns import encode_columns
 from laptsne.explorer.thumbnails import make_thumbnails
 from laptsne.plotting import explorer

@@ -11,7 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.similarity import Penalty
 from laptsne.engine.kl import KLDivergence
-from laptsne.engine.run import Run
+from laptsne.engine.minimise import Descending
 from laptsne.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
 from laptsne.fields.chebyshev import TERMS, coupling, coupling_bytes
 from laptsne.fields.fourier import SPACING
@@ -266,7 +266,6 @@ def test_reported_values_do_not_come_from_the_grid_of_a_step(rng):
         max_iter=1,
         init=Y,
         perplexity=5,
-        optimizer=Descent(max_step=1.0),
         callbacks=[lambda state: reported.append((state.embedding, state.kl_divergence))],
     )
     P = model.fit(X).affinities_
@@ -280,7 +279,9 @@ def test_reported_values_do_not_come_from_the_grid_of_a_step(rng):
 def test_points_do_not_come_to_rest_at_certain_places_of_the_grid(monkeypatch, settles):
     """Nor without the accurate sums of the last steps, as in a run that converges early."""
     if not settles:
-        monkeypatch.setattr(Run, "_step_fields", lambda run, step: run.problem.backend.step_fields(run.Y, step))
+        monkeypatch.setattr(
+            Descending, "fields", lambda run: run.loss.step_fields(run.position.Y, run.position.iteration)
+        )
     X = np.random.default_rng(0).normal(size=(5000, 3))
     fields = CoarseFields(LaptSNE(random_state=0).fit_transform(X).astype(np.float64))
     assert fields.is_fast

@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.landmarks import find_landmarks
-from laptsne.sampling import Sampler, row_hashes
+from laptsne.estimators.landmarks import find_landmarks
+from laptsne.estimators.sampling import Sampler, row_hashes
 
 FAST = {"n_landmarks": 150, "max_iter": 60, "perplexity": 10, "random_state": 0}
 

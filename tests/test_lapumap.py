@@ -11,9 +11,9 @@ import laptsne
 from laptsne import LapUMAP
 from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
-from laptsne.contraction_path import contraction_path
+from laptsne.contraction import contraction_path
 from laptsne.engine.cross_entropy import CrossEntropy
-from laptsne.engine.umap_run import UmapRun
+from laptsne.engine.minimise import Descending
 from laptsne.fields import ExactFields
 from laptsne.fields.repulsion import add_near_sums, grid_repulsion, pair_repulsion, sorted_into_cells
 from laptsne.fields.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
@@ -388,8 +388,13 @@ def test_a_point_without_neighbours_does_not_stop_the_descent(rng):
 def test_a_contraction_path_takes_the_steps_of_umap(rng, monkeypatch):
     X = rng.normal(size=(300, 4)) + 8 * rng.integers(0, 3, 300)[:, None]
     model, steps = LapUMAP(**FAST).fit(X), []
-    moved = UmapRun._moved
-    monkeypatch.setattr(UmapRun, "_moved", lambda run, *args: steps.append(run.rate) or moved(run, *args))
+    moved = Descending.moved
+
+    def watched(run, *args):
+        steps.append(run.schedule.rate(run.position.iteration, 300))
+        return moved(run, *args)
+
+    monkeypatch.setattr(Descending, "moved", watched)
     contraction_path(model, X, n_maps=2)
     assert steps
     assert min(steps) < max(steps)

@@ -18,7 +18,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.contraction_path import ContractionPath
+from laptsne.contraction import ContractionPath
 from laptsne.explorer.frame import ExplorerFrame
 from laptsne.plotting import explorer
 

@@ -3,14 +3,12 @@ import pytest
 from reference import central_differences, kl_divergence, laplacian_eigenvalues, relative_error, similarities
 
 from laptsne import Descent
-from laptsne._runtime.threads import Workers
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.similarity import Penalty, Similarity
-from laptsne.engine.backend import Backend
 from laptsne.engine.kl import KLDivergence
-from laptsne.engine.loop import iterate
-from laptsne.engine.problem import Problem
-from laptsne.engine.run import Run
+from laptsne.engine.minimise import AllPoints, Descending, iterate
+from laptsne.engine.schedule import Schedule
+from laptsne.engine.state import Position
 from laptsne.fields import ExactFields
 from laptsne.graph.affinity import joint_affinities
 from laptsne.kernels import Gaussian, Student
@@ -192,15 +190,17 @@ def test_small_steps_never_raise_the_objective(rng, P, kind):
         kl = kl_divergence(P.toarray(), state.embedding, Student())
         objectives.append(kl + strength * penalty.value(sigma).sum())
 
-    class InDouble(Backend):
+    class InDouble(KLDivergence):
         def fields(self, Y):
             return ExactFields(Y)
 
-    backend = InDouble(Student(), penalty, False, Workers(1))
-    problem = Problem(KLDivergence(P), backend, EigenvectorTerm(4, penalty, rng.normal(size=(N, 8))), strength)
-    descent = Descent(momentum=0, gains=False, contraction_start=0, contraction_ramp=0, refresh_every=1, tol=0)
-    schedule = {"max_iter": 201, "early_exaggeration": 1, "learning_rate": 0.5}
-    iterate(Run(problem, rng.normal(size=(N, 2)), descent, **schedule), [record])
+        step_fields = lambda self, Y, step: self.fields(Y)  # noqa: E731
+
+    descent = Descent(momentum=0, contraction_start=0, contraction_ramp=0, refresh_every=1, tol=0)
+    schedule = Schedule(201, descent, early_exaggeration=1, learning_rate=0.5, strength=strength, gains=False)
+    start = Position.at(rng.normal(size=(N, 2)), gains=False, refresh_every=1)
+    term = EigenvectorTerm(4, penalty, rng.normal(size=(N, 8)))
+    iterate(Descending(InDouble(P), term, schedule, start), AllPoints(), [record])
     assert len(objectives) == 201
     assert max(np.diff(objectives)) <= 0
     assert objectives[-1] < objectives[0] - 0.1

@@ -5,7 +5,10 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne import Descent, LaptSNE
-from laptsne.engine.run import LATE_EXAGGERATION
+from laptsne._runtime.threads import Workers
+from laptsne.engine import minimise
+from laptsne.engine.schedule import LATE_EXAGGERATION, Schedule
+from laptsne.engine.state import Position
 from laptsne.fields import ExactFields
 from laptsne.graph.affinity import joint_affinities
 
@@ -93,27 +96,12 @@ def test_seldom_refreshed_eigenvectors_lead_to_nearly_the_same(blobs, refresh_ev
     assert objective(refresh_every) == pytest.approx(objective(1), abs=0.01)
 
 
-def test_exaggeration_lasts_its_share(blobs):
-    """Runs with and without exaggeration differ at once; runs of two shares part where the shorter one ends."""
-
-    def maps(share):
-        seen = []
-        optimizer = Descent(exaggeration_share=share)
-        LaptSNE(
-            perplexity=10,
-            contraction=0,
-            learning_rate=50.0,
-            optimizer=optimizer,
-            max_iter=40,
-            callbacks=lambda state: seen.append(state.embedding),
-            random_state=0,
-        ).fit(blobs[0])
-        return seen
-
-    none, quarter, half = maps(0.0), maps(0.25), maps(0.5)
-    assert not np.array_equal(none[1], quarter[1])
-    np.testing.assert_array_equal(quarter[10], half[10])
-    assert not np.array_equal(quarter[11], half[11])
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5])
+def test_exaggeration_lasts_its_share(share):
+    schedule = Schedule(max_iter=40, early_share=share)
+    factors = [schedule.exaggeration(t) for t in range(40)]
+    assert factors.count(12.0) == 40 * share
+    assert max(factors[int(40 * share) :]) <= 2.0
 
 
 def test_steps_are_cut(blobs):
@@ -127,8 +115,8 @@ def test_steps_are_cut(blobs):
                 longest.append(np.linalg.norm(state.embedding - self.last, axis=1).max())
             self.last = state.embedding
 
-    LaptSNE(perplexity=10, optimizer=Descent(max_step=0.25), max_iter=100, callbacks=Watch()).fit(blobs[0])
-    assert max(longest) == pytest.approx(0.25)
+    LaptSNE(perplexity=10, learning_rate=1000.0, max_iter=100, callbacks=Watch()).fit(blobs[0])
+    assert max(longest) == pytest.approx(5.0)
 
 
 def test_it_stops_where_the_objective_does_not_fall_any_more(blobs):
@@ -142,9 +130,8 @@ def test_it_stops_where_the_objective_does_not_fall_any_more(blobs):
 
 @pytest.mark.filterwarnings("ignore:overflow", "ignore:invalid")
 def test_a_step_size_far_too_high_ends_finite_with_a_warning(blobs):
-    optimizer = Descent(max_step=1e30)
     with pytest.warns(ConvergenceWarning, match=r"Lower learning_rate \(now 1e\+30\)"):
-        model = LaptSNE(perplexity=10, learning_rate=1e30, optimizer=optimizer, random_state=0).fit(blobs[0])
+        model = LaptSNE(perplexity=10, learning_rate=1e30, random_state=0).fit(blobs[0])
     assert np.isfinite(model.embedding_).all()
 
 
@@ -153,21 +140,16 @@ def test_a_step_size_far_too_high_ends_finite_with_a_warning(blobs):
     [
         ("momentum", 1.0),
         ("momentum", -0.1),
-        ("max_step", 0),
         ("refresh_every", 0),
         ("contraction_start", 1.5),
-        ("exaggeration_share", -1),
         ("tol", -1),
-        ("patience", 0),
         ("refresh_every", 2.5),
-        ("check_every", "often"),
+        ("contraction_ramp", "often"),
         ("momentum", "heavy"),
         ("exaggeration", 0),
         ("exaggeration", 0.5),
         ("exaggeration", np.inf),
         ("exaggeration", np.nan),
-        ("middle_exaggeration", 0.9),
-        ("middle_exaggeration", np.inf),
     ],
 )
 def test_impossible_settings_are_refused_by_name(name, value):
@@ -210,15 +192,15 @@ def test_without_contraction_exaggeration_ends_at_once(blobs):
 
 
 def test_momentum_follows_exaggeration_and_ends_low():
-    descent = Descent()
-    assert [descent.momentum_at(0, 100, e) for e in (12, 4, 2, 1)] == pytest.approx([0.8, 0.8, 0.9, 0.95])
-    assert [descent.momentum_at(t, 100, 1.0) for t in (89, 90, 99)] == pytest.approx([0.95, 0.8, 0.8])
-    assert Descent(settling_share=0).momentum_at(99, 100, 1.0) == pytest.approx(0.95)
+    early, middle, late = (Schedule(max_iter=100, early_exaggeration=e, early_share=1.0) for e in (12, 4, 2))
+    assert [schedule.momentum(0) for schedule in (early, middle, late)] == pytest.approx([0.8, 0.8, 0.9])
+    plain = Schedule(max_iter=100, early_exaggeration=1.0)
+    assert [plain.momentum(t) for t in (0, 89, 90, 99)] == pytest.approx([0.95, 0.95, 0.8, 0.8])
 
 
 def test_a_given_momentum_holds_throughout():
-    descent = Descent(momentum=0.5)
-    assert {descent.momentum_at(t, 100, e) for t in (0, 50, 99) for e in (12.0, 2.0, 1.0)} == {0.5}
+    schedule = Schedule(max_iter=100, descent=Descent(momentum=0.5))
+    assert {schedule.momentum(t) for t in range(100)} == {0.5}
 
 
 def test_the_step_size_suits_few_points():
@@ -281,8 +263,66 @@ def test_one_pass_over_the_pairs_per_iteration(monkeypatch, rng, batch_size):
         return gradients(self, *args)
 
     monkeypatch.setattr(ExactFields, "_gradients", counted)
-    optimizer = Descent(tol=0, refresh_every=1000, refresh_distance=1e9, contraction_start=0.2, contraction_ramp=0)
+    optimizer = Descent(tol=0, refresh_every=1000, contraction_start=0.2, contraction_ramp=0)
+    monkeypatch.setattr(minimise, "_REFRESH_DISTANCE", 1e9)
     settings = {"n_clusters": 2, "contraction": 0.01, "max_iter": 40, "random_state": 0, "method": "exact"}
     settings["contraction_kernel"] = "student"
     LaptSNE(optimizer=optimizer, batch_size=batch_size, init=10 * X[:, :2], **settings).fit(X)
     assert sum(size == len(X) for size in calls) <= (44 if batch_size is None else 8)
+
+
+def test_a_state_that_is_kept_stays_as_it_was(blobs):
+    """Values that are read after the fit are those of the iteration."""
+    X, kept, seen = blobs[0], [], []
+
+    def keep(state):
+        if state.iteration % 20 == 0:
+            kept.append(state)
+
+    def look(state):
+        if state.iteration % 20 == 0:
+            seen.append((state.exaggeration, state.objective, state.eigenvalues))
+
+    for callback in (keep, look):
+        LaptSNE(perplexity=10, n_clusters=3, max_iter=100, random_state=0, callbacks=callback).fit(X)
+    for state, (exaggeration, objective, eigenvalues) in zip(kept, seen, strict=True):
+        assert state.exaggeration == exaggeration
+        assert state.objective == pytest.approx(objective, rel=1e-12)
+        np.testing.assert_allclose(state.eigenvalues, eigenvalues, rtol=1e-12)
+
+
+def test_the_boundary_of_contraction_is_around_the_map_wherever_it_lies(rng):
+    """Points are pulled back by their distance from the centre of the map, not from the origin."""
+    start = rng.uniform(-1, 1, size=(200, 2))
+    start[0] = 10
+    rest = {"velocity": np.zeros_like(start), "gains": None, "last_refresh": 0, "iteration": 90}
+    settled = []
+    for shift in (0.0, 1000.0):
+        schedule = Schedule(max_iter=100, strength=1e-9)
+        descent = minimise.Descending(FlatLoss(), FlatTerm(), schedule, Position(Y=start + shift, **rest))
+        settled.append(descent.moved(np.zeros_like(start), None, np.zeros_like(start), start + shift) - shift)
+    np.testing.assert_allclose(settled[1], settled[0], atol=1e-9)
+    assert np.flatnonzero(np.abs(settled[1] - start).max(axis=1) > 1e-6).tolist() == [0]
+
+
+class FlatLoss:
+    """A loss without gradient."""
+
+    workers = Workers(1)
+
+    def is_feasible(self, Y, largest):
+        return True
+
+
+class FlatTerm:
+    """A contraction of which only the boundary acts."""
+
+    similarity = object()
+
+
+def test_one_cluster_is_plain_tsne(blobs):
+    X = blobs[0]
+    plain = LaptSNE(contraction=0, max_iter=100, random_state=0).fit(X)
+    single = LaptSNE(n_clusters=1, contraction=0.1, max_iter=100, random_state=0).fit(X)
+    np.testing.assert_array_equal(single.embedding_, plain.embedding_)
+    assert single.contraction_ == 0

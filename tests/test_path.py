@@ -3,7 +3,7 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.contraction_path import contraction_path
+from laptsne.contraction import contraction_path
 from laptsne.metrics import silhouette, trustworthiness
 
 
@@ -80,8 +80,8 @@ def test_a_plain_model_is_the_first_stop(near_blobs):
 @pytest.mark.parametrize("n_maps", [2, 3, 4, 9])
 def test_any_number_of_maps(near_blobs, n_maps, monkeypatch):
     X, _, model = near_blobs
-    monkeypatch.setattr("laptsne.contraction_path._MAX_MOVES", 1)
-    monkeypatch.setattr("laptsne.contraction_path._MIN_ITER", 2)
+    monkeypatch.setattr("laptsne.estimators.contraction_path._MAX_MOVES", 1)
+    monkeypatch.setattr("laptsne.estimators.contraction_path._MIN_ITER", 2)
     path = contraction_path(model, X, n_maps=n_maps)
     assert path.embeddings.shape == (n_maps, 600, 2)
     assert path.contractions[0] == 0
@@ -93,8 +93,8 @@ def test_any_number_of_maps(near_blobs, n_maps, monkeypatch):
 )
 def test_what_is_not_features(near_blobs, metric, known, monkeypatch):
     X, _, model = near_blobs
-    monkeypatch.setattr("laptsne.contraction_path._MAX_MOVES", 1)
-    monkeypatch.setattr("laptsne.contraction_path._MIN_ITER", 2)
+    monkeypatch.setattr("laptsne.estimators.contraction_path._MAX_MOVES", 1)
+    monkeypatch.setattr("laptsne.estimators.contraction_path._MIN_ITER", 2)
     options = {"n_clusters": 3, "max_iter": 30, "random_state": 0}
     if metric == "graph":
         from sklearn.neighbors import kneighbors_graph

@@ -209,7 +209,7 @@ class Evil:
 def test_pickles_are_not_read(saved, capsys):
     buffer = io.BytesIO()
     np.save(buffer, np.array([Evil()], dtype=object), allow_pickle=True)
-    rewritten(saved, lambda members: members.update({"embedding_.npy": buffer.getvalue()}))
+    rewritten(saved, lambda members: members.update({"embedding.npy": buffer.getvalue()}))
     with pytest.raises(ValueError, match="not a model"):
         LaptSNE.load(saved)
     assert capsys.readouterr().out == ""
@@ -218,7 +218,7 @@ def test_pickles_are_not_read(saved, capsys):
 def test_an_array_larger_than_the_file_is_not_allocated(saved):
     buffer = io.BytesIO()
     np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
-    rewritten(saved, lambda members: members.update({"embedding_.npy": buffer.getvalue()}))
+    rewritten(saved, lambda members: members.update({"embedding.npy": buffer.getvalue()}))
     with pytest.raises(ValueError, match="not a model"):
         LaptSNE.load(saved)
 
@@ -232,7 +232,7 @@ def test_compressed_members_are_not_read(saved):
 def test_a_replaced_array_is_detected(saved):
     buffer = io.BytesIO()
     np.save(buffer, np.zeros((120, 2)))
-    rewritten(saved, lambda members: members.update({"embedding_.npy": buffer.getvalue()}))
+    rewritten(saved, lambda members: members.update({"embedding.npy": buffer.getvalue()}))
     with pytest.raises(ValueError, match="has changed since it was saved"):
         LaptSNE.load(saved)
 

@@ -19,7 +19,7 @@ from matplotlib.transforms import Bbox
 from laptsne import LaptSNE, plotting
 from laptsne.colours.label_encoding import Categories, Scale, encode_labels, is_missing, natural_sort_key
 from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE, category_colours, colours
-from laptsne.contraction_path import ContractionPath
+from laptsne.contraction import ContractionPath
 from laptsne.explorer.columns import encode_columns
 from laptsne.plotting.colouring import make_colouring
 from laptsne.plotting.comparison import aligned

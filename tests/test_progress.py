@@ -7,7 +7,7 @@ from rich.console import Console
 
 from laptsne import LaptSNE
 from laptsne.engine import progress
-from laptsne.engine.progress_bar import ProgressBar
+from laptsne.engine.progress import ProgressBar
 
 
 @pytest.fixture
@@ -15,7 +15,7 @@ def screen(monkeypatch):
     """What a terminal would be sent."""
     file = io.StringIO()
     terminal = Console(file=file, force_terminal=True, force_interactive=True, width=120, color_system=None)
-    monkeypatch.setattr("laptsne.engine.progress_bar.Console", lambda **options: terminal)
+    monkeypatch.setattr("rich.console.Console", lambda **options: terminal)
     return file
 
 
@@ -38,7 +38,7 @@ def test_a_fit_that_ends_early_is_not_shown_as_complete(screen, blobs):
 
 def test_a_stage_is_shown_until_the_first_step(screen, blobs):
     with ProgressBar(30, "finding neighbours") as bar:
-        bar._progress.refresh()
+        bar._bar.refresh()
         assert "finding neighbours" in screen.getvalue()
         screen.truncate(0)
         LaptSNE(callbacks=bar, max_iter=30, perplexity=10, random_state=0).fit(blobs[0])
@@ -61,24 +61,3 @@ def test_without_rich_lines_are_printed(monkeypatch, capsys, blobs):
     assert [re.sub(r"\d\.\d{3}|\d+\.\d s", "#", line) for line in lines] == [
         f"[laptsne] iteration {i} of 120, KL divergence #, #" for i in (50, 100, 120)
     ]
-
-
-@pytest.mark.parametrize("method", ["exact", "fourier"])
-def test_the_eigengap_is_that_of_the_embedding(blobs, method):
-    """Compared with all eigenvalues of the Laplacian of the embedding's graph, at every tenth iteration."""
-    seen = {}
-
-    def watch(state):
-        if state.iteration % 10 == 5:
-            gap, Y = state.eigengap, state.embedding
-            K = 1 / (1 + ((Y[:, None] - Y) ** 2).sum(-1))
-            np.fill_diagonal(K, 0)
-            root = np.sqrt(K.sum(1))
-            sigma = np.linalg.eigvalsh(np.eye(len(Y)) - K / root[:, None] / root)
-            seen[state.iteration] = (gap, sigma[3] - sigma[2])
-
-    settings = {"max_iter": 100, "n_clusters": 3, "perplexity": 10, "random_state": 0, "method": method}
-    LaptSNE(callbacks=watch, contraction_kernel="student", **settings).fit(blobs[0])
-    gaps, exact = np.array(list(seen.values())).T
-    np.testing.assert_allclose(gaps, exact, atol=0.002)
-    assert exact[-1] > 0.1

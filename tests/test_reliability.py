@@ -11,7 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.engine.run import LATE_EXAGGERATION
+from laptsne.engine.schedule import LATE_EXAGGERATION
 from laptsne.graph.affinity import joint_affinities
 from laptsne.kernels import Gaussian
 from laptsne.reliability import Reliability

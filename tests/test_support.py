@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -56,7 +58,7 @@ def test_predict_gives_no_cluster_to_unsupported_points(model, digits):
 def test_predict_is_the_vote_of_the_neighbours(blobs):
     X, y = blobs
     model = LaptSNE(**FAST, perplexity=10).fit(X)
-    model.labels_ = y - 1  # the first cluster is none
+    model.fitted_map_ = replace(model.fitted_map_, labels=y - 1, n_clusters=9)  # the first cluster is none
     np.testing.assert_array_equal(model.predict(X + 1e-3), y - 1)
     assert (model.predict(X[y == 0] + 1e-3) == -1).all()
 
@@ -76,6 +78,7 @@ def test_predict_of_the_training_data_is_their_labels(digits, form, settings, tm
     X = form(digits[0][:400])
     model = LaptSNE(**FAST, **settings).fit(X)
     model.labels_ = np.arange(400) % 7 - 1  # nothing like a vote
+    model.fitted_map_ = replace(model.fitted_map_, labels=model.labels_, n_clusters=6)
     np.testing.assert_array_equal(model.predict(X), model.labels_)
     model.save(tmp_path / "model")
     loaded = LaptSNE.load(tmp_path / "model")
@@ -94,7 +97,7 @@ def test_distances_give_the_support_of_their_features(rng):
 
 def test_an_equal_row_has_the_support_of_the_training_row(digits, model):
     X = digits[0]
-    support = model._mapping.support
+    support = Support.of(neighbor_distances(X, 30, metric="euclidean", metric_params=None, workers=Workers(1)))
     np.testing.assert_array_equal(model.support(X[:100]), support.share(support.isolation[:100]))
     assert (model.support(X) < 0.05).mean() == pytest.approx(0.05, abs=0.01)
 
@@ -117,18 +120,18 @@ def test_landmarks_have_support_and_predict(digits, tmp_path):
     model = LandmarkLaptSNE(n_landmarks=200, **FAST).fit(digits[0])
     reference = LaptSNE(**FAST).fit(digits[0])
     np.testing.assert_array_equal(model.support(digits[1]), reference.support(digits[1]))
-    np.testing.assert_array_equal(model.predict(digits[0][model.landmarks_]), model.labels_)
+    np.testing.assert_array_equal(model.predict(digits[0][model.landmarks_]), model.landmark_labels_)
+    np.testing.assert_array_equal(model.predict(digits[0]), model.labels_)
     model.save(tmp_path / "model")
     loaded = LandmarkLaptSNE.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(digits[1]), model.predict(digits[1]))
-    with pytest.raises(NotImplementedError, match="fit LaptSNE to a sample"):
-        model.diagnose()
+    assert "landmarks" in model.diagnose().reason
 
 
 @pytest.mark.parametrize(
     ("settings", "remedy"),
     [
-        ({"metric": "affinities"}, "fit features or distances"),
+        ({"metric": "affinities"}, "this model was fitted to affinities"),
         ({"out_of_sample": "network"}, "use out_of_sample='placement'"),
         ({"kernel": "gaussian"}, "use kernel='student'"),
     ],

@@ -1,5 +1,6 @@
 import copy
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -108,7 +109,7 @@ def test_transform_changes_nothing_fitted(digits, method):
     model = models[method]
     model.transform(X[1200:1210])  # computes what is computed lazily
     before = copy.deepcopy(values_in(model))
-    assert any(name.startswith("._mapping.") and np.size(value) > 100 for name, value in before.items())
+    assert any(name.startswith(".fitted_map_.") and np.size(value) > 100 for name, value in before.items())
     model.transform(X[1200:1300])
     after = values_in(model)
     assert after.keys() == before.keys()
@@ -119,9 +120,9 @@ def test_transform_changes_nothing_fitted(digits, method):
 def test_the_first_transform_leaves_the_data_and_the_embedding_alone(blobs):
     X, _ = blobs
     model = LaptSNE(**FAST).fit(X[::2])
-    before = copy.deepcopy((model._mapping.X, model._mapping.Y, model.embedding_))
+    before = copy.deepcopy((model.fitted_map_.data, model.fitted_map_.embedding, model.embedding_))
     model.transform(X[1::2])
-    for then, now in zip(before, (model._mapping.X, model._mapping.Y, model.embedding_), strict=True):
+    for then, now in zip(before, (model.fitted_map_.data, model.fitted_map_.embedding, model.embedding_), strict=True):
         np.testing.assert_array_equal(now, then)
 
 
@@ -182,7 +183,7 @@ def test_the_potential_is_divided_by_the_exaggeration(rng, blobs):
     term.refresh(ExactFields(blobs[0][:, :2].astype(np.float32)))
     np.testing.assert_allclose(term.potential(0.02, 6.0).grid, term.potential(0.02).grid / 6, rtol=1e-6)
     model = LaptSNE(contraction=0, method="exact", optimizer=Descent(exaggeration=6.0), **FAST).fit(blobs[0])
-    assert model._mapping._potential.exaggeration == 6.0
+    assert model.fitted_map_.potential.exaggeration == 6.0
 
 
 def evaluated(potential, y):
@@ -246,12 +247,10 @@ def test_a_single_point_may_be_of_any_numeric_type(digits, method):
 
 
 def test_an_embedding_that_does_not_match_is_refused(digits):
-    mapping = digits[2]["placement"]._mapping
-    with Workers(1) as workers:
-        potential = mapping.potential(workers)
-    for Y in (mapping.Y[:-1], mapping.Y[:, :1], np.full_like(mapping.Y, np.nan)):
-        with pytest.raises(ValueError, match="does not match the data"):
-            Placement(mapping.X, Y, potential, perplexity=5)
+    fitted = digits[2]["placement"].fitted_map_
+    for Y in (fitted.embedding[:-1], np.full_like(fitted.embedding, np.nan), np.hstack([fitted.embedding] * 2)):
+        with pytest.raises(ValueError, match=r"labels: .* expected|embedding: .* not a finite map"):
+            replace(fitted, embedding=Y)
 
 
 def test_models_without_transform_name_the_remedy(blobs):
@@ -259,7 +258,7 @@ def test_models_without_transform_name_the_remedy(blobs):
     P = LaptSNE(**FAST).fit(X).affinities_
     for model, data, remedy in (
         (LaptSNE(kernel=Gaussian(2.0), **FAST), X, "out_of_sample='network'"),
-        (LaptSNE(metric="affinities", **FAST), P, "fit features or distances"),
+        (LaptSNE(metric="affinities", **FAST), P, "this model was fitted to affinities"),
     ):
         assert not hasattr(model.fit(data), "transform")
         with pytest.raises(AttributeError) as error:
@@ -319,12 +318,10 @@ def test_sparse_arrays_are_transformed_by_models_of_dense_data(blobs):
     np.testing.assert_array_equal(model.transform(scipy.sparse.csr_array(X)), model.transform(X))
 
 
-def test_placement_takes_sparse_arrays(blobs):
+def test_a_fitted_map_takes_sparse_arrays(blobs):
     X = scipy.sparse.csr_array(blobs[0])
-    model = LaptSNE(**FAST).fit(X)
-    with Workers(1) as workers:
-        placement = Placement(X, model.embedding_, model._mapping.potential(workers), perplexity=10)
-        np.testing.assert_array_equal(placement.place(X[:5], workers), model.embedding_[:5])
+    fitted = LaptSNE(**FAST).fit(X).fitted_map_
+    np.testing.assert_array_equal(fitted.place(X[:5]), fitted.embedding[:5])
 
 
 def test_a_text_pipeline_may_pass_sparse_arrays(rng):

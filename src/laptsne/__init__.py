@@ -3,32 +3,47 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from laptsne._runtime.moved import MOVED
 from laptsne._runtime.version import __version__
 
 if TYPE_CHECKING:
     from laptsne.contraction.finished import contract
-    from laptsne.engine.descent import Descent
-    from laptsne.estimator import LaptSNE
-    from laptsne.landmarks import LandmarkLaptSNE
-    from laptsne.lapumap import LapUMAP
+    from laptsne.engine.schedule import Descent
+    from laptsne.engine.state import State
+    from laptsne.estimators.landmarks import LandmarkLaptSNE
+    from laptsne.estimators.laptsne import LaptSNE
+    from laptsne.estimators.lapumap import LapUMAP
+    from laptsne.fitted_map import FittedMap
     from laptsne.memory import estimate_memory
 
-__all__ = ["Descent", "LandmarkLaptSNE", "LapUMAP", "LaptSNE", "__version__", "contract", "estimate_memory"]
+__all__ = [
+    "Descent",
+    "FittedMap",
+    "LandmarkLaptSNE",
+    "LapUMAP",
+    "LaptSNE",
+    "State",
+    "__version__",
+    "contract",
+    "estimate_memory",
+]
 
 # Imported on first use: numba, SciPy and scikit-learn take more than a second, which `laptsne --help` does not need.
 _MODULE_OF = {
-    "Descent": "engine.descent",
-    "LandmarkLaptSNE": "landmarks",
-    "LapUMAP": "lapumap",
-    "LaptSNE": "estimator",
+    "Descent": "engine.schedule",
+    "FittedMap": "fitted_map",
+    "LandmarkLaptSNE": "estimators.landmarks",
+    "LapUMAP": "estimators.lapumap",
+    "LaptSNE": "estimators.laptsne",
+    "State": "engine.state",
     "contract": "contraction.finished",
     "estimate_memory": "memory",
 }
-_SUBMODULES = ("contraction_path", "estimator", "explorer", "landmarks", "memory", "metrics", "plotting", "scanpy")
+_NAMESPACES = ("clusters", "contraction", "explorer", "kernels", "metrics", "plotting", "scanpy")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
+    if name in _NAMESPACES or name in MOVED:
         return import_module(f"laptsne.{name}")
     if name in _MODULE_OF:
         globals()[name] = value = getattr(import_module(f"laptsne.{_MODULE_OF[name]}"), name)
@@ -37,4 +52,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_SUBMODULES])
+    return sorted([*__all__, *_NAMESPACES])

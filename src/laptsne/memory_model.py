@@ -184,7 +184,7 @@ class Demand:
     def _affinities(self) -> float:
         """Distances, columns, squares in double precision and conditional affinities; then the latter and P.
 
-        For few points, the whole transpose of the conditional affinities is there too.
+        For few points, the whole transpose of the conditional affinities is in memory as well.
         """
         n_found = float(self.n_samples) * self.n_neighbors
         conditional = self._entry * n_found
@@ -192,11 +192,11 @@ class Demand:
         return max((3 * _SINGLE + _DOUBLE) * n_found, conditional + transpose + self._affinity)
 
     def _reordering(self) -> float:
-        """P, half of it twice; at the end of a fit also embedding, labels and the potential."""
+        """1.5 copies of P; at the end of a fit also embedding, labels and the potential."""
         return 0.0 if self.n_samples <= MAX_UNORDERED else 1.5 * self._affinity + self.n_samples * _PER_POINT
 
     def _clusters(self) -> float:
-        """P, the graph of the nearest neighbours, the part of it within clusters or that of groups of it."""
+        """P, the graph of the nearest neighbours, and its part within clusters or the graph of groups."""
         return self._affinity + self.n_samples * _CLUSTERING
 
     def _spectrum(self) -> float:

@@ -38,7 +38,7 @@ def distinguishing_features(
     X : array or sparse matrix of shape (n_samples, n_features)
         Features; they may be others than those of the embedding. Sparse data are not made dense.
     labels : array of shape (n_samples,)
-        Clusters; -1 for points of none, which count among the rest.
+        Clusters; -1 for points in no cluster, which count among the rest.
     nearest : dict, optional
         The nearest cluster of each; clusters that are not in it are only compared with the rest.
     feature_names : sequence of str, optional

@@ -20,7 +20,7 @@ N_NEIGHBORS = 20  # in the graph of which the clusters are communities
 _COARSE_SCALE = 30  # neighbours in another graph in which separate groups are evidence
 # Other evidence, for samples that are small for their number of clusters: all borders together, and stable communities.
 _FINE_SCALE = 10  # neighbours
-_SUBSAMPLED = (500, 10_000)  # numbers of points; fewer tell nothing, and more need no such help
+_SUBSAMPLED = (500, 10_000)  # numbers of points: fewer are too few for evidence, and more do not need it
 _N_SUBSAMPLES, _SHARE = 4, 0.8
 _MIN_STABILITY = 0.55  # adjusted Rand index of the communities of subsamples
 MIN_SIZE = 10  # points of a cluster
@@ -50,13 +50,13 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     """Find the clusters of the data, given their affinities.
 
     The neighbour graph of the data is partitioned into communities of high modularity, and those that the data do not
-    tell apart are merged: those with a high :meth:`~laptsne.clusters.separation.NeighborGraph.reciprocity`. The same is
-    then done within each cluster until none is divided any more, so that clusters of very different sizes are found.
+    distinguish are merged: those with a high :meth:`~laptsne.clusters.separation.NeighborGraph.reciprocity`. The same
+    is then done within each cluster until none is divided any more, so that clusters of very different sizes are found.
 
-    Modularity divides any graph, that of a single Gaussian too. Therefore there must first be evidence that there are
+    Modularity divides any graph, even that of a single Gaussian. Therefore there must first be evidence that there are
     clusters at all: groups that are separate by a stricter test, which cuts through continua do not pass, in a graph of
     20 or 30 neighbours; or, in small samples, a low reciprocity of all communities together that are also those of
-    subsamples. Cuts through a line are stable but reciprocal, and those through diffuse data, such as a sample of
+    subsamples. Cuts through a line are stable but reciprocated, and those through diffuse data, such as a sample of
     Student's t, are not stable.
 
     Parameters
@@ -125,8 +125,7 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
     """Divide the data into a given number of clusters, whether or not they are separate.
 
     Communities are divided further until there are enough of them, and merged in the order of their reciprocity.
-    Fewer clusters are found, with a warning, if the graph has not that many communities; points of further components
-    are -1.
+    Fewer clusters are found, with a warning, if the graph has fewer communities; points of further components are -1.
     """
     workers = workers or Workers(1)
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
@@ -153,7 +152,7 @@ def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
 
     Each cluster counts equally in the contraction, so that many small ones would take it over, and would be thrown out
     of the map. Main clusters have at least a quarter of the mean size, and there are at most ``max_clusters``. The
-    others, and points of none, join the main cluster with which they share the most affinity.
+    others, and points in no cluster, join the main cluster with which they share the most affinity.
 
     Returns
     -------
@@ -164,7 +163,7 @@ def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
     n_main = min(int((sizes >= _MIN_OF_MEAN * sizes.mean()).sum()), max_clusters)
     if n_main == sizes.size and labels.min() >= 0:
         return labels
-    # Clusters are numbered by size. Points of none are groups of their own.
+    # Clusters are numbered by size. Points in no cluster are groups of their own.
     group = labels.copy()
     group[labels < 0] = sizes.size + np.arange(int((labels < 0).sum()))
     n_groups = int(group.max()) + 1

@@ -136,7 +136,7 @@ class NeighborGraph:
         pairs = _reciprocity(cut, int(labels.max(initial=0)) + 1)
         while True:
             n_left = int(labels.max(initial=0)) + 1
-            # A group with more affinity outside than inside is none.
+            # A group with more affinity outside than inside is not a cluster.
             loose = self._conductance(cut, labels) > 0.5
             is_loose = loose[pairs.first] | loose[pairs.second]
             touch = (pairs.weight >= _MIN_WEIGHT * self._mean_degree) & (

@@ -30,7 +30,7 @@ class Categories:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Whether each point lacks a label."""
+        """Whether the label of each point is missing."""
         return self.codes < 0
 
     @property
@@ -53,7 +53,7 @@ class Scale:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Whether each point lacks a label."""
+        """Whether the label of each point is missing."""
         return np.isnan(self.values)
 
 

@@ -150,6 +150,7 @@ class LazyPotential:
     term: Contraction
     strength: float
     exaggeration: float
+    normaliser: float = 0.0  # sum of the similarities of all pairs; 0 if it is to be computed
 
     def compute(self, Y: NDArray[Any], workers: Workers) -> Potential:
         """Compute the potential of an embedding."""
@@ -157,13 +158,16 @@ class LazyPotential:
         with single_threaded_blas():
             if self.strength:
                 term.refresh(fields, tol=_TOL)
-            return _potential(term if self.strength else None, fields, self.strength, self.exaggeration)
+            options = (self.strength, self.exaggeration, self.normaliser)
+            return _potential(term if self.strength else None, fields, *options)
 
 
-def _potential(term: Contraction | None, fields: Fields, strength: float, exaggeration: float) -> Potential:
+def _potential(
+    term: Contraction | None, fields: Fields, strength: float, exaggeration: float, normaliser: float = 0.0
+) -> Potential:
     """Return the potential of a new point; see :meth:`Contraction.potential`."""
     n, y = fields.n_samples, rows_of(fields.Y)
-    normaliser = max(float(fields.degrees.sum()), float(np.finfo(np.float32).tiny))
+    normaliser = normaliser or max(float(fields.degrees.sum()), float(np.finfo(np.float32).tiny))
     repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
     fine = float(np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], SPACING[len(y)]))
     frame = Frame.around(y, fine, fields.workers)

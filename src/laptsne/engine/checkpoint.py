@@ -1,11 +1,13 @@
-"""The state of a descent on disk, from which a run that was killed is resumed."""
+"""The state of a descent on disk, from which a fit that was killed is resumed."""
 
 import hashlib
 import os
 import sys
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -13,39 +15,18 @@ import scipy.sparse
 from laptsne._runtime.array_file import read_archive, write_archive
 from laptsne._runtime.atomic_file import remove_leftovers
 from laptsne._runtime.typing import Array
-from laptsne._runtime.version import __version__
 from laptsne._runtime.warn import warn
 
 EVERY = 30.0  # seconds between writes
-
-
-class Resumable(Protocol):
-    """A run whose state can be saved and restored."""
-
-    max_iter: int
-
-    def can_checkpoint(self, iteration: int) -> bool:
-        """Whether the state before an iteration is small enough to be saved."""
-
-    def state(self) -> dict[str, Any]:
-        """Numbers and arrays from which the run can be resumed."""
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume from a state."""
+_PACKAGE = Path(__file__).parent.parent
+_DECIDES = ("kernels.py", "contraction", "engine", "fields")  # whose code decides how a descent continues
 
 
 class Checkpoint:
-    """A file that holds the last state of a run.
+    """A file that holds the last state of a descent: numbers and arrays by name.
 
-    It is replaced atomically and holds no code. It contains a digest of everything that the run depends on, so that it
-    is never resumed by another run.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    digest : str
-        Digest of what the run depends on; see :func:`digest_of`.
+    It is replaced atomically and holds no code. It contains a digest of everything that the descent depends on, the code
+    included, so that it is never resumed by another one.
     """
 
     def __init__(self, path: str | os.PathLike[str], digest: str) -> None:
@@ -53,11 +34,16 @@ class Checkpoint:
         self.digest = digest
         self._written = time.monotonic()
 
-    def resume(self, run: Resumable) -> int:
-        """Restore the state in the file, if there is one; return the number of the next iteration."""
+    @property
+    def is_due(self) -> bool:
+        """Whether the last write is long enough ago."""
+        return time.monotonic() - self._written >= EVERY
+
+    def resume(self, restore: Callable[[dict[str, Any]], None]) -> None:
+        """Call ``restore`` with the state in the file, if there is one."""
         remove_leftovers(self.path)
         if not self.path.exists():
-            return 0
+            return
         content, arrays = read_archive(self.path, "checkpoint")
         if content.get("digest") != self.digest:
             raise ValueError(
@@ -65,26 +51,18 @@ class Checkpoint:
                 "of laptsne; remove that file, or give another one."
             )
         try:
-            iteration = content["iteration"]
-            if not isinstance(iteration, int) or not 0 <= iteration <= run.max_iter:
-                raise ValueError(f"iteration {iteration!r} is not between 0 and {run.max_iter}")
-            run.restore({**content["numbers"], **arrays})
-            return iteration
+            restore({**content["numbers"], **arrays})
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ValueError(
                 f"checkpoint={str(self.path)!r} does not hold the state of a run ({error}); remove that file."
             ) from error
 
-    def write_if_due(self, run: Resumable, iteration: int) -> None:
-        """Write the state before an iteration if the last write is long enough ago; warn if that fails."""
-        if time.monotonic() - self._written < EVERY or not run.can_checkpoint(iteration):
-            return
-        state = run.state()
+    def write(self, state: dict[str, Any]) -> None:
+        """Write a state; warn if that fails."""
         arrays = {name: part for name, part in state.items() if isinstance(part, np.ndarray)}
         numbers = {name: part for name, part in state.items() if name not in arrays}
-        content = {"digest": self.digest, "iteration": iteration, "numbers": numbers}
         try:
-            write_archive(self.path, content, arrays)
+            write_archive(self.path, {"digest": self.digest, "numbers": numbers}, arrays)
         except OSError as error:
             warn(
                 f"checkpoint={str(self.path)!r} could not be written ({error}); the previous one is kept. "
@@ -98,13 +76,24 @@ class Checkpoint:
         remove_leftovers(self.path)
 
 
-def digest_of(parameters: dict[str, Any], P: Any, Y: Array) -> str:
-    """Digest of the version, the parameters, the affinities and the initial embedding of a run."""
-    # Arrays among the parameters, such as the widths of a kernel, are printed in full.
+def digest_of(settings: Any, P: Any, Y: Array) -> str:
+    """Return a digest of the code, the settings, the affinities and the initial embedding of a descent."""
+    # Arrays among the settings, such as the widths of a kernel, are printed in full.
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-        digest = hashlib.sha256(repr([__version__, *sorted(parameters.items())]).encode())
+        digest = hashlib.sha256(f"{_code_digest()} {settings!r}".encode())
     parts = (P.indptr, P.indices, P.data) if scipy.sparse.issparse(P) else (P,)
     for part in (*parts, Y):
         digest.update(f"{part.dtype.str}{part.shape}".encode())
         digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+@cache
+def _code_digest() -> str:
+    """Return a digest of the source files that decide how a descent continues."""
+    digest = hashlib.sha256()
+    for name in _DECIDES:
+        path = _PACKAGE / name
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
     return digest.hexdigest()

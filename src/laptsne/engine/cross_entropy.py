@@ -1,5 +1,6 @@
 """The loss of UMAP: cross entropy between the graph of the data and the similarities of the embedding."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,10 +8,19 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled
+from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields import Fields
+from laptsne.engine.state import Term
+from laptsne.fields import ExactFields, Fields
+from laptsne.fields.grid import Frame
+from laptsne.fields.potential import Potential
 from laptsne.fields.repulsion import Repulsion, grid_repulsion, pair_repulsion
-from laptsne.fields.umap_kernel import UmapKernel, tabulated_slope, umap_attraction
+from laptsne.fields.umap_kernel import SOFTENING, FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
+
+_SPACING = {1: 0.03, 2: 0.08, 3: 0.25}  # of the mesh of the potential of new points
+_CUTOFF = 3.0  # distance below which its repulsion is smooth, in nodes
+# Least degree, relative to the mean, that steps are divided by. Graphs of UMAP have none below it, given ones may.
+_MIN_DEGREE = 0.1
 
 
 @compiled
@@ -68,33 +78,57 @@ class CrossEntropy:
     (Damrich and Hamprecht 2021, "On UMAP's true loss function"). The loss has the symmetric weights
     :math:`(p_i + p_j) / 2` instead of :math:`p_i`, without which it would have no gradient.
 
-    It has the interface of :class:`laptsne.engine.kl.KLDivergence`.
-
-    Parameters
-    ----------
-    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
-        Symmetric weights that sum to 1.
-    kernel : UmapKernel
-        :math:`\varphi`.
-    repulsion : float
-        :math:`\gamma m`.
-    exact : bool
-        Whether the repulsion is summed over all pairs, rather than on a grid.
+    ``P`` are symmetric weights that sum to 1, ``repulsion`` is :math:`\gamma m`, and with ``exact`` the repulsion is
+    summed over all pairs, rather than on a grid. Steps are divided by the degrees: the attraction of a point is as stiff
+    as its degree is high, so that a common step size would be that of the hubs.
     """
 
-    def __init__(self, P: Any, *, kernel: UmapKernel, repulsion: float, exact: bool) -> None:
+    def __init__(
+        self, P: Any, *, kernel: UmapKernel, repulsion: float, exact: bool, workers: Workers | None = None
+    ) -> None:
         self.P, self.kernel, self.repulsion, self.exact = P, kernel, repulsion, exact
+        self.workers = workers or Workers(1)
         graph = scipy.sparse.csr_matrix(P)
         self._graph = (graph.indptr, graph.indices, graph.data)
         n = P.shape[0]
         self.degrees = np.asarray(graph.sum(axis=1, dtype=np.float64)).ravel() * n  # in units of their mean
+        self.stiffness = np.maximum(self.degrees, _MIN_DEGREE)[:, None]
         self._factor = repulsion / (4 * n**2)
 
     @property
     def trivial(self) -> float:
         """Loss of the trivial embedding, in which all points coincide."""
-        zero = np.zeros(1)
-        return float(self.repulsion / 2 * self.kernel.repulsion(zero)[0] + np.log1p(self.kernel.a))
+        zero, n = np.zeros(1), self.P.shape[0]
+        attraction = np.log1p(self.kernel.a * SOFTENING**self.kernel.b)
+        return float(self.repulsion / 2 * (n - 1) / n * self.kernel.repulsion(zero)[0] + attraction)
+
+    def fields(self, Y: NDArray[np.float64]) -> Fields:
+        """Return the fields of an embedding, of which only the positions are used."""
+        return ExactFields(Y, workers=self.workers)
+
+    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
+        """Return the same for a step."""
+        return self.fields(Y)
+
+    def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
+        """Whether the loss can be computed in reasonable time, which it can: the grid leaves out stray points."""
+        return True
+
+    def potential(self, term: Term, fields: Fields, strength: float, exaggeration: float) -> Potential:
+        r"""Return the potential of a new point over the embedding of the last refresh, without the attraction.
+
+        It is the change of the objective by a point of mean degree, times n / 2:
+        :math:`\frac{\gamma m}{4 n} \sum_j (1 + n p_j) V(|y - y_j|) + \frac{n \lambda}{2} \psi(y)`, divided by the
+        exaggeration.
+        """
+        y = term.points
+        frame = Frame.around(y, _SPACING[len(y)], self.workers)
+        frame = replace(frame, kernel=FarRepulsion(self.kernel, _CUTOFF * frame.spacing))
+        charges = (1 + self.degrees).astype(np.float32)[None]
+        grid = self.repulsion / (4 * y.shape[1]) * frame.convolved(frame.spread(y, charges))[0]
+        if strength:
+            grid += y.shape[1] * strength / 2 * term.potential_grid(frame)
+        return Potential(frame.origin, frame.spacing, (grid / exaggeration).astype(np.float32))
 
     def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
         """Return the loss, with the attractive part multiplied by ``exaggeration``."""

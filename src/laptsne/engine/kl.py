@@ -1,5 +1,6 @@
-"""The Kullback-Leibler divergence between the affinities of the data and the similarities of the embedding."""
+"""The loss of t-SNE: the Kullback-Leibler divergence between affinities of the data and similarities of the embedding."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,15 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined, window
+from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields import Fields
-from laptsne.kernels import attraction
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.term import LazyPotential
+from laptsne.engine.state import Term
+from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
+from laptsne.fields.fourier import is_fast
+from laptsne.fields.potential import Potential
+from laptsne.kernels import Kernel, Student, attraction
 
 
 @compiled
@@ -97,20 +104,48 @@ def _planar_gradient_rows(
         gradient[i, 1] = attraction * s1 + repulsion * slope[i, 1]
 
 
+@dataclass(frozen=True)
+class Sums:
+    """How sums over an embedding are computed.
+
+    ``fourier`` is whether on a grid, in linear time, and ``coarse`` whether steps may take their forces from a coarse
+    one, in two dimensions.
+    """
+
+    kernel: Kernel = Student()
+    fourier: bool = False
+    coarse: bool = False
+    workers: Workers = Workers(1)
+
+    def fields(self, Y: NDArray[np.float64]) -> Fields:
+        """Return the fields of an embedding."""
+        if self.fourier and grid_fits(Y):
+            return FourierFields(Y, self.workers)
+        # Only differences of coordinates matter: single precision is enough for any spread.
+        return ExactFields(Y.astype(np.float32), self.kernel, self.workers)
+
+    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
+        """Return fields that are as accurate as the step of this number needs them."""
+        if self.coarse and Y.shape[1] == 2 and is_fast(len(Y)):
+            fields = CoarseFields(Y, self.workers, step)
+            if fields.is_fast:
+                return fields
+        return self.fields(Y)
+
+
 class KLDivergence:
     r"""The term :math:`\mathrm{KL}(P \| Q) = \sum_{ij} p_{ij} \log (p_{ij} / q_{ij})` of an embedding.
 
     Its gradient is :math:`2 \sum_j p_{ij} (h_{ij} / w_{ij}) (y_i - y_j) + (2 / Z) \nabla\varphi_1(y_i)`, where
     :math:`\nabla_i w_{ij} = -h_{ij} (y_i - y_j)`, and :math:`Z = \sum_i d_i` normalises :math:`q_{ij} = w_{ij} / Z`.
 
-    Parameters
-    ----------
-    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
-        Symmetric affinities that sum to 1.
+    P is a sparse matrix in CSR format or an array, symmetric with sum 1.
     """
 
-    def __init__(self, P: Any) -> None:
-        self.P = P
+    stiffness = None
+
+    def __init__(self, P: Any, sums: Sums | None = None) -> None:
+        self.P, self.sums = P, sums or Sums()
         p = P.data if scipy.sparse.issparse(P) else P
         self._negative_entropy = _sum_p_log_p(p)
 
@@ -120,16 +155,43 @@ class KLDivergence:
         n = self.P.shape[0]
         return float(self._negative_entropy + np.log(n * (n - 1)))
 
+    @property
+    def workers(self) -> Workers:
+        """Threads."""
+        return self.sums.workers
+
+    def fields(self, Y: NDArray[np.float64]) -> Fields:
+        """Return the fields of an embedding."""
+        return self.sums.fields(Y)
+
+    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
+        """Return fields that are as accurate as the step of this number needs them."""
+        return self.sums.step_fields(Y, step)
+
+    def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
+        """Whether the fields of an embedding, with this largest coordinate, can be computed in reasonable time."""
+        return not self.sums.fourier or is_feasible(Y, largest)
+
+    def potential(
+        self, term: Term, fields: Fields, strength: float, exaggeration: float
+    ) -> Potential | LazyPotential | None:
+        """Return the potential of new points in the final embedding; None for kernels other than Student's."""
+        if not isinstance(self.sums.kernel, Student):
+            return None
+        if isinstance(term, EigenvectorTerm) and self.sums.fourier:  # its eigenvectors would take long once more
+            return term.potential(strength, exaggeration)
+        return LazyPotential(term.released(), strength, exaggeration, normaliser=_normaliser(fields))
+
     def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
         """Return the KL divergence, with the attractive part multiplied by ``exaggeration``."""
         log_likelihood = np.empty(fields.n_samples)
         self._attraction(fields, log_likelihood)
-        normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
+        normaliser = _normaliser(fields)
         return float(self._negative_entropy - exaggeration * log_likelihood.sum() + np.log(normaliser))
 
     def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
         """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
-        normaliser = max(float(fields.degrees.sum()), np.finfo(np.float64).tiny)
+        normaliser = _normaliser(fields)
         if scipy.sparse.issparse(self.P) and _is_planar(fields.geometry):
             return self._planar_gradient(fields, 4 * exaggeration, 2 / normaliser)
         return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
@@ -163,6 +225,11 @@ class KLDivergence:
         args = (*fields.geometry, rows, *affinities, force, log_likelihood)
         fields.workers.rows(_attraction_rows, n_rows, *args, work=work)
         return force[:, : fields.n_components]
+
+
+def _normaliser(fields: Fields) -> float:
+    """Return the sum of the similarities of all pairs."""
+    return max(float(fields.degrees.sum()), float(np.finfo(np.float64).tiny))
 
 
 def _is_planar(geometry: tuple[Any, ...]) -> bool:

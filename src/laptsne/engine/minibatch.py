@@ -7,12 +7,9 @@ import scipy.sparse
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
-from laptsne.contraction.eigenvector_term import EigenvectorTerm as PairContraction
-from laptsne.contraction.eigenvector_term import inverse_root
-from laptsne.engine.descent import STIFF_MOMENTUM, Descent
+from laptsne.contraction.eigenvector_term import EigenvectorTerm, inverse_root
 from laptsne.engine.kl import KLDivergence
-from laptsne.engine.problem import Problem
-from laptsne.engine.run import Run
+from laptsne.engine.minimise import Descending
 from laptsne.fields import ExactFields, Fields
 from laptsne.graph.neighbors import nearest_of_graph
 from laptsne.kernels import Kernel, similarity
@@ -25,11 +22,6 @@ _EPOCHS = 5
 _MAX_MOVE = 0.2
 # Eigenvectors with a smaller eigenvalue of D^-1 W are not updated by the power iteration: there are no clusters yet.
 _MIN_EIGENVALUE = 0.3
-# Steps are longer the fewer points move at once, up to this factor.
-_MAX_STEP_SCALE = 4.0
-# A point whose neighbours are fixed overshoots sooner than one that moves with them: bound on the distance that
-# momentum makes of a unit gradient, in units of n_samples, if hardly any points move (benchmarks/minibatch.py).
-_MAX_DISTANCE = 0.55
 
 
 @compiled
@@ -84,18 +76,7 @@ def _change_parts(
 class Batches:
     """Draw the points that move together: a batch, and the nearest neighbours of its points under P.
 
-    Every point is in one batch per epoch.
-
-    Parameters
-    ----------
-    P : sparse matrix in CSR format or array, of shape (n_samples, n_samples)
-        Affinities.
-    batch_size : int
-        Number of points in a batch; the last one of an epoch may have fewer.
-    n_neighbors : int
-        Number of neighbours of each point that move with it.
-    random_state : RandomState
-        Source of the order of the points.
+    Every point is in one batch per epoch; the last one of an epoch may have fewer points.
     """
 
     def __init__(self, P: Any, batch_size: int, n_neighbors: int, random_state: np.random.RandomState) -> None:
@@ -142,11 +123,6 @@ class TrackedSums:
 
     Degrees follow each move exactly, up to rounding. The eigenvectors follow by one step of power iteration at the
     points about to move. :meth:`recompute` computes everything from scratch.
-
-    Parameters
-    ----------
-    kernel : Kernel
-        Kernel of the embedding.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -160,13 +136,13 @@ class TrackedSums:
         """Sum of the similarities of all pairs."""
         return max(float(self.degrees.sum()), float(np.finfo(np.float64).tiny))
 
-    def is_due(self, fields: Fields, contraction: PairContraction | None) -> bool:
+    def is_due(self, fields: Fields, contraction: EigenvectorTerm | None) -> bool:
         """Whether everything should be recomputed, including the eigenvectors of the contraction if it is given."""
         if self._n_moved >= _EPOCHS * self.degrees.size or (contraction is not None and not self._has_vectors):
             return True
         return bool(np.linalg.norm(fields.Y - self._computed_at) > _MAX_MOVE * self._spread)
 
-    def recompute(self, fields: Fields, contraction: PairContraction | None) -> None:
+    def recompute(self, fields: Fields, contraction: EigenvectorTerm | None) -> None:
         """Compute everything from scratch; the contraction, if given, is refreshed."""
         self.degrees = fields.degrees.copy()
         self._n_moved, self._computed_at = 0, fields.Y
@@ -233,97 +209,51 @@ class TrackedSums:
         self._n_moved += len(rows)
 
 
-class BatchRun(Run):
-    """The state of a descent in which one batch moves per iteration.
+class BatchOfPoints:
+    """The rule by which one batch moves per iteration; sums are over pairs."""
 
-    Parameters
-    ----------
-    batches : Batches
-        The points that move.
-    problem, Y, descent, **schedule
-        As in :class:`laptsne.engine.run.Run`; sums are over pairs.
-    """
+    def __init__(self, batches: Batches, kernel: Kernel) -> None:
+        self.batches, self.kernel = batches, kernel
+        self.tracked = TrackedSums(kernel)
 
-    def __init__(self, batches: Batches, problem: Problem, Y: Array, descent: Descent, **schedule: Any) -> None:
-        super().__init__(problem, Y, descent, **schedule)
-        self.batches, self.kernel = batches, problem.backend.kernel
-        self.tracked = TrackedSums(self.kernel)
-        self._step_scale = 1.0
+    def __call__(self, descent: Descending, fields: Fields) -> bool:
+        """Move a batch; return False, without a move, if the embedding would diverge."""
+        position, term, loss, strength = descent.position, descent.term, descent.loss, descent.strength
+        tracked = term if strength > 0 and isinstance(term, EigenvectorTerm) else None
+        if self.tracked.is_due(fields, tracked):
+            self.tracked.recompute(fields, tracked)
+        rows = self.batches.draw()
+        near = ExactFields(fields.Y, self.kernel, fields.workers, rows)
+        contraction: Any = 0.0
+        if tracked is not None:  # before the gradient of the loss: the fields of unit charges come with it
+            contraction = strength * self.tracked.contraction_gradient(near, rows)
+        elif strength > 0:  # on a mesh, the term is cheap for all points at once
+            contraction = strength * descent.contraction_gradient(fields)[rows]
+        assert isinstance(loss, KLDivergence)
+        exaggeration = descent.schedule.exaggeration(position.iteration)
+        gradient = loss.gradient_rows(near, rows, self.tracked.normaliser, exaggeration) + contraction
+        scale = descent.schedule.batch_scale(position.iteration, len(rows), len(position.Y))
+        gains, velocity = None if position.gains is None else position.gains[rows], position.velocity[rows]
+        moved = descent.moved(gradient, gains, velocity, position.Y[rows], scale)
+        if moved is None:
+            return False
+        self.tracked.move(near, rows, moved)
+        position.Y = position.Y.copy()
+        position.Y[rows], position.velocity[rows], position.applied = moved, velocity, strength
+        if position.gains is not None:
+            position.gains[rows] = gains
+        return True
 
-    @property
-    def check_every(self) -> int:
-        """Iterations between convergence checks: those in which the points move as often as in a full descent."""
-        return int(np.ceil(super().check_every * len(self.Y) / self.batches.batch_size))
-
-    @property
-    def momentum(self) -> float:
-        """Current momentum: the same in all phases, since the longer steps of few points make the descent stiff."""
-        return STIFF_MOMENTUM if self.descent.momentum is None else self.descent.momentum
-
-    @property
-    def _rate_factor(self) -> float:
-        return 1.0
-
-    @property
-    def rate(self) -> float:
-        """Current step size: longer steps the fewer points move at once."""
-        return self._step_scale * super().rate
-
-    @property
-    def gain_increase(self) -> float:
-        """Increase of a gain while its direction persists, as much per epoch as in a full descent."""
-        return self._step_scale * super().gain_increase
-
-    def _step_scale_of(self, n_moving: int) -> float:
-        """Length of steps relative to those of a full descent."""
-        n_samples = len(self.Y)
-        share_fixed = 1 - n_moving / n_samples
-        distance = super().rate * self.exaggeration / (1 - self.momentum) / n_samples
-        return min(n_samples / n_moving, _MAX_STEP_SCALE, _MAX_DISTANCE / max(distance * share_fixed, 1e-9))
-
-    def can_checkpoint(self, iteration: int) -> bool:
-        """Return whether the state is complete: everything that is tracked is saved, the potential of a mesh is not."""
-        return isinstance(self.problem.contraction, PairContraction) or super().can_checkpoint(iteration)
+    def is_resumable(self, descent: Descending) -> bool:
+        """Return whether everything that is tracked is stored; the gradient of a mesh is not."""
+        return isinstance(descent.term, EigenvectorTerm)
 
     def state(self) -> dict[str, Any]:
-        """Numbers and arrays from which the run can be resumed."""
-        tracked = {f"tracked_{name}": part for name, part in self.tracked.state().items()}
-        return super().state() | self.batches.state() | tracked | {"step_scale": self._step_scale}
+        """Return the rest of the epoch, the state of the random numbers and the tracked sums."""
+        return self.batches.state() | {f"tracked_{name}": part for name, part in self.tracked.state().items()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from a state."""
-        super().restore(state)
         self.batches.restore(state)
         prefix = "tracked_"
         self.tracked.restore({name.removeprefix(prefix): state[name] for name in state if name.startswith(prefix)})
-        self._step_scale = state["step_scale"]
-
-    def step(self) -> bool:
-        """Move a batch; return False, without a move, if the embedding would diverge."""
-        term = self.problem.contraction
-        # On a mesh, the term is cheap for all points at once.
-        on_mesh = self.strength > 0 and not isinstance(term, PairContraction)
-        tracked = term if self.strength > 0 and isinstance(term, PairContraction) else None
-        if self.tracked.is_due(self.fields, tracked):
-            self.tracked.recompute(self.fields, tracked)
-        rows = self.batches.draw()
-        fields = ExactFields(self.fields.Y, self.kernel, self.fields.workers, rows)
-        contraction: Any = 0.0
-        if on_mesh:
-            contraction = self.strength * self._contraction_gradient()[rows]
-        elif tracked is not None:  # before the gradient of KL: the fields of unit charges come with it
-            contraction = self.strength * self.tracked.contraction_gradient(fields, rows)
-        kl = self.problem.kl
-        assert isinstance(kl, KLDivergence)
-        gradient = kl.gradient_rows(fields, rows, self.tracked.normaliser, self.exaggeration)
-        self._step_scale = self._step_scale_of(len(rows))
-        gains, velocity = None if self.gains is None else self.gains[rows], self.velocity[rows]
-        moved = self._moved(gradient + contraction, gains, velocity, self.Y[rows])
-        if moved is None:
-            return False
-        self.tracked.move(fields, rows, moved)
-        self.Y = self.Y.copy()
-        self.Y[rows], self.velocity[rows], self.applied = moved, velocity, self.strength
-        if self.gains is not None:
-            self.gains[rows] = gains
-        return True

@@ -1,22 +1,144 @@
-"""The state of a descent as callbacks see it."""
+"""The state of a descent: what changes in it, and what callbacks see of it."""
 
+from __future__ import annotations
+
+import copy
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.contraction.term import Contraction
-from laptsne.engine.problem import Problem
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.fields import Fields
 from laptsne.graph.ordering import of_points
+from laptsne.kernels import Gaussian
+
+
+class Loss(Protocol):
+    """What is minimised apart from the contraction."""
+
+    P: Any
+    #: What steps of each point are divided by, shape (n_samples, 1); None for 1.
+    stiffness: Array | None
+
+    @property
+    def trivial(self) -> float:
+        """Loss of the embedding in which all points coincide."""
+
+    @property
+    def workers(self) -> Workers:
+        """Threads."""
+
+    def fields(self, Y: NDArray[np.float64]) -> Fields:
+        """Return the sums over an embedding that the loss is computed from."""
+
+    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
+        """Return them as accurately as the step of this number needs them."""
+
+    def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
+        """Whether an embedding with this largest coordinate can be evaluated in reasonable time."""
+
+    def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
+        """Return the loss, with the attractive part multiplied by ``exaggeration``."""
+
+    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
+        """Return its gradient with respect to the embedding."""
+
+    def potential(self, term: Term, fields: Fields, strength: float, exaggeration: float) -> Any:
+        """Return the potential of new points in the embedding of these fields, or None if the loss has none."""
+
+
+class Term(Protocol):
+    """The contraction of an embedding, as the descent uses it."""
+
+    n_clusters: int
+    penalty: Penalty
+    similarity: Similarity | None
+    kernel: Gaussian | None
+    fixed: bool
+    max_age: float
+
+    @property
+    def eigenvalues(self) -> NDArray[np.float64]:
+        """Smallest eigenvalues at the last refresh."""
+
+    @property
+    def residual(self) -> float:
+        """Bound on their error."""
+
+    def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
+        """Compute the eigenvalues of an embedding."""
+
+    def gradient(self, fields: Fields) -> NDArray[np.float64]:
+        """Gradient of the penalised eigenvalues."""
+
+    def moved(self, fields: Fields) -> float:
+        """RMS displacement since the last refresh."""
+
+    def observed_at(self, fields: Fields) -> Term:
+        """Return the term refreshed at another embedding; this one is unchanged."""
+
+    def state(self) -> dict[str, Any]:
+        """Numbers and arrays from which the next refresh can start."""
+
+    def restore(self, state: dict[str, Any], workers: Workers) -> None:
+        """Restore a state."""
+
+
+@dataclass
+class Position:
+    """Everything that changes in a descent, apart from the contraction; a checkpoint stores it field by field.
+
+    ``applied`` is the contraction strength of the last step; ``best`` and ``n_stalled`` are the lowest objective of the
+    convergence checks and the number of checks since.
+    """
+
+    Y: NDArray[np.float64]
+    velocity: NDArray[np.float64]
+    gains: NDArray[np.float64] | None
+    last_refresh: int
+    iteration: int = 0
+    applied: float = 0.0
+    best: float = float("inf")
+    n_stalled: int = 0
+
+    @classmethod
+    def at(cls, Y: NDArray[np.float64], *, gains: bool, refresh_every: int) -> Position:
+        """Return the start of a descent."""
+        return cls(Y.copy(), np.zeros_like(Y), np.ones_like(Y) if gains else None, -refresh_every)
+
+    def state(self) -> dict[str, Any]:
+        """Return the fields that a checkpoint stores."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in values.items() if value is not None}
+
+    def restore(self, state: dict[str, Any], max_iter: int) -> None:
+        """Take over a stored state; raise ValueError, naming the field, if it is not one of this descent."""
+        for name, now in self.state().items():
+            value = state[name]
+            if isinstance(now, np.ndarray):
+                if value.shape != now.shape or value.dtype != now.dtype or not np.isfinite(value).all():
+                    raise ValueError(f"{name} is not a finite array of shape {now.shape}")
+            elif isinstance(value, bool) or not isinstance(value, int if isinstance(now, int) else int | float):
+                raise ValueError(f"{name}={value!r} is not a number")
+        if not 0 <= state["iteration"] <= max_iter:
+            raise ValueError(f"iteration {state['iteration']} is not between 0 and {max_iter}")
+        if self.gains is not None and state["gains"].min() <= 0:
+            raise ValueError("gains are not positive")
+        for name in self.state():
+            setattr(self, name, state[name])
 
 
 class State:
-    """The state of a descent before a step.
+    """The state of a descent before a step, as callbacks see it.
 
-    Values are computed on access, so that a callback pays only for what it reads.
+    Values are computed on access, so that a callback pays only for what it reads. They are those of the iteration even
+    if the state is kept.
 
     Attributes
     ----------
@@ -24,22 +146,24 @@ class State:
         Number of steps taken so far.
     contraction : float
         Current strength of the contraction.
+    exaggeration : float
+        Current factor on the attractive forces.
     """
 
     def __init__(
         self,
-        iteration: int,
+        position: Position,
+        *,
         contraction: float,
-        exaggeration: Callable[[], float],
+        exaggeration: float,
         fields: Fields,
-        Y: NDArray[np.float64],
-        problem: Problem,
+        loss: Loss,
+        term: Term,
+        order: Array | None,
     ) -> None:
-        self.iteration = iteration
-        self.contraction = contraction
-        self._exaggeration, self._step_fields, self._Y = exaggeration, fields, Y
-        self._kl, self._term, self._backend = problem.kl, problem.contraction, problem.backend
-        self._order = problem.order
+        self.iteration, self.contraction, self.exaggeration = position.iteration, contraction, exaggeration
+        self._Y, self._step_fields, self._loss, self._order = position.Y, fields, loss, order
+        self._term = copy.copy(term)  # a refresh replaces what it computes, so that this keeps what is known now
 
     @property
     def embedding(self) -> NDArray[np.float64]:
@@ -47,49 +171,36 @@ class State:
         return self._Y.copy() if self._order is None else of_points(self._Y, self._order)
 
     @cached_property
+    def kl_divergence(self) -> float:
+        """Loss of the embedding, without exaggeration: the KL divergence, or the cross entropy of LapUMAP."""
+        return self._loss.value(self._fields)
+
+    @property
+    def eigenvalues(self) -> NDArray[np.float64]:
+        """Penalised eigenvalues of the Laplacian of the embedding's graph, up to ``residual``."""
+        return self._observed.eigenvalues
+
+    @property
+    def residual(self) -> float:
+        """Bound on the error of each of ``eigenvalues``."""
+        return self._observed.residual
+
+    @cached_property
+    def objective(self) -> float:
+        """The current objective: exaggerated loss plus contraction times the penalised eigenvalues."""
+        loss = self.kl_divergence
+        if self.exaggeration != 1:
+            loss = self._loss.value(self._fields, self.exaggeration)
+        penalised = self._term.penalty.value(self.eigenvalues).sum() if self.contraction else 0.0
+        return float(loss + self.contraction * penalised)
+
+    @cached_property
     def _fields(self) -> Fields:
         """Fields for values that are reported, not those of a step."""
         return self._step_fields.accurate
 
     @cached_property
-    def exaggeration(self) -> float:
-        """Current factor on the attractive forces."""
-        return self._exaggeration()
-
-    @cached_property
-    def kl_divergence(self) -> float:
-        """KL divergence of the embedding, without exaggeration."""
-        return self._kl.value(self._fields)
-
-    @property
-    def eigenvalues(self) -> NDArray[np.float64]:
-        """The ``n_clusters`` smallest eigenvalues of the Laplacian of the embedding's graph, up to ``residual``."""
-        return self._observed.eigenvalues
-
-    @property
-    def residual(self) -> float:
-        """Residual norm of the eigenpairs behind ``eigenvalues``: a bound on the error of each eigenvalue."""
-        return self._observed.residual
-
-    @cached_property
-    def eigengap(self) -> float | None:
-        """Gap between eigenvalue ``n_clusters`` and the next one, to within 0.002; None for a single cluster.
-
-        It takes several applications of the graph, about the cost of as many iterations.
-        """
-        return self._backend.eigengap(self._term, self._fields)
-
-    @cached_property
-    def objective(self) -> float:
-        """The current objective: exaggerated KL divergence plus contraction times the penalised eigenvalues."""
-        divergence = self.kl_divergence
-        if self.exaggeration != 1:
-            divergence = self._kl.value(self._fields, self.exaggeration)
-        penalised = self._term.penalty.value(self.eigenvalues).sum() if self.contraction else 0.0
-        return float(divergence + self.contraction * penalised)
-
-    @cached_property
-    def _observed(self) -> Contraction:
+    def _observed(self) -> Term:
         return self._term.observed_at(self._step_fields)
 
 

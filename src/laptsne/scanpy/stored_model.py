@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.warn import warn
-from laptsne.estimator import LaptSNE
+from laptsne.estimators.laptsne import LaptSNE
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -1,5 +1,6 @@
 """The network of the paper, which learns the mapping from the data to the embedding."""
 
+import warnings
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Self
@@ -78,8 +79,13 @@ class Network:
             random_state=random_state,
         )
         target = (Y - centre) / spread
-        with single_threaded_blas():
-            network.fit(X / scale if sparse else (X - mean) / scale, target)
+        with single_threaded_blas(), warnings.catch_warnings():
+            # scikit-learn turns a keyboard interrupt into this warning, and goes on.
+            warnings.filterwarnings("error", message="Training interrupted by user", category=UserWarning)
+            try:
+                network.fit(X / scale if sparse else (X - mean) / scale, target)
+            except UserWarning as interrupt:
+                raise KeyboardInterrupt("fit was interrupted while the network was trained.") from interrupt
         weights, biases = (tuple(np.asarray(a) for a in part) for part in (network.coefs_, network.intercepts_))
         return cls(weights, biases, mean, scale, centre.astype(Y.dtype), spread)
 
@@ -88,14 +94,9 @@ class Network:
         """Dimension of the embedding."""
         return int(self.centre.size)
 
-    @property
-    def dtype(self) -> Any:
-        """Precision of the embedding."""
-        return self.centre.dtype
-
     def place(self, X: Any, workers: Workers) -> Array:
         """Return the positions of new points, shape (n_points, n_components)."""
-        placed = np.empty((X.shape[0], self.n_components), self.dtype)
+        placed = np.empty((X.shape[0], self.n_components), self.centre.dtype)
         block = np.zeros((_BLOCK, X.shape[1]))
         with single_threaded_blas():
             for start in range(0, X.shape[0], _BLOCK):

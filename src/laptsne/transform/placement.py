@@ -137,69 +137,33 @@ class Placement:
     .. math:: \sum_j p_j \log(1 + |y - y_j|^2) + V(y),
 
     its own part of the objective, with all other points fixed. The potential V is the repulsion from all points and the
-    contraction. A new point that equals one of the data gets the position of the latter.
-
-    Parameters
-    ----------
-    X : array or sparse matrix of shape (n_samples, n_features), or None
-        The data; None if distances of new points to them are given instead.
-    Y : array of shape (n_samples, n_components)
-        The embedding.
-    potential : Potential or LazyPotential
-        V.
-    perplexity : float
-        Effective number of neighbours, limited to 10 for new points.
-    metric, metric_params
-        As in :class:`laptsne.graph.neighbors.NeighborIndex`.
-    support : Support, optional
-        Distances within the data, if known. Those of features are computed when first needed.
-    kernel : UmapKernel, optional
-        Kernel of the attraction, :math:`-\sum_j p_j \log \varphi`; by default Student's, as in the formula.
+    contraction. With UMAP's ``kernel``, the attraction is :math:`-\sum_j p_j \log \varphi`. A new point that equals one
+    of the data gets the position of the latter. X is None if distances of new points to the data are given instead.
     """
 
     def __init__(
         self,
         X: Any,
         Y: Array,
-        potential: Potential | LazyPotential,
+        potential: Potential | LazyPotential | None,
         *,
+        metric: Any,
+        metric_params: dict[str, Any] | None,
         perplexity: float,
-        metric: Any = "euclidean",
-        metric_params: dict[str, Any] | None = None,
         support: Support | None = None,
         kernel: UmapKernel | None = None,
     ) -> None:
-        n_dims = potential.origin.size if isinstance(potential, Potential) else Y.shape[-1]
-        if Y.ndim != 2 or Y.shape[1] != n_dims or not np.isfinite(Y).all() or (X is not None and X.shape[0] != len(Y)):
-            raise ValueError(f"placement: an embedding of shape {Y.shape} does not match the data and the potential.")
         self.X, self.Y, self._potential = X, Y, potential
         self.perplexity = min(perplexity, MAX_PERPLEXITY)
         self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(Y))
-        self.metric, self.metric_params, self.kernel = metric, metric_params, kernel
-        if support is not None and len(support.spacing) != len(Y):
-            raise ValueError(f"placement: support of {len(support.spacing)} points does not match {len(Y)} points.")
-        self.support = support
+        self.metric, self.metric_params, self.kernel, self.support = metric, metric_params, kernel, support
         # Caches, which transforms fill.
         self._index: NeighborIndex | None = None
         self._computed: Potential | None = None
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state for pickling, without caches."""
-        return vars(self) | {"_index": None, "_computed": None}
-
-    @property
-    def n_components(self) -> int:
-        """Dimension of the embedding."""
-        return int(self.Y.shape[1])
-
-    @property
-    def dtype(self) -> Any:
-        """Precision of the embedding."""
-        return self.Y.dtype
-
     def place(self, X: Any, workers: Workers) -> Array:
         """Return the positions of new points, shape (n_points, n_components)."""
-        placed = np.empty((X.shape[0], self.n_components), self.dtype)
+        placed = np.empty((X.shape[0], self.Y.shape[1]), self.Y.dtype)
         for rows, found in self._searched(X, workers):
             potential = self.potential(workers)
             placed[rows] = settled(*found[:2], self.perplexity, self.Y, potential, workers, self.kernel)
@@ -233,6 +197,7 @@ class Placement:
         """Return V, which is computed at the first call if it is lazy."""
         if isinstance(self._potential, Potential):
             return self._potential
+        assert self._potential is not None
         if self._computed is None:
             self._computed = self._potential.compute(self.Y, workers)
         return self._computed

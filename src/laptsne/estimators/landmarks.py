@@ -1,8 +1,11 @@
 """LaptSNE for data that do not fit into memory: embed landmarks and place all other rows among them."""
 
+from __future__ import annotations
+
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -21,15 +24,17 @@ from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.contraction.term import LazyPotential
-from laptsne.distributed import is_dask, on_one_worker, rows_of
-from laptsne.estimator import LaptSNE
+from laptsne.estimators.base import MapEstimator
+from laptsne.estimators.distributed import is_dask, mapped, on_one_worker, rows_of
+from laptsne.estimators.laptsne import LaptSNE
+from laptsne.estimators.sampling import Sample, Sampler, checked_block, row_hashes
+from laptsne.fitted_map import FittedMap
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
+from laptsne.graph.metric_params import is_pairwise
 from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.kernels import Gaussian
-from laptsne.memory_model import check_memory
-from laptsne.new_points import mapping_of
-from laptsne.reliability import Reliability
-from laptsne.sampling import Sample, Sampler, checked_block, row_hashes
+from laptsne.methods import Fit, Tsne
+from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, paper_settings, tsne_method
 from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
 
@@ -46,7 +51,7 @@ def _listing_settings(init: Callable[..., None]) -> Callable[..., None]:
     return init
 
 
-class LandmarkLaptSNE(LaptSNE):
+class LandmarkLaptSNE(MapEstimator):
     """LaptSNE for large data, with landmarks.
 
     The paper's Algorithm 2: k-means finds centres, the rows nearest to them are the landmarks, LaptSNE embeds these,
@@ -68,14 +73,16 @@ class LandmarkLaptSNE(LaptSNE):
 
     Attributes
     ----------
+    embedding_ : array of shape (n_samples, n_components)
+        Coordinates of all rows. A lazy Dask array if X is one; not set if X is an iterator.
+    labels_ : array of shape (n_samples,)
+        Cluster of each row, as :meth:`predict` finds it; set like ``embedding_``, but not if there is no ``predict``.
     landmarks_ : array of shape (n_landmarks_found,)
         Row numbers of the landmarks, ascending.
     landmark_embedding_ : array of shape (n_landmarks_found, n_components)
         Coordinates of the landmarks.
-    sample_labels_ : array of shape (n_sampled_rows,)
-        Cluster of each sampled row: that of its nearest landmark. :meth:`predict` has it from them.
-    embedding_ : array of shape (n_samples, n_components)
-        Coordinates of all rows. A lazy Dask array if X is one; not set if X is an iterator.
+    landmark_labels_ : array of shape (n_landmarks_found,)
+        Cluster of each landmark.
 
     All other attributes are those of :class:`LaptSNE`, for the embedding of the landmarks.
 
@@ -89,19 +96,39 @@ class LandmarkLaptSNE(LaptSNE):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **LaptSNE._parameter_constraints,
+        **TSNE_CONSTRAINTS,
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
     }
-    _not_saved: ClassVar[set[str]] = LaptSNE._not_saved | {"embedding_"}
+    _loss_attribute: ClassVar[str] = "kl_divergence_"
+
+    landmark_embedding_: Array
+    landmark_labels_: Array
+    n_landmarks: int
+    n_neighbors: int | str
+    kernel: Any
+    out_of_sample: str
 
     @_listing_settings
     def __init__(self, n_landmarks: int = 1000, **settings: Any) -> None:
-        super().__init__(**settings)
         self.n_landmarks = n_landmarks
+        for name, value in LaptSNE(**settings).get_params(deep=False).items():
+            setattr(self, name, value)
+
+    @classmethod
+    def paper(cls, n_clusters: int | str = "eigengap", contraction: float = 0.01, **changes: Any) -> Self:
+        """Return the estimator with the settings of the paper, see :meth:`LaptSNE.paper`, for the landmarks.
+
+        Affinities are those of neighbours instead of all pairs, since those of landmarks are sums over their rows.
+        """
+        settings = paper_settings() | {"n_neighbors": "auto"} | changes
+        return cls(n_clusters=n_clusters, contraction=contraction, **settings)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the landmarks of X, embed them, and place all rows.
+
+        A keyboard interrupt during the descent is raised after ``landmark_embedding_`` has been set; no other rows are
+        placed then.
 
         Parameters
         ----------
@@ -113,26 +140,29 @@ class LandmarkLaptSNE(LaptSNE):
         -------
         self : LandmarkLaptSNE
         """
-        self._check_parameters(self.n_landmarks)
+        self._check_landmarks()
         X = stacked_rows(X)
         seed = int(check_random_state(self.random_state).randint(2**31))
         sampler = Sampler.of(self.n_landmarks, seed)
         if is_dask(X):
             X = rows_of(X)
             self._warn_if_few(X.shape[0])
-            self.__setstate__(on_one_worker(_fitted_state, X, sampler, clone(self), seed))
-            self.embedding_ = self.transform(X)
+            with self._unchanged_by_failure():
+                state = on_one_worker(_fitted_state, X, sampler, clone(self), seed)
+                self.__setstate__(self.__getstate__() | state)
+                self.embedding_ = mapped(X, self.fitted_map_, self.n_jobs)
+                if self.fitted_map_.network is None:
+                    self.labels_ = mapped(X, self.fitted_map_, self.n_jobs, labels=True)
             return self
         sample = sampler.sample(_checked(_blocks(X)))
         self._warn_if_few(len(sample.indices))  # the sample is larger than n_landmarks if X is
         with self._unchanged_by_failure():
-            interrupted = self._fit_sample(sample, seed)
-            if _is_array(X):
-                if hasattr(X, "columns"):
-                    validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
-                self.embedding_ = np.concatenate([self._transformed(block) for block in _blocks(X)])
-        if interrupted:
-            raise KeyboardInterrupt(f"fit was interrupted at iteration {self.n_iter_} of the landmarks' descent.")
+            found = self._fit_sample(sample, seed)
+            if hasattr(X, "columns"):
+                validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
+            if _is_array(X) and not found.result.interrupted:
+                self._place_all(X)
+        self._raise_if_interrupted(found)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -156,42 +186,23 @@ class LandmarkLaptSNE(LaptSNE):
         check_is_fitted(self)
         if is_dask(X) or _is_array(X):
             return super().transform(X)
-        return (self._transformed(block) for block in _checked(X))
+        return (np.asarray(super(LandmarkLaptSNE, self).transform(block)) for block in _checked(X))
 
-    def diagnose(self, *, length: float | None = None) -> Reliability:
-        """Not available: the scores need the affinities of all points. Use :class:`LaptSNE`."""
-        raise NotImplementedError(
-            "LandmarkLaptSNE has no reliability of points, which needs the affinities of all of them; fit LaptSNE to a "
-            "sample of the rows, and call its diagnose."
-        )
+    def _method(self, X: Any) -> Tsne:
+        parameters = self.get_params(deep=False)
+        del parameters["n_landmarks"]
+        return tsne_method(parameters, X)
 
-    @property
-    def _labelled_embedding(self) -> Array:
-        return self.landmark_embedding_
+    def _check_parameters(self, X: Any) -> None:
+        self._check_landmarks()
 
-    @property
-    def _row_labels(self) -> Array:
-        if not hasattr(self, "sample_labels_"):
-            raise ValueError("the file of this model was written by an earlier version, without labels of its rows.")
-        return np.asarray(self.sample_labels_)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.landmark_embedding_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = False
-        return tags
-
-    def _check_parameters(self, n_samples: int) -> None:
-        super()._check_parameters(n_samples)
-        if self._is_pairwise:
+    def _check_landmarks(self) -> None:
+        check_tsne(self.get_params(deep=False), self.n_landmarks)
+        if is_pairwise(self.metric):
             raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features for k-means; use LaptSNE.")
         if self.n_neighbors == "all":
             raise ValueError("n_neighbors='all' would need all pairs of the sampled rows; use 'auto' or an integer.")
-        gaussian = self.kernel == "gaussian" or isinstance(self.kernel, Gaussian)
-        if gaussian and self.out_of_sample == "placement":
+        if isinstance(kernel_of(self.kernel), Gaussian) and self.out_of_sample == "placement":
             raise ValueError(f"kernel={self.kernel!r} needs out_of_sample='network', got 'placement'.")
 
     def _warn_if_few(self, n_rows: int) -> None:
@@ -201,15 +212,11 @@ class LandmarkLaptSNE(LaptSNE):
                 "landmark. Lower n_landmarks, or use LaptSNE.",
             )
 
-    def _fit_sample(self, sample: Sample, seed: int) -> bool:
-        """Embed the landmarks of a sample, and place its other rows, by which new rows are placed.
-
-        Return whether the descent was interrupted.
-        """
+    def _fit_sample(self, sample: Sample, seed: int) -> Fit:
+        """Embed the landmarks of a sample, and place its other rows, by which new rows are placed."""
         X = validate_data(self, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
-        check_memory(self._demand(X), self)
         random_state = check_random_state(self.random_state)
-        self.perplexity_ = self._perplexity(len(X))
+        method = self._method(X)
         rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))
         n_clusters = 1 if isinstance(self.n_clusters, str) else self.n_clusters
         if len(rows) <= n_clusters:
@@ -218,28 +225,94 @@ class LandmarkLaptSNE(LaptSNE):
                 f"more than {n_clusters} are needed. Use LaptSNE, or a lower n_clusters."
             )
         with Workers(self.n_jobs) as workers:
-            options = {"metric": self.metric, "metric_params": self.metric_params, "workers": workers}
-            index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
-            found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
-            nearest_landmarks = tuple(np.concatenate(part) for part in found)
-            P, nearest_rows = _landmark_affinities(X, rows, nearest_landmarks[0][:, 0], self, **options)
-            result = self._fit_affinities(X[rows], P, random_state, workers)
-            potential = result.potential
-            self.landmarks_, self.landmark_embedding_ = sample.indices[rows], self.embedding_
-            self.sample_labels_ = self.labels_[nearest_landmarks[0][:, 0]]
-            del self.embedding_  # that of all rows
-            if potential is None:
-                self._mapping = Network.trained(X[rows], self.landmark_embedding_, random_state)
-                return result.interrupted
-            if isinstance(potential, LazyPotential):
-                potential = potential.compute(self.landmark_embedding_, workers)
-            Y = self.landmark_embedding_
-            for indices, distances in (nearest_landmarks, *[nearest_rows] * _PLACEMENT_ROUNDS):
-                Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
-                Y[rows] = self.landmark_embedding_
-        Y = Y.astype(X.dtype)
-        self._mapping = mapping_of(self, X, Y, potential, random_state)
-        return result.interrupted
+            neighborhood = _Neighborhood.of(X, rows, method, workers)
+            P = neighborhood.take_affinities()
+            # Sums of t-SNE follow the number of landmarks, not of sampled rows.
+            landmarks = replace(self._method(X[rows]), metric=method.metric)
+            found = self._descended(landmarks, X[rows], P, random_state, workers)
+            del P
+            self.landmarks_, self.landmark_labels_ = sample.indices[rows], self.labels_
+            self.landmark_embedding_ = found.result.embedding.astype(X.dtype, copy=False)
+            del self.labels_  # those of all rows
+            if found.result.interrupted:
+                self.fitted_map_ = FittedMap.of(landmarks, X[rows], found, keeps_data=False)
+            elif self.out_of_sample == "network":
+                network = Network.trained(X[rows], self.landmark_embedding_, random_state)
+                self.fitted_map_ = FittedMap.of(landmarks, X[rows], found, network=network, keeps_data=False)
+            else:
+                self.fitted_map_ = self._placed(X, rows, landmarks, found, neighborhood, workers)
+        return found
+
+    def _placed(
+        self, X: Array, rows: Array, method: Tsne, found: Fit, neighborhood: _Neighborhood, workers: Workers
+    ) -> FittedMap:
+        """Return the map of a sample, whose rows are placed among the landmarks, then among each other."""
+        potential = found.result.potential
+        if isinstance(potential, LazyPotential):
+            potential = potential.compute(self.landmark_embedding_, workers)
+        assert potential is not None
+        Y = self.landmark_embedding_
+        for indices, distances in (neighborhood.landmarks, *[neighborhood.rows] * _PLACEMENT_ROUNDS):
+            Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
+            Y[rows] = self.landmark_embedding_
+        labels = self.landmark_labels_[neighborhood.landmarks[0][:, 0]]
+        strength, width = found.result.contraction, found.result.contraction_width
+        return FittedMap(
+            *(Y.astype(X.dtype), labels, found.n_clusters, method.metric, None, strength, width),
+            data=X,
+            potential=potential,
+        )
+
+    def _place_all(self, X: Any) -> None:
+        """Set the positions and the clusters of all rows."""
+        fitted, positions, labels = self.fitted_map_, [], []
+        with Workers(self.n_jobs) as workers:
+            for rows in _blocks(X):  # one at a time is in memory
+                block = self._validated(rows, reset=False)
+                positions.append(fitted.place(block, workers))
+                if fitted.network is None:
+                    labels.append(fitted.predict(block, workers))
+        self.embedding_ = np.concatenate(positions)
+        if labels:
+            self.labels_ = np.concatenate(labels)
+
+    def _take_over(self, fitted_map: FittedMap) -> None:
+        self.fitted_map_ = fitted_map
+        self._check_widths()
+        for name in ("embedding_", "labels_"):  # those of all rows, which the file lacks
+            vars(self).pop(name, None)
+        shape = (len(self.landmark_labels_), self.n_components)
+        if self.landmark_embedding_.shape != shape or not np.isfinite(self.landmark_embedding_).all():
+            raise ValueError(f"landmark_embedding_ is not a finite array of shape {shape}")
+
+    @property
+    def _clustered_labels(self) -> Array:
+        return self.landmark_labels_
+
+    @property
+    def _clustered_embedding(self) -> Array:
+        return self.landmark_embedding_
+
+    def _can_compare(self) -> bool:
+        if self.out_of_sample == "network":
+            raise AttributeError(
+                "support and predict are not available with out_of_sample='network', which keeps no data to compare "
+                "with; use out_of_sample='placement'."
+            )
+        return super()._can_compare()
+
+    def _known_affinities(self, wanted: str, workers: Workers) -> Any:
+        if not hasattr(self, "affinities_"):
+            raise AttributeError(
+                f"{wanted} needs affinities_, which the file of this model lacks; fit the model again, and read "
+                f"{wanted} before it is saved."
+            )
+        return self.affinities_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = False
+        return tags
 
 
 def _fitted_state(sample: Sample, model: LandmarkLaptSNE, seed: int) -> dict[str, Any]:
@@ -271,29 +344,56 @@ def find_landmarks(X: Array, n_landmarks: int, hashes: Array) -> Array:
     return np.asarray(rows[np.sort(np.unique(X[rows], axis=0, return_index=True)[1])])
 
 
-def _landmark_affinities(
-    X: Array, rows: Array, nearest: Array, model: LandmarkLaptSNE, **options: Any
-) -> tuple[Any, tuple[Array, ...]]:
-    """Return the affinities of the landmarks, and the nearest neighbours of all rows.
+@dataclass
+class _Neighborhood:
+    """Neighbours of all sampled rows, among the landmarks and among each other, and affinities of the landmarks.
 
     The affinity of two landmarks is the sum over the rows that they represent: ``A.T @ P @ A``, where ``A`` assigns
     every row of X to its nearest landmark.
     """
-    graph = distance_graph(X, model.perplexity_, model.n_neighbors, **options)
-    ordered = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
-    neighbors = tuple(part.reshape(len(X), -1)[:, :_N_NEIGHBORS].copy() for part in (ordered.indices, ordered.data))
-    del ordered
-    P = graph_affinities(graph, model.perplexity_, options["workers"])
-    del graph
-    P = scipy.sparse.csr_matrix((P.data, nearest[P.indices], P.indptr), (len(X), len(rows)))
-    assigned = scipy.sparse.csc_matrix((np.ones(len(X), P.dtype), nearest, np.arange(len(X) + 1)), (len(rows), len(X)))
+
+    landmarks: tuple[Array, Array]  # indices and distances
+    rows: tuple[Array, Array]
+    _P: Any
+
+    @classmethod
+    def of(cls, X: Array, rows: Array, method: Tsne, workers: Workers) -> _Neighborhood:
+        """Search the neighbours of the rows of X, of which some are landmarks."""
+        metric = method.metric
+        options: dict[str, Any] = {"metric": metric.name, "metric_params": metric.params, "workers": workers}
+        index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
+        found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
+        indices, distances = (np.concatenate(part) for part in found)
+        graph = distance_graph(X, method.perplexity, metric.n_neighbors, **options)
+        ordered = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
+        parts = (part.reshape(len(X), -1)[:, :_N_NEIGHBORS].copy() for part in (ordered.indices, ordered.data))
+        neighbors = tuple(parts)
+        del ordered
+        P = graph_affinities(graph, method.perplexity, workers)
+        del graph
+        summed = _summed(P, indices[:, 0], len(rows))
+        del P
+        if (summed.sum(axis=1) == 0).any():  # all neighbours of the rows of a landmark belong to the same landmark
+            graph = distance_graph(X[rows], metric.perplexity, metric.n_neighbors, **options)
+            summed = summed + graph_affinities(graph, metric.perplexity, workers)
+        P = joint_affinities(summed, perplexity=metric.perplexity, metric="affinities")
+        return cls((indices, distances), (neighbors[0], neighbors[1]), P)
+
+    def take_affinities(self) -> Any:
+        """Return the affinities of the landmarks, which are not kept here."""
+        P, self._P = self._P, None
+        return P
+
+
+def _summed(P: Any, nearest: Array, n_landmarks: int) -> Any:
+    """Return the affinities of rows summed over the rows of each landmark, without the diagonal."""
+    n_rows = P.shape[0]
+    P = scipy.sparse.csr_matrix((P.data, nearest[P.indices], P.indptr), (n_rows, n_landmarks))
+    ones = np.ones(n_rows, P.dtype)
+    assigned = scipy.sparse.csc_matrix((ones, nearest, np.arange(n_rows + 1)), (n_landmarks, n_rows))
     summed = assigned.tocsr() @ P
-    del P
     summed.setdiag(0)
-    if (summed.sum(axis=1) == 0).any():  # all neighbours of the rows of a landmark belong to the same landmark
-        graph = distance_graph(X[rows], model.perplexity_, model.n_neighbors, **options)
-        summed = summed + graph_affinities(graph, model.perplexity_, options["workers"])
-    return joint_affinities(summed, perplexity=model.perplexity_, metric="affinities"), neighbors
+    return summed
 
 
 def _is_array(X: Any) -> bool:

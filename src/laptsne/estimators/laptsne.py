@@ -1,48 +1,22 @@
-"""The estimator: it stores the parameters and wires the parts."""
+"""LaptSNE: t-SNE with contraction of clusters."""
+
+from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
-import numpy as np
-import scipy.sparse
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, _fit_context
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from numpy.typing import ArrayLike
 
-from laptsne import parameters
-from laptsne._runtime.stacked_rows import stacked_rows
-from laptsne._runtime.threads import Workers
-from laptsne.diagnostics import DiagnosticsMixin
-from laptsne.engine.descent import Descent
-from laptsne.engine.loop import Result
+from laptsne.engine.schedule import Descent
 from laptsne.engine.state import Callback
-from laptsne.fitting import data_eigenvalues, fit_affinities
-from laptsne.graph.affinity import auto_perplexity, feasible_perplexity, joint_affinities
-from laptsne.graph.metric_params import is_pairwise
-from laptsne.graph.neighbors import neighbor_graph
-from laptsne.kernels import Kernel
-from laptsne.memory_model import Demand, check_memory
-from laptsne.new_points import NewPointsMixin, mapping_of
-from laptsne.persistence import PersistenceMixin
-from laptsne.summary import SummaryMixin
-from laptsne.tsne_loss import TsneLossMixin
-
-# One memory layout: sums along rows and columns differ in their last bits between layouts.
-_CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+from laptsne.estimators.base import MapEstimator
+from laptsne.kernels import Gaussian, Kernel
+from laptsne.methods import Tsne
+from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, paper_settings, tsne_method
 
 
-class LaptSNE(
-    SummaryMixin,
-    DiagnosticsMixin,
-    NewPointsMixin,
-    PersistenceMixin,
-    TsneLossMixin,
-    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class LaptSNE(MapEstimator):
     r"""Cluster-contractive t-SNE.
 
     LaptSNE minimises
@@ -62,7 +36,7 @@ class LaptSNE(
         for the data is lowered with a warning.
     n_clusters : int, "auto" or "eigengap", default="auto"
         Number of eigenvalues that are penalised, K in the formula. "auto" finds the clusters of the data for which
-        there is evidence (:func:`laptsne.clusters.counting.find_clusters`); of more than 60, the largest 60 are
+        there is evidence (:func:`laptsne.clusters.find_clusters`); of more than 60, the largest 60 are
         contracted. Without evidence it is 1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the
         largest gap between the eigenvalues of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
@@ -72,8 +46,8 @@ class LaptSNE(
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
         Similarities of which the Laplacian is computed. "gaussian" separates the clusters of the data, ``labels_``, and
         divides none of them. It has a short range: once the gap between two clusters is a few widths, contraction ends,
-        so that clusters keep their shape. "student" is the paper's choice, one kernel for both terms: it has no range,
-        and clusters shrink to dots if the contraction is strong. With ``kernel="gaussian"``, both terms have that
+        so that clusters keep their shape. "student" is the paper's choice, one kernel for both terms: its range is
+        infinite, and clusters shrink to dots if the contraction is strong. With ``kernel="gaussian"``, both terms have that
         kernel.
     contraction_width : float or "auto", default="auto"
         Width of the Gaussian, in units of the embedding. "auto" is 0.75 times the RMS radius of the embedding divided
@@ -166,7 +140,10 @@ class LaptSNE(
         none. With a given ``n_clusters``, the data are divided into that many, whether or not they are separate.
     clusters_ : ClusterTable
         Evidence for each cluster, computed when it is first read: size, contrast and reciprocity with the nearest
-        cluster, stability and a verdict. Not available for a model read from a file, unless it was read before.
+        cluster, stability and a verdict. A model read from a file has it if it keeps the data, or if it was read before
+        the model was saved.
+    fitted_map_ : FittedMap
+        The map as plain arrays, without an estimator.
     reliability_ : Reliability or None
         How far the position of each point can be relied on; None before :meth:`diagnose`.
     n_iter_ : int
@@ -191,12 +168,8 @@ class LaptSNE(
     ((300, 2), (10, 2))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = parameters.CONSTRAINTS
-    # The largest part of a model, which only a further fit needs.
-    _not_saved: ClassVar[set[str]] = {"affinities_"}
-
-    embedding_: NDArray[Any]
-    _data_eigenvalues: NDArray[np.float64] | None = None
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TSNE_CONSTRAINTS
+    _loss_attribute: ClassVar[str] = "kl_divergence_"
 
     def __init__(
         self,
@@ -272,124 +245,35 @@ class LaptSNE(
         >>> LaptSNE.paper(n_clusters=11, contraction=0.1).penalty
         'trace'
         """
-        return cls(n_clusters=n_clusters, contraction=contraction, **(parameters.paper_settings() | changes))
+        return cls(n_clusters=n_clusters, contraction=contraction, **(paper_settings() | changes))
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Compute the embedding of X.
+    @classmethod
+    def _loadable(cls) -> dict[str, Any]:
+        from laptsne.estimators.landmarks import LandmarkLaptSNE  # noqa: PLC0415  which have a LaptSNE
+        from laptsne.estimators.lapumap import LapUMAP  # noqa: PLC0415  numba kernels of its own
 
-        A keyboard interrupt during the descent is raised after ``embedding_``, of the last iteration, has been set.
+        return {kind.__name__: kind for kind in (LandmarkLaptSNE, LapUMAP)} | super()._loadable()
 
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or column of lists
-            The data; see ``metric`` for distances, graphs and affinities. A column of lists or arrays of a data frame
-            is a matrix with one row per list.
-        y : ignored
-        """
-        if isinstance(X, tuple) and isinstance(self.metric, str) and self.metric == "precomputed":
-            if len(X) != 2:
-                raise ValueError(f"X: expected a tuple (indices, distances), got one of {len(X)} elements.")
-            X = neighbor_graph(*X)
-        with self._unchanged_by_failure():
-            X = self._validated(X, ensure_min_samples=2)
-            self._check_parameters(X.shape[0])
-            check_memory(self._demand(X), self)
-            random_state = check_random_state(self.random_state)
-            with Workers(self.n_jobs) as workers:
-                # The affinities are not bound to a name here, which would keep them beside their reordered copy.
-                result = self._fit_affinities(X, self._joint_affinities(X, workers), random_state, workers)
-            self._mapping = mapping_of(self, X, self.embedding_, result.potential, random_state)
-        if result.interrupted:
-            raise KeyboardInterrupt(
-                f"fit was interrupted at iteration {result.n_iter}; embedding_ holds the embedding at that point."
+    def _method(self, X: Any) -> Tsne:
+        return tsne_method(self.get_params(deep=False), X)
+
+    def _check_parameters(self, X: Any) -> None:
+        check_tsne(self.get_params(deep=False), X.shape[0])
+
+    def _can_transform(self) -> bool:
+        if self.out_of_sample == "placement" and isinstance(kernel_of(self.kernel), Gaussian):
+            raise AttributeError(
+                f"transform is not available with kernel={self.kernel!r} and out_of_sample='placement', which needs "
+                "kernel='student'; use out_of_sample='network'."
             )
-        return self
+        return super()._can_transform()
 
-    @contextmanager
-    def _unchanged_by_failure(self) -> Iterator[None]:
-        """Leave the estimator as it was if an error is raised: its attributes would not belong together."""
-        before = vars(self).copy()
-        try:
-            yield
-        except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
-            raise
-
-    def fit_transform(self, X: Any, y: Any = None) -> NDArray[Any]:
-        """Compute the embedding of X and return it; see :meth:`fit`."""
-        return np.asarray(self.fit(X).embedding_)
-
-    def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
-        """Compute the embedding of X and return the cluster of each point, -1 for none; see :meth:`fit`."""
-        return np.asarray(self.fit(X).labels_)
-
-    def _validated(self, X: Any, **options: Any) -> Any:
-        X = validate_data(self, stacked_rows(X), **_CHECKS, **options)
-        return scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # sparse arrays lack some methods
-
-    def _check_parameters(self, n_samples: int) -> None:
-        parameters.check_combinations(self.get_params(deep=False), n_samples)
-
-    @property
-    def _is_pairwise(self) -> bool:
-        return is_pairwise(self.metric)
-
-    def _demand(self, X: Any) -> Demand:
-        """The memory that fitting X takes."""
-        is_graph = scipy.sparse.issparse(X) and self._is_pairwise
-        n_given = max(X.nnz, 1) / X.shape[0] if is_graph else 0
-        return self._demand_class.of(self, X.shape[0], X.shape[1], X.dtype.itemsize, n_given)
-
-    def _perplexity(self, n_samples: int) -> float:
-        return float(auto_perplexity(n_samples) if isinstance(self.perplexity, str) else self.perplexity)
-
-    def _joint_affinities(self, X: Any, workers: Workers) -> Any:
-        options: dict[str, Any] = {"n_neighbors": self.n_neighbors, "metric": self.metric}
-        options["perplexity"] = self._perplexity(X.shape[0])
-        self.perplexity_ = feasible_perplexity(X, **options)
-        return joint_affinities(X, metric_params=self.metric_params, workers=workers, **options)
-
-    def _fit_affinities(self, X: Any, P: Any, random_state: Any, workers: Workers) -> Result:
-        """Compute the embedding of X from its affinities, and store what describes it."""
-        fit = fit_affinities(self, X, P, random_state, workers)
-        self.affinities_, self._data_eigenvalues = fit.affinities, fit.data_eigenvalues
-        result = fit.result
-        self.embedding_ = result.embedding.astype(X.dtype, copy=False)
-        self.n_iter_ = result.n_iter
-        self.labels_ = fit.labels
-        self.n_clusters_ = int(fit.labels.max()) + 1 if self.n_clusters == "auto" else result.n_clusters
-        self._clusters = None
-        self.contraction_ = result.contraction
-        self.contraction_width_ = result.contraction_width
-        self.eigenvalues_ = result.eigenvalues
-        self.eigenvalue_residual_ = result.residual
-        setattr(self, self._loss_attribute, result.kl_divergence)
-        self.objective_ = result.objective
-        self.reliability_ = None
-        self._potential = result.potential
-        return result
-
-    @property
-    def data_eigenvalues_(self) -> NDArray[np.float64]:
-        """Smallest eigenvalues of the Laplacian of ``affinities_``, computed when they are first read."""
-        check_is_fitted(self)
-        if self._data_eigenvalues is None:
-            self._data_eigenvalues = data_eigenvalues(self.affinities_, self.n_components, self.n_jobs)
-        return self._data_eigenvalues
-
-    @data_eigenvalues_.setter
-    def data_eigenvalues_(self, values: NDArray[np.float64]) -> None:
-        self._data_eigenvalues = values
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = self._is_pairwise
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _can_compare(self) -> bool:
+        reason = None
+        if self.out_of_sample == "network":
+            reason = "out_of_sample='network', which keeps no data to compare with; use out_of_sample='placement'"
+        elif isinstance(kernel_of(self.kernel), Gaussian):
+            reason = f"kernel={self.kernel!r}, which keeps no data to compare with; use kernel='student'"
+        if reason is not None and self.metric != "affinities":
+            raise AttributeError(f"support and predict are not available with {reason}.")
+        return super()._can_compare()

@@ -12,14 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import main_clusters
-from laptsne.contraction.similarity import MAX_CONTRACTED, Similarity
-from laptsne.engine.loop import iterate
-from laptsne.engine.problem import Problem, auto_contraction
-from laptsne.engine.run import LATE_EXAGGERATION
-from laptsne.estimator import LaptSNE
+from laptsne.contraction.similarity import MAX_CONTRACTED
+from laptsne.engine.minimise import AllPoints, Descending, iterate
+from laptsne.engine.schedule import LATE_EXAGGERATION
+from laptsne.engine.state import Position, Term
+from laptsne.estimators.base import MapEstimator
+from laptsne.fitted_map import FittedMap
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality
+from laptsne.methods import Method
 from laptsne.metrics import affinity_recall, rasterized
-from laptsne.parameters import has_one_kernel
 
 _STRONGEST = 3.0  # times the contraction of the model
 # Iterations from one embedding to the next: fewer for many points, whose steps are longer.
@@ -27,6 +28,7 @@ _MAX_ITER, _MIN_ITER = 200, 60
 _MAX_MOVES = 4e6  # iterations times points
 _MAX_SCORED = 3000  # points on which embeddings are scored
 _NEIGHBORS = 15
+_TOL, _MAX_PASSES = 1e-3, 100  # of the eigenvectors of each embedding
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,9 @@ class ContractionPath:
         return f"ContractionPath({n_maps} maps of {n_samples:,} points, contraction {span}, chosen={self.chosen})"
 
 
-def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionPath:
+def contraction_path(
+    model: MapEstimator | FittedMap, X: Any, *, n_maps: int = 7, n_jobs: int | None = None
+) -> ContractionPath:
     """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.
 
     The path starts at the embedding of the model and proceeds in small steps in both directions, so that points can be
@@ -76,12 +80,14 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
 
     Parameters
     ----------
-    model : LaptSNE
+    model : LaptSNE, LapUMAP or FittedMap
         A model fitted in this process: a loaded one has no affinities.
     X : array or sparse matrix
         The data of the model, for the trustworthiness.
     n_maps : int, default=7
         Number of embeddings, at least 2.
+    n_jobs : int, optional
+        Number of threads, by default that of the model.
 
     Returns
     -------
@@ -91,7 +97,7 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
     --------
     >>> from sklearn.datasets import load_iris
     >>> from laptsne import LaptSNE
-    >>> from laptsne.contraction_path import contraction_path
+    >>> from laptsne.contraction import contraction_path
     >>> X = load_iris().data
     >>> model = LaptSNE(n_clusters=3, max_iter=250, random_state=0).fit(X)
     >>> path = contraction_path(model, X, n_maps=4)
@@ -100,28 +106,34 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
     >>> bool(path.eigenvalues[-1, 2] < path.eigenvalues[0, 2])
     True
     """
-    check_is_fitted(model)
     if n_maps < 2:
         raise ValueError(f"n_maps must be at least 2, for no and for strong contraction; got {n_maps}.")
-    if not hasattr(model, "affinities_"):
-        raise ValueError("model was loaded from a file, which has no affinities_; fit it again.")
-    if model.affinities_.shape[0] != len(model.embedding_):
-        raise ValueError("model has the affinities_ of landmarks, not those of all points; fit a LaptSNE.")
-    if model.n_clusters_ == 1:
+    if isinstance(model, MapEstimator):
+        check_is_fitted(model)
+        n_jobs = model.n_jobs if n_jobs is None else n_jobs
+    fitted = model.fitted_map_ if isinstance(model, MapEstimator) else model
+    if fitted.method is None or fitted.affinities is None:
+        landmarks = hasattr(model, "landmark_embedding_")
+        raise ValueError(
+            "model has the affinities_ of landmarks, not those of all points; fit a LaptSNE."
+            if landmarks
+            else "model was loaded from a file, which has no affinities_; fit it again."
+        )
+    if fitted.n_clusters == 1:
         raise ValueError("model has n_clusters_=1, so there is nothing to contract; fit it with n_clusters.")
-    strengths, chosen = _strengths(model, n_maps)
-    with Workers(model.n_jobs) as workers:
-        walk = _Walk(model, workers)
-        start = walk.stop_at(in_order(np.asarray(model.embedding_, dtype=np.float64), walk.order))
+    with Workers(n_jobs) as workers:
+        walk = _Walk(fitted, fitted.method, workers)
+        strengths, chosen = walk.strengths(n_maps)
+        start = walk.stop_at(in_order(np.asarray(fitted.embedding, dtype=np.float64), walk.order))
         stronger = walk.stops(start, strengths[chosen + 1 :])
         weaker = walk.stops(start, strengths[:chosen][::-1])
     stops = [*weaker[::-1], start, *stronger]
     embeddings = np.stack([of_points(stop.Y, walk.order) for stop in stops]).astype(np.float32)
-    scores = _Scores(model, X)
+    scores = _Scores(fitted, X)
     return ContractionPath(
         contractions=strengths,
         embeddings=embeddings,
-        kl_divergences=np.array([stop.kl_divergence for stop in stops]),
+        kl_divergences=np.array([stop.loss for stop in stops]),
         trustworthiness=np.array([scores.trustworthiness(Y) for Y in embeddings]),
         neighbors_kept=np.array([scores.kept(Y) for Y in embeddings]),
         neighbors_seen=np.array([scores.kept(rasterized(Y)) for Y in embeddings]),
@@ -130,95 +142,93 @@ def contraction_path(model: LaptSNE, X: Any, *, n_maps: int = 7) -> ContractionP
     )
 
 
-def _strengths(model: LaptSNE, n_maps: int) -> tuple[Array, int]:
-    """Strengths of the embeddings, and the index of the model's."""
-    own = _strength(model, model.n_clusters_)
-    below = n_maps // 2 if model.contraction_ else 1
-    factors = np.geomspace(1, _STRONGEST, n_maps - below) if n_maps - below > 1 else np.ones(1)
-    strengths = own * np.concatenate([np.arange(below) / below, factors])
-    return strengths, below if model.contraction_ else 0
-
-
-def _strength(model: LaptSNE, n_clusters: int) -> float:
-    """The contraction of the model, or the default one if it has none."""
-    given = model.contraction_ or model._contraction(n_clusters)
-    return given or auto_contraction(n_clusters, gaussian=not has_one_kernel(model))
-
-
 @dataclass(frozen=True)
 class _Stop:
     """One embedding of the path."""
 
     Y: Array
-    kl_divergence: float
+    loss: float
     eigenvalues: Array
 
 
 class _Walk:
     """What all descents along the path share; points have the order of the reordered affinities."""
 
-    def __init__(self, model: LaptSNE, workers: Workers) -> None:
-        P, self.order = ordered_for_locality(model.affinities_, workers, copy=True)
-        self.kl = model._loss(P)
-        backend = model._backend(self.kl, workers)
-        # The width of the model for all embeddings, so that only the strength changes.
-        width = None if backend.similarity is None else Similarity(model.contraction_width_)
-        self.backend = replace(backend, similarity=width)
-        labels = in_order(np.asarray(model.labels_), self.order)
-        self.labels = main_clusters(labels, P, MAX_CONTRACTED) if model.n_clusters == "auto" else labels
+    def __init__(self, fitted: FittedMap, method: Method, workers: Workers) -> None:
+        P, self.order = ordered_for_locality(fitted.affinities, workers, copy=True)
+        self.loss = method.loss(P, workers)
+        labels = in_order(fitted.labels, self.order)
+        counted = method.contraction.n_clusters == "auto"
+        self.labels = main_clusters(labels, P, MAX_CONTRACTED) if counted else labels
         self.n_clusters = int(self.labels.max()) + 1
-        self.own_strength = _strength(model, self.n_clusters)
-        self.descent = replace(model._descent(), contraction_start=0, contraction_ramp=0, check_every=25)
-        self.learning_rate, self.run_class = model._step_size(len(labels)), model._run_class
-        self.exaggeration = self.descent.exaggeration or LATE_EXAGGERATION
+        # The width of the model for all embeddings, so that only the strength changes.
+        self.settings = replace(method.contraction, width=fitted.contraction_width)
+        self.own, default = fitted.contraction, method.contraction.strength_of(self.n_clusters)
+        if not default:  # contraction=0
+            default = replace(method.contraction, strength=None).strength_of(self.n_clusters)
+        self.reference = self.own or default
+        self.exaggeration = method.schedule.descent.exaggeration or LATE_EXAGGERATION
+        max_iter = int(np.clip(_MAX_MOVES / len(labels), _MIN_ITER, _MAX_ITER))
+        descent = replace(method.schedule.descent, contraction_start=0, contraction_ramp=0)
+        changes: dict[str, Any] = {"early_exaggeration": 1.0, "check_every": 25, "batch_size": None}
+        self.schedule = replace(method.schedule, max_iter=max_iter, descent=descent, **changes)
+
+    def strengths(self, n_maps: int) -> tuple[Array, int]:
+        """Return the strengths of the embeddings, and the index of the model's."""
+        below = n_maps // 2 if self.own else 1
+        factors = np.geomspace(1, _STRONGEST, n_maps - below) if n_maps - below > 1 else np.ones(1)
+        strengths = self.reference * np.concatenate([np.arange(below) / below, factors])
+        return strengths, below if self.own else 0
 
     def stop_at(self, Y: Array) -> _Stop:
         """Evaluate an embedding."""
-        fields = self.backend.fields(Y)
-        contraction = self.backend.contraction(self.labels, self.n_clusters, np.empty((len(self.labels), 0)))
-        return _Stop(Y, self.kl.value(fields), self.backend.finished(contraction, fields).eigenvalues)
+        fields, term = self.loss.fields(Y), self._term()
+        term.refresh(fields, tol=_TOL, max_passes=_MAX_PASSES)
+        return _Stop(Y, self.loss.value(fields), term.eigenvalues)
 
     def stops(self, stop: _Stop, strengths: Sequence[float] | Array) -> list[_Stop]:
-        """Embeddings at these strengths, each started from the one before."""
+        """Return embeddings at these strengths, each started from the one before."""
         found = []
         for strength in strengths:
             stop = self.stop_at(self._descended(stop.Y, float(strength)))
             found.append(stop)
         return found
 
+    def _term(self) -> Term:
+        return self.settings.term(self.labels, self.n_clusters, np.empty((len(self.labels), 0)))
+
     def _descended(self, Y: Array, strength: float) -> Array:
-        share = min(1.0, strength / self.own_strength)
-        descent = replace(self.descent, exaggeration=self.exaggeration**share)
-        contraction = self.backend.contraction(self.labels, self.n_clusters, np.empty((len(self.labels), 0)))
-        max_iter = int(np.clip(_MAX_MOVES / len(Y), _MIN_ITER, _MAX_ITER))
-        schedule: dict[str, Any] = {"early_exaggeration": 1.0, "learning_rate": self.learning_rate}
-        problem = Problem(self.kl, self.backend, contraction, strength)
-        run = self.run_class(problem, Y, descent, max_iter=max_iter, **schedule)
-        if iterate(run)[1]:
+        exaggeration = self.exaggeration ** min(1.0, strength / self.reference)
+        descent = replace(self.schedule.descent, exaggeration=exaggeration)
+        schedule = replace(self.schedule, descent=descent).contracting(strength)
+        start = Position.at(Y, gains=schedule.gains, refresh_every=descent.refresh_every)
+        descending = Descending(self.loss, self._term(), schedule, start)
+        if iterate(descending, AllPoints()):
             raise KeyboardInterrupt
-        return run.Y
+        return descending.position.Y
 
 
 class _Scores:
     """Faithfulness of embeddings, measured on a sample of the points."""
 
-    def __init__(self, model: LaptSNE, X: Any) -> None:
-        n_samples = len(model.embedding_)
+    def __init__(self, fitted: FittedMap, X: Any) -> None:
+        n_samples = len(fitted.embedding)
         size = min(n_samples, _MAX_SCORED)
         self._rows = np.sort(np.random.default_rng(0).choice(n_samples, size, replace=False))
-        self._metric = model.metric
-        self._data = self._distances_or_features(model, X)
+        self._metric = fitted.metric.name
+        self._data = self._distances_or_features(X)
         self._n_neighbors = max(1, min(_NEIGHBORS, (size - 1) // 2))
-        self._P = model.affinities_
+        self._P = fitted.affinities
 
-    def _distances_or_features(self, model: LaptSNE, X: Any) -> Array | None:
-        """The input of trustworthiness; None if there are neither features nor all distances."""
-        if model.metric == "affinities" or (model.metric == "precomputed" and not hasattr(X, "shape")):
+    def _distances_or_features(self, X: Any) -> Array | None:
+        """Return the input of trustworthiness; None if there are neither features nor all distances."""
+        pairwise = isinstance(self._metric, str) and self._metric == "precomputed"
+        if self._metric == "affinities" or (pairwise and not hasattr(X, "shape")):
             return None
         if scipy.sparse.issparse(X):
-            return None if model.metric == "precomputed" else np.asarray(X[self._rows].toarray())
+            return None if pairwise else np.asarray(X[self._rows].toarray())
         sample = np.asarray(X)[self._rows]
-        return sample[:, self._rows] if model.metric == "precomputed" else sample
+        return sample[:, self._rows] if pairwise else sample
 
     def trustworthiness(self, Y: Array) -> float:
         if self._data is None or len(self._rows) < 4:

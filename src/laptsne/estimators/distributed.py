@@ -6,13 +6,14 @@ it is imported only inside the functions that need it.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from laptsne._runtime.threads import Workers
-from laptsne.sampling import Sample, Sampler, checked_block
-from laptsne.transform import Network, Placement
+from laptsne.estimators.sampling import Sample, Sampler, checked_block
+from laptsne.fitted_map import FittedMap
 
 
 def is_dask(X: Any) -> bool:
@@ -48,28 +49,32 @@ def on_one_worker(function: Callable[..., Any], X: Any, sampler: Sampler, *args:
     return delayed(function)(delayed(Sample.concatenated)(parts), *args).compute()
 
 
-def mapped(X: Any, mapping: Placement | Network) -> Any:
-    """Return the coordinates of all rows as a lazy Dask array with the blocks of X."""
+def mapped(X: Any, fitted: FittedMap, n_jobs: int | None = None, *, labels: bool = False) -> Any:
+    """Return the coordinates of all rows, or their clusters, as a lazy Dask array with the blocks of X.
+
+    Each block takes ``n_jobs`` threads, by default one, since Dask runs several blocks at once.
+    """
     from dask.delayed import delayed
 
     X = X.to_dask_array() if hasattr(X, "to_dask_array") else X
+    if X.ndim != 2 or X.shape[1] != fitted.n_features:
+        raise ValueError(f"X has shape {X.shape}, but the model was fitted with {fitted.n_features} features.")
     X = X.rechunk({1: -1})
-    if isinstance(mapping, Placement):
-        with Workers() as workers:
-            mapping.potential(workers)  # once here rather than once per worker
-    return X.map_blocks(
-        _placed,
-        mapping=delayed(mapping, pure=True),
-        dtype=mapping.dtype,
-        chunks=(X.chunks[0], (mapping.n_components,)),
-        meta=np.empty((0, mapping.n_components), mapping.dtype),
-    )
+    with Workers(n_jobs) as workers:
+        # What is lazy is computed once here rather than once per worker; what only a fit needs stays here.
+        sent = replace(fitted.computed(workers), affinities=None, method=None)
+    n_components, dtype = fitted.embedding.shape[1], np.dtype(np.int64) if labels else fitted.embedding.dtype
+    shape: dict[str, Any] = {"drop_axis": 1} if labels else {"chunks": (X.chunks[0], (n_components,))}
+    meta = np.empty((0,) if labels else (0, n_components), dtype)
+    options = {"fitted": delayed(sent, pure=True), "n_threads": max(n_jobs or 1, 1), "labels": labels}
+    return X.map_blocks(_placed, **options, dtype=dtype, meta=meta, **shape)
 
 
-def _placed(block: Any, mapping: Placement | Network, block_info: Any = None) -> Any:
+def _placed(block: Any, fitted: FittedMap, n_threads: int, labels: bool, block_info: Any = None) -> Any:  # noqa: FBT001
     number = block_info[0]["chunk-location"][0] if block_info else "?"
-    with Workers(1) as workers:
-        return mapping.place(checked_block(block, number, accept_sparse="csr"), workers)
+    with Workers(n_threads) as workers:
+        rows = checked_block(block, number, accept_sparse="csr")
+        return fitted.predict(rows, workers) if labels else fitted.place(rows, workers)
 
 
 def _block_sample(block: Any, offset: int, n_rows: int, sampler: Sampler, number: int) -> Sample:

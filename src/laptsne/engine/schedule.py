@@ -1,0 +1,191 @@
+"""How a descent proceeds: what a user may set, and the numbers that follow for every iteration."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from numbers import Integral, Real
+from typing import Any
+
+# Momentum without exaggeration, and where the attraction is stiff: under strong exaggeration a higher one makes the
+# objective rise (benchmarks/schedule.py).
+_MOMENTUM, _STIFF_MOMENTUM = 0.95, 0.8
+_EARLY_SHARE = 0.3  # fraction of the iterations with early exaggeration
+# Fraction of the iterations, at the end, in which momentum is low, so that points come to rest among their neighbours.
+_SETTLING_SHARE = 0.1
+# Exaggeration between the early phase and the start of contraction: attraction beyond that of t-SNE lets related groups
+# find each other. While contraction rises, exaggeration falls to its final value.
+_MIDDLE_EXAGGERATION = 2.0
+LATE_EXAGGERATION = 1.2  # final exaggeration if clusters are contracted (docs/method.md has what else was tried)
+_MAX_STEP = 5.0  # longer steps of a point are clipped
+_PATIENCE = 2  # checks without progress after which a descent stops
+# Mini-batches take longer steps the fewer points move at once, up to this factor. A point whose neighbours are fixed
+# overshoots sooner than one that moves with them: bound on the distance that momentum makes of a unit gradient, in
+# units of n_samples, if hardly any points move (benchmarks/minibatch.py).
+_MAX_STEP_SCALE, _MAX_DISTANCE = 4.0, 0.55
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Settings of the gradient descent, passed as ``LaptSNE(optimizer=Descent(...))``.
+
+    The defaults suit nearly all data.
+
+    Parameters
+    ----------
+    momentum : float, default=None
+        Fraction of the previous step that is added to the next one. None follows the exaggeration: 0.95 without, 0.9 at
+        a factor of 2 and 0.8 from 4 on, where the attraction is too stiff for more, and 0.8 with mini-batches and in
+        the last tenth of the iterations.
+    exaggeration : float, default=None
+        Factor on the attractive forces at the end. None is 1.2 if clusters are contracted and 1 otherwise.
+    contraction_start : float, default=0.45
+        Fraction of the iterations after which contraction starts.
+    contraction_ramp : float, default=0.2
+        Fraction of the iterations over which contraction rises to its full strength.
+    refresh_every : int, default=24
+        Number of iterations after which the eigenvectors of the embedding's graph are recomputed, earlier if the points
+        have moved far; at most 3 on the mesh of the default contraction, where that is cheap. The paper has 1.
+    tol : float, default=1e-3
+        The descent stops once the objective has not decreased by this fraction of the loss in two consecutive checks,
+        50 iterations apart. Checks begin when exaggeration and contraction have their final values; 0 disables them.
+    """
+
+    momentum: float | None = None
+    exaggeration: float | None = None
+    contraction_start: float = 0.45
+    contraction_ramp: float = 0.2
+    refresh_every: int = 24
+    tol: float = 1e-3
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name in ("exaggeration", "momentum") and value is None:
+                continue
+            kind = Integral if field.type == "int" else Real
+            _require(isinstance(value, kind), field.name, value, f"of type {field.type}")
+        for name in ("contraction_start", "contraction_ramp"):
+            _require(0 <= getattr(self, name) <= 1, name, getattr(self, name), "a fraction from 0 to 1")
+        _require(self.refresh_every >= 1, "refresh_every", self.refresh_every, "an integer of at least 1")
+        factor, momentum = 1 if self.exaggeration is None else self.exaggeration, self.momentum or 0.0
+        _require(1 <= factor < math.inf, "exaggeration", factor, "None, or a finite number of at least 1")
+        _require(0 <= momentum < 1, "momentum", momentum, "None, or a number from 0 to below 1")
+        _require(self.tol >= 0, "tol", self.tol, "a number of at least 0")
+
+
+def _require(condition: bool, name: str, value: Any, requirement: str) -> None:  # noqa: FBT001
+    if not condition:
+        raise ValueError(f"Descent: {name} must be {requirement}; got {value!r}.")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The numbers of a descent, as functions of the iteration alone.
+
+    ``strength`` is the full strength of the contraction, and 0 if nothing is contracted. ``learning_rate`` None follows
+    the number of samples and the exaggeration. ``decay`` is the fraction of the iterations, at the end, in which the
+    step size falls to 0. With a ``batch_size``, only that many points move in an iteration.
+    """
+
+    max_iter: int
+    descent: Descent = Descent()
+    early_exaggeration: float = 12.0
+    middle_exaggeration: float = _MIDDLE_EXAGGERATION
+    learning_rate: float | None = None
+    strength: float = 0.0
+    early_share: float = _EARLY_SHARE
+    settling_share: float = _SETTLING_SHARE
+    gains: bool = True
+    max_step: float = _MAX_STEP
+    decay: float = 0.0
+    batch_size: int | None = None
+    check_every: int = 50
+
+    def contracting(self, strength: float) -> Schedule:
+        """Return this schedule with another full strength of the contraction."""
+        return replace(self, strength=strength)
+
+    @property
+    def n_exaggerated(self) -> int:
+        """Number of iterations with early exaggeration."""
+        return int(self.early_share * self.max_iter) if self.early_exaggeration != 1 else 0
+
+    @property
+    def final_exaggeration(self) -> float:
+        """Exaggeration of the last iterations."""
+        if self.descent.exaggeration is not None:
+            return self.descent.exaggeration
+        return LATE_EXAGGERATION if self.strength > 0 else 1.0
+
+    def contraction(self, iteration: int) -> float:
+        """Strength of the contraction at an iteration."""
+        return self.strength * self._ramp(iteration)
+
+    def exaggeration(self, iteration: int) -> float:
+        """Factor on the attractive forces at an iteration."""
+        if iteration < self.n_exaggerated:
+            return self.early_exaggeration
+        share = self._progress(iteration)
+        middle = min(self.middle_exaggeration, self.early_exaggeration)
+        return float(middle ** (1 - share) * self.final_exaggeration**share)
+
+    def is_final(self, iteration: int) -> bool:
+        """Whether exaggeration and contraction had their final values in the iteration before."""
+        return iteration >= self.n_exaggerated and (iteration == 0 or self._progress(iteration - 1) == 1)
+
+    def is_settling(self, iteration: int) -> bool:
+        """Whether an iteration is among the last ones, in which points come to rest."""
+        return iteration >= (1 - self.settling_share) * self.max_iter
+
+    def momentum(self, iteration: int) -> float:
+        """Momentum at an iteration."""
+        if self.descent.momentum is not None:
+            return self.descent.momentum
+        # Longer steps of few points make the descent stiff in all phases.
+        if self.batch_size is not None or self.is_settling(iteration):
+            return _STIFF_MOMENTUM
+        return max(_STIFF_MOMENTUM, 1 - (1 - _MOMENTUM) * self.exaggeration(iteration))
+
+    def rate(self, iteration: int, n_samples: int) -> float:
+        """Step size at an iteration, for all points."""
+        rate = self.learning_rate
+        if rate is None:
+            # Relative to the rule of scikit-learn, twice up to an exaggeration of 2, once from 4 on.
+            exaggeration = self.exaggeration(iteration)
+            factor = 1.0 if self.batch_size is not None else min(max(4 / exaggeration, 1.0), 2.0)
+            rate = n_samples / exaggeration / 4 * factor
+        return rate * min(1.0, (1 - iteration / self.max_iter) / self.decay) if self.decay else rate
+
+    def batch_scale(self, iteration: int, n_moving: int, n_samples: int) -> float:
+        """Length of the steps of a batch relative to those of all points."""
+        share_fixed = 1 - n_moving / n_samples
+        reach = self.rate(iteration, n_samples) * self.exaggeration(iteration)
+        distance = reach / (1 - self.momentum(iteration)) / n_samples
+        return min(n_samples / n_moving, _MAX_STEP_SCALE, _MAX_DISTANCE / max(distance * share_fixed, 1e-9))
+
+    def is_check(self, iteration: int, n_samples: int) -> bool:
+        """Whether convergence is checked: every 50 iterations, in which all points move."""
+        every = self.check_every
+        if self.batch_size is not None:
+            every = math.ceil(every * n_samples / min(self.batch_size, n_samples))
+        return self.descent.tol > 0 and iteration % every == 0 and self.is_final(iteration)
+
+    def has_stalled(self, n_checks: int) -> bool:
+        """Whether a descent ends after this number of checks without progress."""
+        return n_checks >= _PATIENCE
+
+    def _ramp(self, iteration: int) -> float:
+        """Fraction of the full contraction strength at an iteration."""
+        elapsed = iteration - self.descent.contraction_start * self.max_iter
+        if elapsed < 0:
+            return 0.0
+        ramp = self.descent.contraction_ramp * self.max_iter
+        return min(1.0, (elapsed + 1) / ramp) if ramp >= 1 else 1.0
+
+    def _progress(self, iteration: int) -> float:
+        """How far the objective has come from that of the middle phase, 0, to the final one, 1."""
+        ramp = self._ramp(iteration)
+        # Without contraction there is nothing to wait for: more iterations are left for the final objective.
+        return ramp if self.strength > 0 or not ramp else 1.0

@@ -1,0 +1,346 @@
+"""A fitted map: plain arrays and numbers, by which new points are placed, and which files hold."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from laptsne._runtime.array_file import read_archive, write_archive
+from laptsne._runtime.threads import Workers
+from laptsne.clusters.table import ClusterTable
+from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import LazyPotential
+from laptsne.engine.schedule import Descent
+from laptsne.fields.potential import Potential
+from laptsne.fields.umap_kernel import UmapKernel
+from laptsne.graph.metric_params import is_pairwise
+from laptsne.kernels import Gaussian, Student
+from laptsne.methods import Fit, Method, Metric
+from laptsne.reliability import Reliability
+from laptsne.transform import Network, Placement
+from laptsne.transform.preprocessing import Preprocessing
+from laptsne.transform.support import Support, support_of_distances
+
+# One memory layout: sums along rows and columns differ in their last bits between layouts.
+CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
+_IN_MEMORY: Any = {"saved": False}  # metadata of fields that files do not hold
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FittedMap:
+    """A map of data, and what is needed to place new points on it, to find their clusters, and to judge positions.
+
+    Attributes
+    ----------
+    embedding : array of shape (n_samples, n_components)
+    labels : array of shape (n_samples,)
+        Cluster of each point, -1 for none.
+    n_clusters : int
+    metric : Metric
+        How the data are compared.
+    kernel : UmapKernel or None
+        Kernel of the attraction; None for Student's.
+    contraction : float
+        Strength of the contraction, with a kernel of the ``contraction_width``.
+    contraction_width : float or None
+    data : array or sparse matrix of shape (n_samples, n_features), or None
+        The data, if new points are compared with them and they have features.
+    network : Network or None
+        The network by which new points are placed; otherwise they are placed by their neighbours in the data.
+    potential : Potential, LazyPotential or None
+        Repulsion and contraction, in which new points move.
+    spacing : Support or None
+        Distances within the data; those of features are computed when first needed.
+    preprocessing : Preprocessing or None
+        Steps that new rows go through first, as the data did.
+    method : Method or None
+        Settings of the fit; None if the map was read from a file.
+    affinities : sparse matrix or array of shape (n_samples, n_samples), or None
+        Affinities of the data; None if the map was read from a file.
+    """
+
+    embedding: NDArray[Any]
+    labels: NDArray[np.intp]
+    n_clusters: int
+    metric: Metric
+    kernel: UmapKernel | None = None
+    contraction: float = 0.0
+    contraction_width: float | None = None
+    data: Any = None
+    network: Network | None = None
+    potential: Potential | LazyPotential | None = None
+    spacing: Support | None = None
+    preprocessing: Preprocessing | None = None
+    method: Method | None = field(default=None, metadata=_IN_MEMORY)
+    affinities: Any = field(default=None, metadata=_IN_MEMORY)
+
+    @classmethod
+    def of(
+        cls, method: Method, X: Any, fit: Fit, *, network: Network | None = None, keeps_data: bool = True
+    ) -> FittedMap:
+        """Return the map of a fit to data; without ``keeps_data``, new points cannot be compared with them."""
+        result, name = fit.result, method.metric.name
+        fitted = cls(
+            embedding=result.embedding.astype(X.dtype, copy=False),
+            labels=fit.labels,
+            n_clusters=fit.n_clusters,
+            metric=method.metric,
+            kernel=method.kernel if isinstance(method.kernel, UmapKernel) else None,
+            contraction=result.contraction,
+            contraction_width=result.contraction_width,
+            data=X if keeps_data and result.potential is not None and not is_pairwise(name) else None,
+            network=network,
+            potential=result.potential,
+            method=method,
+            affinities=fit.affinities,
+        )
+        if not (keeps_data and isinstance(name, str) and name == "precomputed") or fitted.potential is None:
+            return fitted
+        # The distances are not kept. Given affinities say nothing about new points.
+        return replace(fitted, spacing=support_of_distances(X, fitted._placement.n_neighbors))
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if the parts do not belong together: kernels that read them do not check bounds."""
+        Y, labels, n_samples = self.embedding, self.labels, len(self.embedding)
+        if Y.ndim != 2 or not 1 <= Y.shape[1] <= 3 or Y.dtype.kind != "f" or not np.isfinite(Y).all():
+            raise ValueError(f"embedding: {Y.dtype} of shape {Y.shape} is not a finite map of 1 to 3 dimensions")
+        if labels.shape != (n_samples,) or labels.dtype.kind not in "iu":
+            raise ValueError(f"labels: {labels.dtype} of shape {labels.shape}, expected {n_samples} integers")
+        if n_samples and (labels.min() < -1 or labels.max() >= self.n_clusters):
+            raise ValueError(f"labels: from {labels.min()} to {labels.max()}, but n_clusters is {self.n_clusters}")
+        X = self.data
+        if X is not None:
+            values = X.data if scipy.sparse.issparse(X) else X
+            if X.ndim != 2 or X.shape[0] != n_samples or values.dtype.kind != "f" or not np.isfinite(values).all():
+                raise ValueError(f"data: {values.dtype} of shape {X.shape}, expected {n_samples} finite rows")
+        if isinstance(self.potential, Potential) and self.potential.origin.size != Y.shape[1]:
+            raise ValueError(f"potential: {self.potential.origin.size} dimensions, but the embedding has {Y.shape[1]}")
+        if self.spacing is not None and len(self.spacing.spacing) != n_samples:
+            raise ValueError(f"spacing: {len(self.spacing.spacing)} points, but the embedding has {n_samples}")
+        if self.network is not None and self.network.n_components != Y.shape[1]:
+            raise ValueError(f"network: {self.network.n_components} dimensions, but the embedding has {Y.shape[1]}")
+        if self.preprocessing is not None and self.preprocessing.n_features_out not in (None, self._n_compared):
+            raise ValueError(f"preprocessing: {self.preprocessing.n_features_out} columns, expected {self._n_compared}")
+
+    def __repr__(self) -> str:
+        return f"<FittedMap of {len(self.embedding):,} points in {self.embedding.shape[1]} dimensions>"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for pickling, without what is computed on demand."""
+        return {part.name: getattr(self, part.name) for part in dataclasses.fields(self)}
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns that new rows have: features, or distances to the points of the data."""
+        given = None if self.preprocessing is None else self.preprocessing.n_features_in
+        return self._n_compared if given is None else given
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why new points cannot be placed, or None."""
+        if self.network is not None:
+            return None
+        if isinstance(self.metric.name, str) and self.metric.name == "affinities":
+            return "transform needs features or distances, but this model was fitted to affinities"
+        if self.potential is None or (self.data is None and not is_pairwise(self.metric.name)):
+            return "transform needs kernel='student', or out_of_sample='network' and a fit that was not interrupted"
+        return None
+
+    def place(self, X: Any, workers: Workers | None = None) -> NDArray[Any]:
+        """Return the positions of new points, each independent of the others, shape (n_points, n_components).
+
+        X has rows of features, or of distances to the points of the map if it was fitted to distances.
+        """
+        if self.obstacle is not None:
+            raise ValueError(f"{self.obstacle}.")
+        X, threads = self._prepared(X), workers or Workers(1)
+        return self._placement.place(X, threads) if self.network is None else self.network.place(X, threads)
+
+    def support(self, X: Any, workers: Workers | None = None) -> NDArray[np.float64]:
+        """Return the share of points of the data that are at least as isolated as each new point."""
+        return self._compared.supported(self._prepared(X), workers or Workers(1))
+
+    def predict(self, X: Any, workers: Workers | None = None) -> NDArray[np.int64]:
+        """Return the cluster of each new point by a vote of its neighbours, -1 for none or too little support."""
+        return self._compared.labelled(self._prepared(X), self.labels, workers or Workers(1))
+
+    def computed(self, workers: Workers) -> FittedMap:
+        """Return the same map with the potential, if there is one, computed."""
+        if not isinstance(self.potential, LazyPotential):
+            return self
+        return replace(self, potential=self._placement.potential(workers))
+
+    def after(self, preprocessing: Preprocessing) -> FittedMap:
+        """Return the same map for rows that go through these steps first."""
+        return replace(self, preprocessing=preprocessing)
+
+    def to_file(self, path: str | os.PathLike[str], **content: Any) -> int:
+        """Write the map, and other plain values, to a file of arrays and JSON; return its size in bytes."""
+        writer = _Writer()
+        with Workers() as workers:
+            computed = self.computed(workers)
+        parts = {part.name: getattr(computed, part.name) for part in _saved(self)}
+        encoded = {name: writer.encode(value, name) for name, value in (content | parts).items()}
+        return write_archive(path, encoded, writer.arrays)
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str]) -> FittedMap:
+        """Read a map written by :meth:`to_file`, or of a saved model, without running code from the file."""
+        return read_model(path)[0]
+
+    @property
+    def _n_compared(self) -> int:
+        """Number of columns that are compared with the data."""
+        if self.network is not None:
+            return int(self.network.mean.size)
+        return int(len(self.embedding) if self.data is None else self.data.shape[1])
+
+    def _prepared(self, X: Any) -> Any:
+        """Return new rows as they are compared with the data; raise ValueError if they do not fit them."""
+        X = (
+            check_array(X, ensure_min_samples=0, **CHECKS)
+            if self.preprocessing is None
+            else self.preprocessing.apply(X)
+        )
+        if X.shape[1] != self._n_compared:
+            raise ValueError(f"X has {X.shape[1]} features, but the map was fitted to {self._n_compared}.")
+        if is_pairwise(self.metric.name) and (X.data if scipy.sparse.issparse(X) else X).min(initial=0) < 0:
+            raise ValueError("metric='precomputed': X must hold non-negative distances to the training data.")
+        return scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # sparse arrays lack some methods
+
+    @cached_property
+    def _placement(self) -> Placement:
+        options: dict[str, Any] = {"metric": self.metric.name, "metric_params": self.metric.params}
+        options |= {"perplexity": self.metric.perplexity, "support": self.spacing, "kernel": self.kernel}
+        return Placement(self.data, self.embedding, self.potential, **options)
+
+    @property
+    def _compared(self) -> Placement:
+        """The placement, by which new points are compared with the data."""
+        if self.network is not None:
+            raise ValueError("this map keeps no data to compare with; fit it with out_of_sample='placement'.")
+        if self.obstacle is not None:
+            raise ValueError(f"{self.obstacle.replace('transform needs', 'new points need')}.")
+        return self._placement
+
+
+def _saved(fitted: FittedMap) -> list[Any]:
+    return [part for part in dataclasses.fields(fitted) if part.metadata.get("saved", True)]
+
+
+_OBJECTS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (ClusterTable, Descent, Gaussian, Metric, Network, Penalty, Potential, Preprocessing, Reliability)
+} | {kind.__name__: kind for kind in (Student, Support, UmapKernel)}
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[FittedMap, dict[str, Any]]:
+    """Read a map and the other values in its file; raise ValueError if it is damaged or anything else."""
+    content, arrays = read_archive(path)
+    try:
+        content = _converted(content)
+        reader = _Reader(arrays)
+        values = {name: reader.decode(value) for name, value in content.items()}
+        parts = {part.name: values.pop(part.name, part.default) for part in dataclasses.fields(FittedMap)}
+        return FittedMap(**parts), values
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{path}: parts of the model are missing or of the wrong type ({error!r}).") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: parts of the model do not belong together ({error}).") from error
+
+
+def _converted(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the content of a file of version 0.1.0 as that of the present version; others as they are."""
+    if "mapping" not in content:
+        return content
+    content, mapping = dict(content), content["mapping"] or {}
+    fitted, parameters = content["fitted"], content["parameters"]
+    del content["mapping"]
+    metric = {"name": parameters["metric"], "params": parameters["metric_params"], "n_neighbors": "auto"}
+    metric["perplexity"] = mapping.get("perplexity", fitted["perplexity_"])
+    content |= {"metric": {"object": "Metric", "parts": metric}, "n_clusters": fitted["n_clusters_"]}
+    content |= {"embedding": fitted.get("landmark_embedding_", fitted.get("embedding_")), "labels": fitted["labels_"]}
+    if "placement" in mapping:
+        content |= {"data": mapping["placement"], "embedding": mapping["map"]}
+        content |= {"potential": mapping["landscape"], "spacing": None}
+    elif mapping:
+        content["network"] = mapping
+    if "landmark_embedding_" in fitted:  # labels are those of the landmarks, and the map is that of all sampled rows
+        content["fitted"] = {**fitted, "landmark_labels_": fitted["labels_"]}
+        content["labels"] = fitted.get("sample_labels_", fitted["labels_"])
+    return content
+
+
+class _Writer:
+    """Encode values as JSON and collect the arrays in them."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+
+    def encode(self, value: Any, name: str) -> Any:  # noqa: PLR0911
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, np.generic):
+            return value.item()
+        if isinstance(value, list | tuple):
+            return {"tuple": [self.encode(part, f"{name}.{i}") for i, part in enumerate(value)]}
+        if isinstance(value, dict):
+            return {"dict": self._encode_parts(value, name)}
+        if scipy.sparse.issparse(value):
+            rows = value.tocsr()
+            parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+            return {"csr": self._encode_parts(parts, name), "shape": list(rows.shape)}
+        if isinstance(value, np.ndarray) and value.dtype.kind == "O" and all(isinstance(v, str) for v in value.flat):
+            value = value.astype(str)  # feature names
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+            # An array that occurs twice is written once.
+            name = next((key for key, known in self.arrays.items() if known is value), name)
+            self.arrays[name] = value
+            return {"array": name}
+        if type(value) in _OBJECTS.values():
+            parts = {part.name: getattr(value, part.name) for part in dataclasses.fields(value)}
+            return {"object": type(value).__name__, "parts": self._encode_parts(parts, name)}
+        raise ValueError(
+            f"{name}={value!r} cannot be saved: model files hold numbers, strings and arrays only. "
+            f"Use such a value of {name} before fit, or keep the model in memory."
+        )
+
+    def _encode_parts(self, parts: dict[Any, Any], name: str) -> dict[str, Any]:
+        return {str(key): self.encode(part, f"{name}.{key}") for key, part in parts.items()}
+
+
+class _Reader:
+    """Decode values from JSON and arrays."""
+
+    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
+        # Converted here, once: a file may refer to an array any number of times.
+        self.arrays = {name: a.astype(object) if a.dtype.kind == "U" else a for name, a in arrays.items()}
+
+    def decode(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        if "array" in value:
+            return self.arrays[value["array"]]
+        if "tuple" in value:
+            return tuple(self.decode(part) for part in value["tuple"])
+        if "dict" in value:
+            return {key: self.decode(part) for key, part in value["dict"].items()}
+        if "csr" in value:
+            parts = (self.decode(value["csr"][key]) for key in ("data", "indices", "indptr"))
+            matrix = scipy.sparse.csr_matrix(tuple(parts), shape=tuple(value["shape"]))
+            matrix.check_format()
+            return matrix
+        if "object" not in value:
+            return {key: self.decode(part) for key, part in value.items()}
+        # "Landscape" is the name of Potential in version 0.1.0, whose Descent had more settings.
+        kind = _OBJECTS[{"Landscape": "Potential"}.get(value["object"], value["object"])]
+        known = {part.name for part in dataclasses.fields(kind)}
+        return kind(**{key: self.decode(part) for key, part in value["parts"].items() if key in known})

@@ -1,0 +1,288 @@
+"""The methods that share one engine, each a few functions, and the steps of a fit."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
+from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
+from laptsne.contraction.cluster_term import ClusterTerm
+from laptsne.contraction.eigenvector_term import EigenvectorTerm, indicators
+from laptsne.contraction.similarity import MAX_CONTRACTED, Penalty, Similarity
+from laptsne.engine.checkpoint import Checkpoint, digest_of
+from laptsne.engine.cross_entropy import CrossEntropy
+from laptsne.engine.initialization import initial_embedding
+from laptsne.engine.kl import KLDivergence, Sums
+from laptsne.engine.minibatch import Batches, BatchOfPoints
+from laptsne.engine.minimise import Result, Step, minimise
+from laptsne.engine.progress import progress
+from laptsne.engine.schedule import Schedule
+from laptsne.engine.state import Callback, Loss, Term
+from laptsne.fields.umap_kernel import UmapKernel
+from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.component_layout import component_layout
+from laptsne.graph.fuzzy import fuzzy_graph
+from laptsne.graph.ordering import in_order, of_points, ordered_for_locality, reordered
+from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
+from laptsne.kernels import Kernel, Student
+
+_SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How the data are compared.
+
+    ``perplexity`` is the effective number of neighbours that the data support, and ``n_neighbors`` that of neighbours
+    with an affinity, "auto" for three times as many, or "all".
+    """
+
+    name: Any
+    params: dict[str, Any] | None
+    perplexity: float
+    n_neighbors: int | str = "auto"
+
+
+@dataclass(frozen=True)
+class ContractionSettings:
+    """Which clusters are contracted, and how much.
+
+    ``n_clusters`` is a number, "auto" for the clusters for which there is evidence, or "eigengap". The strength is
+    ``strength``, or if that is None ``total`` over all clusters, but at most ``most`` per cluster. With
+    ``one_kernel``, similarities are those of the loss, otherwise Gaussian with a ``width`` of their own, None for one
+    that follows the embedding. ``on_mesh`` is whether their sums are computed on a mesh, rather than over pairs.
+    """
+
+    n_clusters: int | str
+    strength: float | None
+    total: float
+    most: float = float("inf")
+    width: float | None = None
+    penalty: Penalty = Penalty("log")
+    one_kernel: bool = False
+    on_mesh: bool = True
+
+    def strength_of(self, n_clusters: int) -> float:
+        """Return the strength per cluster; 0 for a single one, of which the first eigenvalue is always 0."""
+        if n_clusters > 1:
+            return min(self.most, self.total / n_clusters) if self.strength is None else self.strength
+        if self.strength and self.n_clusters == "auto":
+            warn(
+                f"contraction={self.strength} has no effect: there is no evidence of clusters. "
+                "Set n_clusters to contract nevertheless.",
+            )
+        return 0.0
+
+    def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Term:
+        """Return the contraction term, given the cluster of every point, -1 for none, and a guess of eigenvectors."""
+        if not self.one_kernel:
+            return ClusterTerm(labels, self.penalty, Similarity(self.width), mesh=self.on_mesh)
+        # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
+        return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators(labels, n_clusters), start]))
+
+
+class Method(Protocol):
+    """A method of embedding: its graph, initial embedding and loss, with numbers for all settings."""
+
+    loss_name: ClassVar[str]
+    n_components: int
+    metric: Metric
+    contraction: ContractionSettings
+    schedule: Schedule
+    kernel: Kernel | UmapKernel
+
+    def graph(self, X: Any, workers: Workers) -> Any:
+        """Return the affinities of the data, symmetric with sum 1."""
+
+    def start(
+        self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
+    ) -> NDArray[Any]:
+        """Return the initial embedding, given the eigenvectors of the Laplacian of P, whose points have an order."""
+
+    def loss(self, P: Any, workers: Workers) -> Loss:
+        """Return the loss of embeddings of the points of P."""
+
+
+@dataclass(frozen=True)
+class Tsne:
+    """The method of t-SNE: affinities of a perplexity, and the KL divergence.
+
+    ``perplexity`` is the requested one, which :class:`Metric` lowers if the data do not support it. ``fourier`` and
+    ``coarse`` are those of :class:`laptsne.engine.kl.Sums`.
+    """
+
+    loss_name: ClassVar[str] = "KL divergence"
+
+    n_components: int
+    perplexity: float
+    metric: Metric
+    contraction: ContractionSettings
+    schedule: Schedule
+    init: str | ArrayLike = "spectral"
+    kernel: Kernel = Student()
+    fourier: bool = False
+    coarse: bool = False
+    n_batch_neighbors: int = 0
+
+    def graph(self, X: Any, workers: Workers) -> Any:
+        """Return the affinities of the data."""
+        metric = self.metric
+        options = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": metric.n_neighbors}
+        return joint_affinities(X, perplexity=self.perplexity, workers=workers, **options)
+
+    def start(
+        self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
+    ) -> NDArray[Any]:
+        """Return the initial embedding: eigenvectors, principal components, random or given."""
+        options = {"metric": self.metric.name, "random_state": random_state}
+        Y = initial_embedding(self.init, X, of_points(eigenvectors, order), self.n_components, **options)
+        return in_order(Y, order)
+
+    def loss(self, P: Any, workers: Workers) -> KLDivergence:
+        """Return the KL divergence."""
+        return KLDivergence(P, Sums(self.kernel, self.fourier, self.coarse, workers))
+
+
+@dataclass(frozen=True)
+class Umap:
+    """The method of UMAP: a fuzzy graph, and the cross entropy that umap-learn effectively minimises."""
+
+    loss_name: ClassVar[str] = "cross entropy"
+
+    n_components: int
+    n_neighbors: int
+    metric: Metric
+    contraction: ContractionSettings
+    schedule: Schedule
+    kernel: UmapKernel
+    repulsion: float
+    exact: bool
+    local_connectivity: float = 1.0
+    set_op_mix_ratio: float = 1.0
+    init: str | ArrayLike = "spectral"
+
+    def graph(self, X: Any, workers: Workers) -> Any:
+        """Return the fuzzy graph of the data, or the given graph, divided by its sum."""
+        metric, options = self.metric, {"perplexity": self.metric.perplexity, "metric": "affinities"}
+        if isinstance(metric.name, str) and metric.name == "affinities":
+            return joint_affinities(X, metric_params=metric.params, **options)
+        union = {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
+        compared = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": self.n_neighbors}
+        return joint_affinities(fuzzy_graph(X, workers=workers, **compared, **union), **options)
+
+    def start(
+        self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
+    ) -> NDArray[Any]:
+        """Return the initial embedding, with the components of the graph side by side, scaled as in umap-learn."""
+        apart = component_layout(P, self.n_components, workers)
+        directions = eigenvectors if apart is None else np.pad(apart, ((0, 0), (1, 0)))
+        options = {"metric": self.metric.name, "random_state": random_state}
+        Y = initial_embedding(self.init, X, of_points(directions, order), self.n_components, **options)
+        if isinstance(self.init, str):
+            extent = np.ptp(Y, axis=0)
+            Y = _SPAN * (Y - Y.min(axis=0)) / np.where(extent > 0, extent, 1)
+            Y -= Y.mean(axis=0)
+        return in_order(Y, order)
+
+    def loss(self, P: Any, workers: Workers) -> CrossEntropy:
+        """Return the cross entropy."""
+        return CrossEntropy(P, kernel=self.kernel, repulsion=self.repulsion, exact=self.exact, workers=workers)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """The result of a descent, and what is known of the data's graph.
+
+    ``labels`` has the cluster of every point, from 0, and -1 for none. ``data_eigenvalues`` are None if the descent did
+    not need them (:func:`data_eigenvalues`).
+    """
+
+    result: Result
+    affinities: Any
+    labels: NDArray[np.intp]
+    n_clusters: int
+    data_eigenvalues: NDArray[np.float64] | None
+
+
+def fit(
+    method: Method,
+    X: Any,
+    P: Any,
+    random_state: np.random.RandomState,
+    workers: Workers,
+    *,
+    callbacks: Sequence[Callback] = (),
+    checkpoint: str | os.PathLike[str] | None = None,
+    verbose: bool = False,
+) -> Fit:
+    """Compute the embedding of data from their affinities, which may be reordered in place."""
+    in_batches = method.schedule.batch_size is not None
+    P, order = (P, None) if in_batches else ordered_for_locality(P, workers)
+    wanted, requested = method.n_components, method.contraction.n_clusters
+    if requested != "auto":  # otherwise clusters are found in the graph, and eigenvectors are only for the start
+        wanted = max(wanted, MAX_CLUSTERS, requested if isinstance(requested, int) else 0)
+    spectrum = laplacian_spectrum(P, wanted + 1, workers)
+    # From here on, points have the order of P.
+    Y = method.start(X, P, spectrum.eigenvectors, order, random_state, workers)
+    labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, workers)
+    term = method.contraction.term(contracted, int(n_clusters), spectrum.eigenvectors[:, 1:])
+    schedule = method.schedule.contracting(method.contraction.strength_of(n_clusters))
+    digest = None if checkpoint is None else digest_of(_decisive(method), P, Y)
+    with progress(schedule.max_iter, method.loss_name) if verbose else contextlib.nullcontext() as shown:
+        result = minimise(
+            method.loss(P, workers),
+            Y,
+            term,
+            schedule,
+            step=_batches(method, P, random_state) if in_batches else None,
+            callbacks=[*callbacks, *([] if shown is None else [shown])],
+            checkpoint=None if checkpoint is None or digest is None else Checkpoint(checkpoint, digest),
+            order=order,
+        )
+        if shown is not None:
+            shown.end(result.n_iter, result.loss, result.contraction)
+    if order is not None:
+        P = reordered(P, np.argsort(order))
+        P.sort_indices()  # in place: another copy would set a new peak of memory
+        result, labels = replace(result, embedding=of_points(result.embedding, order)), of_points(labels, order)
+    # Of clusters for which there is evidence, small ones are not contracted.
+    n_clusters = int(labels.max()) + 1 if requested == "auto" else n_clusters
+    return Fit(result, P, labels, n_clusters, None if requested == "auto" else spectrum.eigenvalues)
+
+
+def data_eigenvalues(P: Any, n_components: int, workers: Workers) -> NDArray[np.float64]:
+    """Return the smallest eigenvalues of the Laplacian of the affinities, enough for the eigengap heuristic."""
+    return laplacian_spectrum(P, max(MAX_CLUSTERS, n_components) + 1, workers).eigenvalues
+
+
+def _clusters(settings: ContractionSettings, P: Any, eigenvalues: Array, workers: Workers) -> tuple[Array, Array, int]:
+    """Return the cluster of every point, that which is contracted, and the number of contracted clusters."""
+    if settings.n_clusters == "auto":
+        labels = find_clusters(P, workers=workers)
+        contracted = main_clusters(labels, P, MAX_CONTRACTED)
+        return labels, contracted, int(contracted.max()) + 1
+    suggested = settings.n_clusters == "eigengap"
+    n_clusters = eigengap_clusters(eigenvalues) if suggested else int(settings.n_clusters)
+    labels = given_clusters(P, n_clusters, workers=workers)
+    return labels, labels, n_clusters if settings.one_kernel else int(labels.max()) + 1
+
+
+def _batches(method: Method, P: Any, random_state: np.random.RandomState) -> Step:
+    assert isinstance(method, Tsne) and method.schedule.batch_size is not None
+    batches = Batches(P, method.schedule.batch_size, method.n_batch_neighbors, random_state)
+    return BatchOfPoints(batches, method.kernel)
+
+
+def _decisive(method: Method) -> list[Any]:
+    """Return the settings that change a descent otherwise than through the affinities and the initial embedding."""
+    assert isinstance(method, Tsne | Umap)
+    return [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]

@@ -1,0 +1,270 @@
+"""Parameters of the estimators: which values they take, which work together, and what they mean for the data at hand."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from laptsne._runtime.warn import warn
+from laptsne.contraction.similarity import FLOOR, Penalty
+from laptsne.engine.schedule import Descent, Schedule
+from laptsne.engine.state import Callback
+from laptsne.fields.umap_kernel import UmapKernel
+from laptsne.graph.affinity import auto_perplexity, feasible_perplexity
+from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS, is_pairwise
+from laptsne.kernels import Gaussian, Kernel, Student
+from laptsne.methods import ContractionSettings, Metric, Tsne, Umap
+
+_KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
+
+# Up to this number of points all pairs are faster than a grid, by dimension (benchmarks/crossover.py).
+_MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
+_TOTAL = 0.2  # contraction strength over all clusters; docs/method.md has what else was tried
+_STUDENT_TOTAL, _STUDENT_MOST = 0.4, 0.04  # the same, and the most per cluster, with the Student kernel
+
+# For UMAP: the strength at which no score is lower than that of umap-learn on the sets for choosing constants, and the
+# fraction of the iterations after which contraction starts, before steps decay (docs/umap.md).
+_UMAP_TOTAL, _UMAP_START = 0.03, 0.25
+_UMAP_MAX_STEP = 0.5  # in units of the spread
+# Step size of a point of mean degree, times n_samples. From 0.5 on, the objective oscillates (docs/umap.md).
+_UMAP_RATE = 0.3
+_UMAP_DECAY = 0.5  # fraction of the iterations, at the end, in which the step size falls to 0, as in umap-learn
+_UMAP_MAX_EXACT = {1: 300, 2: 500, 3: 3000}
+
+_SHARED: dict[str, list[Any]] = {
+    "n_components": [Interval(Integral, 1, 3, closed="both")],
+    "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "eigengap"})],
+    "contraction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+    "contraction_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+    "init": [StrOptions({"spectral", "pca", "random"}), "array-like"],
+    "learning_rate": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "metric": [StrOptions(METRICS | set(PAIRWISE_METRICS)), callable],
+    "metric_params": [dict, None],
+    "method": [StrOptions({"auto", "exact", "fourier"})],
+    "optimizer": [Descent, None],
+    "checkpoint": [str, os.PathLike, None],
+    "callbacks": [callable, list, tuple, None],
+    "verbose": ["verbose"],
+    "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
+    "random_state": ["random_state"],
+}
+TSNE_CONSTRAINTS: dict[str, list[Any]] = _SHARED | {
+    "perplexity": [Interval(Real, 1, None, closed="left"), StrOptions({"auto"})],
+    "contraction_kernel": [StrOptions({"gaussian", "student"})],
+    "penalty": [Interval(Real, 0, 1, closed="right"), StrOptions({"log", "trace"})],
+    "kernel": [StrOptions(set(_KERNELS)), Student, Gaussian],
+    "early_exaggeration": [Interval(Real, 1, None, closed="left")],
+    "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+    "n_batch_neighbors": [Interval(Integral, 0, None, closed="left")],
+    "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
+    "out_of_sample": [StrOptions({"placement", "network"})],
+}
+UMAP_CONSTRAINTS: dict[str, list[Any]] = _SHARED | {
+    "n_neighbors": [Interval(Integral, 2, None, closed="left")],
+    "min_dist": [Interval(Real, 0, None, closed="left")],
+    "spread": [Interval(Real, 0, None, closed="neither")],
+    "local_connectivity": [Interval(Real, 0, None, closed="left")],
+    "set_op_mix_ratio": [Interval(Real, 0, 1, closed="both")],
+    "repulsion_strength": [Interval(Real, 0, None, closed="neither")],
+    "negative_sample_rate": [Interval(Integral, 1, None, closed="left")],
+}
+
+
+def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
+    """Return the method of t-SNE with the parameters of a LaptSNE, resolved for data that passed the checks."""
+    n_samples = X.shape[0]
+    kernel, perplexity = kernel_of(p["kernel"]), requested_perplexity(p["perplexity"], n_samples)
+    neighbors = {"metric": p["metric"], "n_neighbors": p["n_neighbors"]}
+    feasible = feasible_perplexity(X, perplexity=perplexity, **neighbors)
+    one_kernel = p["contraction_kernel"] == "student" or not isinstance(kernel, Student)
+    in_batches, exact = p["batch_size"] is not None, p["method"] == "exact"
+    return Tsne(
+        n_components=int(p["n_components"]),
+        perplexity=perplexity,
+        metric=Metric(p["metric"], p["metric_params"], float(feasible), p["n_neighbors"]),
+        contraction=ContractionSettings(
+            n_clusters=p["n_clusters"],
+            strength=_number(p["contraction"]),
+            total=_STUDENT_TOTAL if one_kernel else _TOTAL,
+            most=_STUDENT_MOST if one_kernel else float("inf"),
+            width=_number(p["contraction_width"]),
+            penalty=Penalty(p["penalty"]) if one_kernel else Penalty(p["penalty"], FLOOR),
+            one_kernel=one_kernel,
+            # A mesh resolves the wide kernel of the contraction, so that pairs are only worth their cost on request.
+            on_mesh=not exact or in_batches,
+        ),
+        schedule=Schedule(
+            max_iter=int(p["max_iter"]),
+            descent=p["optimizer"] or Descent(),
+            early_exaggeration=p["early_exaggeration"],
+            learning_rate=_number(p["learning_rate"]),
+            batch_size=p["batch_size"],
+        ),
+        init=p["init"],
+        kernel=kernel,
+        fourier=uses_fourier(p, n_samples),
+        coarse=isinstance(kernel, Student) and not exact and not in_batches and not one_kernel,
+        n_batch_neighbors=p["n_batch_neighbors"],
+    )
+
+
+def umap_method(p: dict[str, Any], X: Any) -> Umap:
+    """Return the method of UMAP with the parameters of a LapUMAP, resolved for data that passed the checks."""
+    n_samples, n_components, spread = X.shape[0], int(p["n_components"]), float(p["spread"])
+    n_neighbors = int(p["n_neighbors"])
+    if n_neighbors > n_samples and p["metric"] != "affinities":
+        n_neighbors = n_samples
+        warn(
+            f"n_neighbors={p['n_neighbors']} is larger than the number of samples and lowered to {n_neighbors}; "
+            "set it to at most that to silence this warning.",
+        )
+    rate = _number(p["learning_rate"])
+    return Umap(
+        n_components=n_components,
+        n_neighbors=n_neighbors,
+        metric=Metric(p["metric"], p["metric_params"], n_neighbors / 3),  # new points have three times as many
+        contraction=ContractionSettings(
+            n_clusters=p["n_clusters"],
+            strength=_number(p["contraction"]),
+            total=_UMAP_TOTAL,
+            width=_number(p["contraction_width"]),
+            penalty=Penalty("log", FLOOR),
+        ),
+        schedule=Schedule(
+            max_iter=int(p["max_iter"]),
+            descent=p["optimizer"] or Descent(exaggeration=1.0, contraction_start=_UMAP_START),
+            early_exaggeration=1.0,
+            middle_exaggeration=1.0,
+            learning_rate=_UMAP_RATE * n_samples * spread**2 if rate is None else rate,
+            gains=False,
+            max_step=_UMAP_MAX_STEP * spread,
+            decay=_UMAP_DECAY,
+        ),
+        kernel=UmapKernel.of(float(p["min_dist"]), spread, n_components),
+        repulsion=float(p["repulsion_strength"]) * p["negative_sample_rate"],
+        exact=p["method"] == "exact" or (p["method"] == "auto" and n_samples <= _UMAP_MAX_EXACT[n_components]),
+        local_connectivity=p["local_connectivity"],
+        set_op_mix_ratio=p["set_op_mix_ratio"],
+        init=p["init"],
+    )
+
+
+def _number(value: float | str) -> float | None:
+    """Return a parameter as a number, None for "auto"."""
+    return None if isinstance(value, str) else float(value)
+
+
+def requested_perplexity(perplexity: float | str, n_samples: int) -> float:
+    """Return the parameter ``perplexity`` as a number."""
+    return float(auto_perplexity(n_samples) if isinstance(perplexity, str) else perplexity)
+
+
+def kernel_of(kernel: str | Kernel) -> Kernel:
+    """Return the kernel for the parameter ``kernel``."""
+    return _KERNELS[kernel] if isinstance(kernel, str) else kernel
+
+
+def uses_fourier(p: dict[str, Any], n_samples: int) -> bool:
+    """Whether the sums of t-SNE are computed on a grid; raise ValueError if that is requested and impossible."""
+    method, is_student = p["method"], isinstance(kernel_of(p["kernel"]), Student)
+    if method == "fourier" and not is_student:
+        raise ValueError(f"method='fourier' needs kernel='student', got kernel={p['kernel']!r}; use method='exact'.")
+    if method == "fourier" and p["batch_size"] is not None:
+        raise ValueError(
+            f"method='fourier' moves all points at once, but batch_size={p['batch_size']}; use method='auto', or no "
+            "batches."
+        )
+    if method == "auto":
+        return p["batch_size"] is None and is_student and n_samples > _MAX_EXACT[p["n_components"]]
+    return bool(method == "fourier")
+
+
+def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:
+    """Return the parameter ``callbacks`` as a list."""
+    given = [] if callbacks is None else callbacks
+    found = list(given) if isinstance(given, Sequence) else [given]
+    for callback in found:
+        if not callable(callback):
+            raise ValueError(f"callbacks: {callback!r} is not callable; give functions of one argument, the state.")
+    return found
+
+
+def check_shared(p: dict[str, Any], n_samples: int) -> None:
+    """Raise ValueError for parameters of any estimator that do not work together, or not for this number of samples."""
+    if not isinstance(p["n_clusters"], str) and p["n_clusters"] >= n_samples:
+        raise ValueError(
+            f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; "
+            f"give a number from 1 to {n_samples - 1}, or 'auto'."
+        )
+    callbacks_of(p["callbacks"])
+    if p["checkpoint"] is not None:
+        _check_checkpoint(p["checkpoint"], p["random_state"])
+
+
+def check_tsne(p: dict[str, Any], n_samples: int) -> None:
+    """Raise ValueError for parameters of t-SNE that do not work together, or not for this number of samples."""
+    check_shared(p, n_samples)
+    if p["out_of_sample"] == "network" and is_pairwise(p["metric"]):
+        raise ValueError(
+            f"out_of_sample='network' learns from features, but metric={p['metric']!r} has none; "
+            "use out_of_sample='placement'."
+        )
+    if p["batch_size"] is None and p["n_batch_neighbors"]:
+        raise ValueError(
+            f"n_batch_neighbors={p['n_batch_neighbors']} has no effect without mini-batches; set batch_size as well."
+        )
+    one_kernel = not isinstance(kernel_of(p["kernel"]), Student)
+    if one_kernel and p["contraction_kernel"] == "student":
+        raise ValueError(
+            f"contraction_kernel='student' has no effect with kernel={p['kernel']!r}, which both terms share; "
+            "use kernel='student', or leave contraction_kernel at its default."
+        )
+    if not isinstance(p["contraction_width"], str) and (one_kernel or p["contraction_kernel"] == "student"):
+        raise ValueError(
+            f"contraction_width={p['contraction_width']!r} needs a Gaussian kernel of the contraction of its own, but "
+            f"kernel={p['kernel']!r} and contraction_kernel={p['contraction_kernel']!r}; use kernel='student' and "
+            "contraction_kernel='gaussian', or contraction_width='auto'."
+        )
+
+
+def check_umap(p: dict[str, Any], n_samples: int) -> None:
+    """Raise ValueError for parameters of UMAP that do not work together, or not for this number of samples."""
+    check_shared(p, n_samples)
+    if p["min_dist"] > p["spread"]:
+        raise ValueError(f"min_dist={p['min_dist']!r} is larger than spread={p['spread']!r}; give at most the latter.")
+
+
+def _check_checkpoint(path: str | os.PathLike[str], random_state: Any) -> None:
+    if not isinstance(random_state, Integral):
+        raise ValueError(
+            f"checkpoint={str(path)!r} needs a reproducible run, but random_state={random_state!r}; "
+            "set random_state to an integer."
+        )
+    if Path(path).is_dir() or not Path(path).parent.is_dir():
+        raise ValueError(
+            f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; "
+            "give the path of a file in an existing folder."
+        )
+
+
+def paper_settings() -> dict[str, Any]:
+    """Return the parameters with which the authors of the method ran it, but ``n_clusters`` and ``contraction``."""
+    return {
+        "perplexity": 25.0,
+        "penalty": "trace",
+        "kernel": "student",
+        "contraction_kernel": "student",
+        "init": "spectral",
+        "early_exaggeration": 1.0,
+        "learning_rate": 100.0,
+        "max_iter": 500,
+        "n_neighbors": "all",
+        "method": "exact",
+        "optimizer": Descent(momentum=0.5, exaggeration=1.0, contraction_start=0, contraction_ramp=0, refresh_every=1),
+    }

@@ -213,9 +213,7 @@ def test_clusters_of_the_data_are_separated_and_none_is_divided(rng):
     Y += np.array([[0.0, 0.0], [0.0, 7.0], [4.0, 7.0]])[labels]
     groups = (labels[:, None] == [1, 2]).astype(np.float32)
     fields = ExactFields(Y)
-    similarity = Similarity(2.0)
-    terms = [ClusterTerm(labels, Penalty("log", 0.01), similarity)]
-    terms.append(EigenvectorTerm(3, Penalty("log", 0.01), groups, similarity))
+    terms = [ClusterTerm(labels, Penalty("log", 0.01), Similarity(2.0)), EigenvectorTerm(3, Penalty("log"), groups)]
     stretch = []
     for term in terms:
         term.refresh(fields, tol=1e-4, max_passes=50)

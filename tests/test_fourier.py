@@ -15,8 +15,9 @@ from laptsne.engine.minimise import Descending
 from laptsne.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
 from laptsne.fields.chebyshev import TERMS, coupling, coupling_bytes
 from laptsne.fields.fourier import SPACING
-from laptsne.fields.grid import STUDENT, bulk_box, kernel_spectrum, n_cells, period
+from laptsne.fields.grid import STUDENT, Frame, bulk_box, kernel_spectrum, n_cells, period
 from laptsne.fields.spreading import CubicSpline, ExponentialSemicircle
+from laptsne.kernels import Gaussian
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
 
@@ -89,6 +90,20 @@ def test_a_growing_embedding_rarely_changes_its_grid():
     assert all(size * 0.35 >= 2 * span for size, span in zip(sizes, spans, strict=True))
     first, second = (kernel_spectrum((200, 100), 0.35, ExponentialSemicircle(8, 15.2), STUDENT) for _ in range(2))
     assert first is second
+
+
+def test_the_spectrum_of_a_gaussian_kernel_is_used_again_while_the_embedding_grows(rng):
+    """The width of the kernel grows with the embedding, and the spacing of the mesh with the width."""
+    Y = 100 * rng.random((2, 500))  # so wide that there are transforms
+    with Workers(1) as workers:
+        for scale in (1.0, 1.07, 1.3):
+            width = 0.5 * scale
+            frame = Frame.around(scale * Y, 0.35 * width, workers, Gaussian(width))
+            before = kernel_spectrum.cache_info()
+            frame.convolved(frame.spread(scale * Y, np.ones((1, 500), np.float32)))
+            after = kernel_spectrum.cache_info()
+            assert after.hits + after.misses == before.hits + before.misses + 1
+    assert after.misses == before.misses
 
 
 def test_fields_of_an_elongated_embedding_agree_with_the_plain_sums(rng):

@@ -9,19 +9,20 @@ from sklearn.datasets import load_digits
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.contraction.similarity import Penalty
 from laptsne.fields import ExactFields, FourierFields
 from laptsne.fields.grid import MAX_NODES, Frame
 from laptsne.fields.potential import potential_at
 
 
-def clusters(rng, n_components, n=1200, span=40.0):
+def clusters(rng, n_components, n=1200):
+    span = 10.0 if n_components == 3 else 40.0  # transforms in 3-D take long
     centres = rng.random((5, n_components)) * span
     return centres[rng.integers(0, 5, n)] + rng.normal(scale=2, size=(n, n_components))
 
 
-def refreshed(fields, start, n_clusters=5, penalty="log", similarity=None):
-    term = EigenvectorTerm(n_clusters, Penalty(penalty), start, similarity)
+def refreshed(fields, start, n_clusters=5, penalty="log"):
+    term = EigenvectorTerm(n_clusters, Penalty(penalty), start)
     term.refresh(fields, tol=1e-4, max_passes=100)
     return term
 
@@ -32,18 +33,6 @@ def test_the_grid_agrees_with_the_pairs(rng, n_components, penalty):
     Y = clusters(rng, n_components, 600 if n_components == 3 else 1200)
     start = rng.normal(size=(len(Y), 8))
     grid, pairs = (refreshed(fields, start, penalty=penalty) for fields in (FourierFields(Y), ExactFields(Y)))
-    np.testing.assert_allclose(grid.eigenvalues, pairs.eigenvalues, rtol=1e-3, atol=1e-5)
-    assert relative_error(grid.gradient(FourierFields(Y)), pairs.gradient(ExactFields(Y))) < 0.01
-
-
-@pytest.mark.parametrize("width", [1.5, 4.0, None])
-@pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_a_kernel_of_its_own_on_the_grid(rng, n_components, width):
-    Y = clusters(rng, n_components, 1200)
-    start, similarity = rng.normal(size=(len(Y), 8)), Similarity(width)
-    grid, pairs = (refreshed(fields, start, similarity=similarity) for fields in (FourierFields(Y), ExactFields(Y)))
-    assert grid.kernel.width == pairs.kernel.width
-    assert grid.regularization == pytest.approx(pairs.regularization, rel=1e-3)
     np.testing.assert_allclose(grid.eigenvalues, pairs.eigenvalues, rtol=1e-3, atol=1e-5)
     assert relative_error(grid.gradient(FourierFields(Y)), pairs.gradient(ExactFields(Y))) < 0.01
 

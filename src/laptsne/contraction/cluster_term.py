@@ -9,11 +9,13 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.contraction.term import Contraction, rows_of
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Frame
+from laptsne.kernels import Gaussian
 
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
@@ -48,7 +50,7 @@ class ClusterTerm(Contraction):
     errors of interpolation, both have the same results.
     """
 
-    max_age = 3  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
+    max_age = 3.0  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
 
     def __init__(
         self,
@@ -62,8 +64,8 @@ class ClusterTerm(Contraction):
         sizes = np.bincount(labels[labels >= 0], minlength=1)
         if not sizes.all():
             raise ValueError(f"labels: cluster {sizes.argmin()} has no points; number the clusters from 0 on.")
-        super().__init__(sizes.size, penalty, similarity)
-        self.similarity: Similarity = similarity
+        super().__init__(sizes.size, penalty)
+        self.similarity, self.regularization, self.fixed = similarity, 0.0, False
         self.labels, self.mesh, self.min_share = labels, mesh, min_share
         order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
         self._ordered = order, sizes  # points by cluster, and their numbers
@@ -131,12 +133,29 @@ class ClusterTerm(Contraction):
         nodes = frame.nodes(np.arange(np.prod(frame.cells)))
         return sums.frame.interpolate(nodes, grid[None]).astype(np.float32).reshape(frame.cells[::-1])
 
-    def _fresh(self) -> Self:
-        # On the mesh, which potentials need.
-        return type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)
+    def state(self) -> dict[str, Any]:
+        """Return the numbers that follow the embedding."""
+        state = {"regularization": self.regularization, "fixed": self.fixed}
+        return state if self.kernel is None else state | {"width": self.kernel.width}
+
+    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
+        """Restore a state; there is no gradient before the next refresh."""
+        self.regularization, self.fixed = state["regularization"], state["fixed"]
+        self.kernel = Gaussian(state["width"]) if "width" in state else None
+
+    def released(self) -> Self:
+        """Return a copy for potentials, on the mesh: with the same similarities and no embedding."""
+        assert self.similarity is not None
+        term = type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)
+        term.restore(self.state())
+        term.fixed = self.kernel is not None
+        return term
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
+        assert self.similarity is not None
         self._gradient = None
+        if not self.fixed:
+            self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
         if not self._keeps_members:
             self._order, self._sizes = self._ordered
         self._sums = self._sums_of(fields)
@@ -144,7 +163,8 @@ class ClusterTerm(Contraction):
             self._sums = self._sums_of(fields)
         similarity = self._sums.similarity
         n = int(self._sizes.sum())
-        self._regularize(float(similarity.sum()) / n)
+        if not self.fixed:
+            self.regularization = self.similarity.regularization * float(similarity.sum()) / n
         similarity = similarity + self.regularization / n * np.outer(self._sizes, self._sizes)
         degrees = np.maximum(similarity.sum(axis=1), _TINY)
         self._degrees = degrees if self._volumes is None else self._volumes

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.contraction.similarity import Penalty
 from laptsne.contraction.term import Contraction
-from laptsne.fields import ExactFields, Fields, FourierFields
+from laptsne.fields import Fields, FourierFields
 from laptsne.fields.grid import Frame
 from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
 
@@ -43,22 +43,20 @@ class EigenvectorTerm(Contraction):
     gradient for up to three iterations instead.
 
     ``start``, of shape (n_samples, n_vectors), is the first guess of the eigenvectors, for instance those of the data's
-    graph. Without ``similarity``, the similarities are those of the KL divergence.
+    graph. The similarities are those of the fields.
     """
 
-    def __init__(
-        self, n_clusters: int, penalty: Penalty, start: NDArray[Any], similarity: Similarity | None = None
-    ) -> None:
-        super().__init__(n_clusters, penalty, similarity)
+    def __init__(self, n_clusters: int, penalty: Penalty, start: NDArray[Any]) -> None:
+        super().__init__(n_clusters, penalty)
         self.start = start[:, : n_clusters - 1 + _GUARD]
         self._is_followed = False  # whether start has the eigenvectors of an earlier embedding
-        self._own: tuple[Fields, Fields] | None = None  # the last fields given, and those of the kernel of this term
         self._gradient: NDArray[np.float64] | None = None  # if points keep it
 
     def value(self, fields: Fields) -> float:
         """Return the value of the tangent."""
         value = float(self.penalty.value(self.eigenvalues).sum())
-        return value if fields is self._fields else value + self._linear(self._graph(fields)) - self._at_refresh
+        linear = self._g @ fields.degrees - np.sum(self._z * fields.values(self._z))
+        return value if fields is self._fields else value + float(linear)
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         r"""Return the gradient of the tangent with respect to the embedding.
@@ -70,9 +68,9 @@ class EigenvectorTerm(Contraction):
         if self.n_clusters == 1:
             return np.zeros(fields.Y.shape)
         if self.max_age != _MAX_AGE:
-            return self._gradient_at(self._graph(fields))
+            return self._gradient_at(fields)
         if self._gradient is None:
-            self._gradient = self._gradient_at(self._graph(self._refreshed_at))
+            self._gradient = self._gradient_at(self._refreshed_at)
         return self._gradient
 
     @property
@@ -103,8 +101,7 @@ class EigenvectorTerm(Contraction):
         charges = np.column_stack([self._z, self._g, np.ones(len(self._g))]).T.astype(np.float32)
         fields = frame.convolved(frame.spread(y, charges))
         shape = (-1, *[1] * len(y))
-        fields[:-1] += (self.regularization * charges[:-1].mean(axis=1)).reshape(shape)
-        degrees = np.maximum(fields[-1] - 1 + np.float32(self.regularization), _MIN_NODE - 1)
+        degrees = np.maximum(fields[-1] - 1, _MIN_NODE - 1)
         mu = (1 - self.eigenvalues[1:]).astype(np.float32).reshape(shape)
         # At a point, its own charge is part of the field on the mesh: z_k + (1 - sigma_k) d z_k.
         z = fields[:n_fields] / np.maximum(1 + mu * degrees, _MIN_NODE)
@@ -112,23 +109,23 @@ class EigenvectorTerm(Contraction):
 
     def state(self) -> dict[str, Any]:
         """Return numbers and arrays from which the next refresh can start."""
-        return super().state() | {"start": self.start, "is_followed": self._is_followed}
+        return {"start": self.start, "is_followed": self._is_followed}
 
     def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
         """Restore a state; there is no gradient before the next refresh."""
-        super().restore(state, workers)
         self.start, self._is_followed = state["start"], state["is_followed"]
 
-    def _fresh(self) -> Self:
-        return type(self)(self.n_clusters, self.penalty, self.start, self.similarity)
+    def released(self) -> Self:
+        """Return a copy without an embedding, which starts from the eigenvectors of this one."""
+        term = type(self)(self.n_clusters, self.penalty, self.start)
+        term.restore(self.state())
+        return term
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
-        graph = self._graph(fields)
-        self.max_age = _MAX_AGE if isinstance(graph, FourierFields) else float("inf")
-        self._regularize(float(graph.degrees.mean()))
-        self._degrees = graph.degrees + self.regularization
+        self.max_age = _MAX_AGE if isinstance(fields, FourierFields) else float("inf")
+        self._degrees = fields.degrees
         self._pairs = largest_eigenpairs(
-            lambda block: self._normalised_similarity(graph, block.T).T,
+            lambda block: self._normalised_similarity(fields, block.T).T,
             np.ascontiguousarray(self.start.T),
             self.n_clusters - 1,
             known=_first_eigenvector(self._degrees),
@@ -139,39 +136,24 @@ class EigenvectorTerm(Contraction):
         sigma = self.eigenvalues[1:]
         self._z = inverse_root(self._degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
         self._g = self._z**2 @ (1 - sigma)
-        self._pack(graph)
-        self._at_refresh = self._linear(graph) if self.regularization else 0.0
+        self._pack(fields)
 
-    def _gradient_at(self, graph: Fields) -> NDArray[np.float64]:
-        if type(graph) is not self._packed_for:  # the embedding has grown beyond the grid, or fits on it again
-            self._pack(graph)
+    def _gradient_at(self, fields: Fields) -> NDArray[np.float64]:
+        if type(fields) is not self._packed_for:  # the embedding has grown beyond the grid, or fits on it again
+            self._pack(fields)
         # Before the slope, which is a by-product of the weighted gradient.
-        gradient = graph.weighted_gradient(self._packed)
-        return gradient + self._g[:, None] * graph.slope
+        gradient = fields.weighted_gradient(self._packed)
+        return gradient + self._g[:, None] * fields.slope
 
-    def _pack(self, graph: Fields) -> None:
+    def _pack(self, fields: Fields) -> None:
         weights = np.column_stack([np.ones_like(self._g), -2 * self._z])
-        self._packed = graph.pack(weights, np.column_stack([self._g, self._z]))
-        self._packed_for = type(graph)
-
-    def _linear(self, graph: Fields) -> float:
-        """Return the sum of G_ij w_ij, which vanishes at the last refresh without regularisation."""
-        return float(self._g @ graph.degrees - np.sum(self._z * graph.values(self._z)))
-
-    def _graph(self, fields: Fields) -> Fields:
-        """Return the fields of the kernel of this term."""
-        if self.kernel is None:
-            return fields
-        if self._own is None or self._own[0] is not fields:
-            kind = FourierFields if isinstance(fields, FourierFields) else ExactFields
-            self._own = fields, kind(fields.Y, kernel=self.kernel, workers=fields.workers)
-        return self._own[1]
+        self._packed = fields.pack(weights, np.column_stack([self._g, self._z]))
+        self._packed_for = type(fields)
 
     def _normalised_similarity(self, fields: Fields, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return D^(-1/2) W D^(-1/2) times the block, with the regularised similarities and degrees."""
+        """Return D^(-1/2) W D^(-1/2) times the block."""
         root = inverse_root(self._degrees)[:, None]
-        charges = root * block
-        return np.asarray(root * (fields.values(charges) + self.regularization * charges.mean(axis=0)))
+        return np.asarray(root * fields.values(root * block))
 
     @property
     def _refreshed(self) -> Eigenpairs:

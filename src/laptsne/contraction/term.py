@@ -30,33 +30,20 @@ class Contraction(ABC):
     r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k)` of an embedding, with Laplacian eigenvalues.
 
     :meth:`refresh` computes the eigenvalues :math:`\sigma_1 = 0 \le \sigma_2 \le \dots` of an embedding and what its
-    gradient needs. The kernel and the regularisation follow the embedding from refresh to refresh until ``fixed`` is
-    set. They count as constants: from then on, R is one function of the embedding, and :meth:`gradient` its gradient.
-
-    Attributes
-    ----------
-    max_age : float
-        Number of iterations after which a refresh is due at the latest.
-    kernel : Gaussian or None
-        Kernel of the similarities at the last refresh; None for that of the KL divergence.
-    regularization : float
-        Total similarity added to the degree of each point at the last refresh.
-    fixed : bool
-        Whether kernel and regularisation stay as they are, rather than following the embedding at each refresh.
+    gradient needs.
     """
 
-    max_age = float("inf")
+    max_age = float("inf")  # iterations after which a refresh is due at the latest
+    similarity: Similarity | None = None  # None for that of the KL divergence
+    kernel: Gaussian | None = None  # of the similarities at the last refresh
+    fixed = True  # whether the kernel stays as it is, rather than following the embedding at each refresh
 
-    def __init__(self, n_clusters: int, penalty: Penalty, similarity: Similarity | None) -> None:
-        self.n_clusters, self.penalty, self.similarity = n_clusters, penalty, similarity
-        self.kernel: Gaussian | None = None
-        self.regularization, self.fixed = 0.0, similarity is None
+    def __init__(self, n_clusters: int, penalty: Penalty) -> None:
+        self.n_clusters, self.penalty = n_clusters, penalty
         self._fields: Fields | None = None  # of the embedding at the last refresh
 
     def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
-        """Compute the eigenvalues of an embedding, iterative ones to a tolerance in at most so many passes."""
-        if not self.fixed and self.similarity is not None:
-            self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
+        """Compute the eigenvalues of an embedding; iterative methods take a tolerance and a number of passes."""
         self._fields = fields
         self._solve(fields, tol, max_passes)
 
@@ -82,6 +69,18 @@ class Contraction(ABC):
     def potential_grid(self, frame: Frame) -> Array:
         """Return the derivative of R by the density of further points, at the nodes of a mesh, in their shape."""
 
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Return numbers and arrays from which the next refresh can start."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
+        """Restore a state; there is no gradient before the next refresh."""
+
+    @abstractmethod
+    def released(self) -> Self:
+        """Return a copy of this term that keeps its similarities but not its embedding, to be refreshed again."""
+
     @property
     def points(self) -> Array:
         """Embedding of the last refresh, of shape (n_components, n_samples)."""
@@ -96,27 +95,6 @@ class Contraction(ABC):
         """
         return _potential(self if strength else None, self._refreshed_at, strength, exaggeration)
 
-    @abstractmethod
-    def _fresh(self) -> Self:
-        """Return a term with the same settings that has seen no embedding."""
-
-    def released(self) -> Self:
-        """Return a copy of this term that keeps its similarities but not its embedding, to be refreshed again."""
-        term = self._fresh()
-        term.restore(self.state())
-        term.fixed = self.fixed or self.kernel is not None
-        return term
-
-    def state(self) -> dict[str, Any]:
-        """Return numbers and arrays from which the next refresh can start."""
-        state: dict[str, Any] = {"regularization": self.regularization, "fixed": self.fixed}
-        return state if self.kernel is None else state | {"width": self.kernel.width}
-
-    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
-        """Restore a state; there is no gradient before the next refresh."""
-        self.regularization, self.fixed = state["regularization"], state["fixed"]
-        self.kernel = Gaussian(state["width"]) if "width" in state else None
-
     def observed_at(self, fields: Fields) -> Self:
         """Return the term refreshed at another embedding; this object is unchanged."""
         if fields is self._fields:
@@ -130,11 +108,6 @@ class Contraction(ABC):
         if self._fields is None:
             return float("inf")
         return float(np.linalg.norm(fields.Y - self._fields.Y) / np.sqrt(fields.n_samples))
-
-    def _regularize(self, mean_degree: float) -> None:
-        """Set the regularisation by the mean degree of the points, unless it is fixed."""
-        if not self.fixed and self.similarity is not None:
-            self.regularization = self.similarity.regularization * mean_degree
 
     @property
     def _refreshed_at(self) -> Fields:

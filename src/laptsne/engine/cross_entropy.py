@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne.contraction.term import Contraction
 from laptsne.engine.state import Term
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.grid import Frame
@@ -121,6 +122,7 @@ class CrossEntropy:
         :math:`\frac{\gamma m}{4 n} \sum_j (1 + n p_j) V(|y - y_j|) + \frac{n \lambda}{2} \psi(y)`, divided by the
         exaggeration.
         """
+        assert isinstance(term, Contraction)
         y = term.points
         frame = Frame.around(y, _SPACING[len(y)], self.workers)
         frame = replace(frame, kernel=FarRepulsion(self.kernel, _CUTOFF * frame.spacing))

@@ -11,7 +11,7 @@ from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.term import LazyPotential
+from laptsne.contraction.term import Contraction, LazyPotential
 from laptsne.engine.state import Term
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
 from laptsne.fields.fourier import is_fast
@@ -178,6 +178,7 @@ class KLDivergence:
         """Return the potential of new points in the final embedding; None for kernels other than Student's."""
         if not isinstance(self.sums.kernel, Student):
             return None
+        assert isinstance(term, Contraction)
         if isinstance(term, EigenvectorTerm) and self.sums.fourier:  # its eigenvectors would take long once more
             return term.potential(strength, exaggeration)
         return LazyPotential(term.released(), strength, exaggeration, normaliser=_normaliser(fields))

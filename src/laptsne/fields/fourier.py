@@ -16,7 +16,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.chebyshev import MAX_SPAN, ChebyshevBox
 from laptsne.fields.exact import Field, Fields
-from laptsne.fields.grid import GAUSSIAN, STUDENT, bulk_box, convolved, n_cells, period
+from laptsne.fields.grid import bulk_box, convolved, n_cells, period
 from laptsne.fields.spreading import (
     CubicSpline,
     ExponentialSemicircle,
@@ -25,7 +25,6 @@ from laptsne.fields.spreading import (
     spline_weights,
     spread,
 )
-from laptsne.kernels import Gaussian, Student
 
 SPACING = 0.35
 _WIDTH = 8
@@ -94,18 +93,11 @@ def is_fast(n_samples: int, n_transformed: float = 0.0) -> bool:
 
 
 class FourierFields(Fields):
-    """Fields of an embedding of 1 to 3 dimensions, in time and memory linear in n_samples and the area.
+    """Fields of an embedding of 1 to 3 dimensions with the Student kernel, in time and memory linear in the area."""
 
-    The spacing of the grid is a share of the width of the kernel, which is common to all points.
-    """
-
-    def __init__(
-        self, Y: NDArray[np.float64], workers: Workers | None = None, kernel: Student | Gaussian = STUDENT
-    ) -> None:
+    def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None) -> None:
         self.n_samples, self.n_components = Y.shape
         self.Y = Y
-        self._kernel: Student | Gaussian = GAUSSIAN if isinstance(kernel, Gaussian) else kernel
-        self._width = kernel.width  # coordinates on the grid are in widths
         self.workers = workers or Workers(1)
         # One row per coordinate: reductions over short rows are slow.
         y = np.array(Y.T, dtype=np.float64, order="C")
@@ -115,10 +107,8 @@ class FourierFields(Fields):
 
     @cached_property
     def _grid(self) -> ChebyshevBox | _Grid:
-        small = float(np.ptp(self._y, axis=1).max()) <= MAX_SPAN and self._kernel == STUDENT
-        return (
-            ChebyshevBox(self._y, self.workers) if small else _Grid(self._y / self._width, self.workers, self._kernel)
-        )
+        small = float(np.ptp(self._y, axis=1).max()) <= MAX_SPAN
+        return ChebyshevBox(self._y, self.workers) if small else _Grid(self._y, self.workers)
 
     def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
         return self._grid.fields(charges, None)[0]
@@ -128,19 +118,19 @@ class FourierFields(Fields):
 
     def weighted_gradient(self, packed: tuple[Array, Array]) -> NDArray[np.float64]:
         weights, charges = packed
-        return self._grid.fields(charges, weights)[1] / self._width
+        return self._grid.fields(charges, weights)[1]
 
     def _compute_unit(self) -> tuple[Field, Field]:
         ones = np.ones((self.n_samples, 1))
         field, gradient = self._grid.fields(ones, ones)
-        return np.maximum(field[:, 0], np.finfo(np.float32).tiny), gradient / self._width
+        return np.maximum(field[:, 0], np.finfo(np.float32).tiny), gradient
 
 
 class _Grid:
     """A grid around the embedding, and the positions of its points on it, in cells."""
 
-    def __init__(self, y: NDArray[np.float64], workers: Workers, kernel: Student | Gaussian) -> None:
-        self.workers, self.kernel = workers, kernel
+    def __init__(self, y: NDArray[np.float64], workers: Workers) -> None:
+        self.workers = workers
         low, high = box(y)
         self.cells = _cells(low, high)
         inside = np.clip(y, low[:, None], high[:, None])
@@ -155,7 +145,7 @@ class _Grid:
         for start in range(0, charges.shape[1], batch):
             columns = slice(start, start + batch)
             grids = spread(_WINDOW, self.u, _lines(charges[:, columns]), self.cells, self.workers)
-            grids = convolved(grids, SPACING, _WINDOW, self.workers, self.kernel)
+            grids = convolved(grids, SPACING, _WINDOW, self.workers)
             lines = None if weights is None else _lines(weights[:, columns])
             field[:, columns], part = interpolate(_WINDOW, self.u, grids, lines, self.workers)
             gradient += part

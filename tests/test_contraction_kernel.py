@@ -59,6 +59,12 @@ def test_a_given_width_is_used(blobs):
     assert LaptSNE(kernel="gaussian", **FAST).fit(blobs[0]).contraction_width_ is None
 
 
+def test_a_single_cluster_is_plain_tsne(blobs):
+    settings = FAST | {"n_clusters": 1}
+    contracted, plain = (LaptSNE(contraction=c, **settings).fit_transform(blobs[0]) for c in (0.1, 0))
+    np.testing.assert_array_equal(contracted, plain)
+
+
 def radius_and_gap(Y, labels):
     """Mean radius of three clusters, and the mean distance between their centres."""
     centres = np.stack([Y[labels == c].mean(axis=0) for c in range(3)])

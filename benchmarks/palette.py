@@ -1,4 +1,4 @@
-"""The palette beyond its first twelve colours: the table that is frozen in laptsne/colours/palette.py.
+"""The palette beyond its first twelve colours: the table that is frozen in laptsne/_runtime/colours.py.
 
 python benchmarks/palette.py
 
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE
+from laptsne._runtime.colours import MISSING, N_COLOUR_BLIND_SAFE, PALETTE
 
 N_COLOURS = 60
 STEP = 5  # of the red, green and blue levels that are tried

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from laptsne import plotting
-from laptsne.colours.palette import PALETTE, colours
+from laptsne._runtime.colours import PALETTE, colours
 from laptsne.graph.spectrum import eigengap_clusters
 from reproduction import paper, plan
 from reproduction.datasets import title

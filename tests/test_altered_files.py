@@ -8,6 +8,7 @@ from laptsne import LaptSNE
 from laptsne._runtime.array_file import read_archive, write_archive
 from laptsne.engine import checkpoint
 
+BATCHES_OF_PAPER = {"batch_size": 20, "contraction_kernel": "student", "penalty": "trace"}
 FAST = {"max_iter": 40, "perplexity": 5, "random_state": 0}
 
 
@@ -19,28 +20,58 @@ def altered(path, kind, change):
 
 
 class TestModel:
-    @pytest.fixture
-    def path(self, rng, tmp_path):
-        D = pairwise_distances(rng.normal(size=(60, 4)))
-        LaptSNE(metric="precomputed", **FAST).fit(D).save(tmp_path / "model")
+    @pytest.fixture(params=["features", "precomputed", "network"])
+    def path(self, request, rng, tmp_path):
+        X = rng.normal(size=(60, 4))
+        settings = {
+            "features": {},
+            "precomputed": {"metric": "precomputed"},
+            "network": {"out_of_sample": "network"},
+        }[request.param]
+        model = LaptSNE(**settings, **FAST).fit(pairwise_distances(X) if request.param == "precomputed" else X)
+        model.save(tmp_path / "model")
         return tmp_path / "model"
 
     def test_as_many_features_as_points(self, path):
-        altered(path, "model", lambda content, arrays: content["fitted"].update(n_features_in_=5_000_000))
-        with pytest.raises(ValueError, match="n_features_in_ is 5000000, but there are 60 points"):
+        altered(path, "model", lambda content, arrays: content["fitted"]["dict"].update(n_features_in_=5_000_000))
+        with pytest.raises(ValueError, match="n_features_in_ is 5000000"):
             LaptSNE.load(path)
 
     @pytest.mark.parametrize("label", [-2, 1000])
     def test_labels_out_of_range(self, path, label):
-        altered(path, "model", lambda content, arrays: arrays["labels_"].__setitem__(0, label))
-        with pytest.raises(ValueError, match="labels_"):
+        altered(path, "model", lambda content, arrays: arrays["labels"].__setitem__(0, label))
+        with pytest.raises(ValueError, match="labels: from"):
             LaptSNE.load(path)
 
-    @pytest.mark.parametrize("name", ["embedding_", "labels_"])
-    def test_fewer_points(self, path, name):
-        altered(path, "model", lambda content, arrays: arrays.update({name: arrays[name][:30]}))
-        with pytest.raises(ValueError, match="60 points"):
-            LaptSNE.load(path)
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda a: a[:1],
+            lambda a: a[..., None],
+            lambda a: np.full(a.shape, np.nan),
+            lambda a: a.astype("U5"),
+            lambda a: None,
+        ],
+        ids=["one row", "one more axis", "NaN", "text", "missing"],
+    )
+    def test_one_array_at_a_time(self, path, change):
+        """Whichever array is changed, the file is refused, or what it affects does not concern the map."""
+        names = list(read_archive(path, "model")[1])
+        original = path.read_bytes()
+        assert {"embedding", "labels"} < set(names)
+        for name in names:
+            if name.startswith(("fitted.eigenvalues_", "fitted.data_eigenvalues_", "fitted.clusters_")):  # only shown
+                continue
+
+            def put(content, arrays, name=name):
+                arrays[name] = change(arrays[name])
+                if arrays[name] is None:
+                    del arrays[name]
+
+            path.write_bytes(original)
+            altered(path, "model", put)
+            with pytest.raises(ValueError, match="model"):
+                LaptSNE.load(path)
 
 
 class Killed(Exception):
@@ -48,12 +79,12 @@ class Killed(Exception):
 
 
 class TestCheckpoint:
-    def fit(self, X, path, kill_at=None):
+    def fit(self, X, path, kill_at=None, **settings):
         def kill(state):
             if state.iteration == kill_at:
                 raise Killed
 
-        LaptSNE(checkpoint=path, callbacks=kill, **FAST).fit(X)
+        LaptSNE(checkpoint=path, callbacks=kill, **FAST, **settings).fit(X)
 
     @pytest.fixture
     def X(self, rng):
@@ -80,16 +111,35 @@ class TestCheckpoint:
     )
     def test_an_array_that_does_not_fit(self, X, path, name, change):
         def put(content, arrays):
-            arrays[name] = change(arrays[name])
-            if arrays[name] is None:
-                del arrays[name]
+            key = f"position.{name}"
+            arrays[key] = change(arrays[key])
+            if arrays[key] is None:
+                del arrays[key]
 
         altered(path, "checkpoint", put)
         with pytest.raises(ValueError, match=name):
             self.fit(X, path)
 
+    @pytest.mark.parametrize("settings", [{"n_clusters": 3}, {"batch_size": 20}, BATCHES_OF_PAPER])
+    def test_one_array_at_a_time(self, X, tmp_path, monkeypatch, settings):
+        monkeypatch.setattr(checkpoint, "EVERY", 0.0)
+        path, settings = tmp_path / "run", {"n_clusters": 3, **settings}
+        with pytest.raises(Killed):
+            self.fit(X, path, kill_at=35, **settings)
+        original = path.read_bytes()
+        for name in read_archive(path, "checkpoint")[1]:
+            for change in (lambda a: a[:1], lambda a: a[..., None], lambda a: np.full(a.shape, np.nan)):
+                path.write_bytes(original)
+                if len(read_archive(path, "checkpoint")[1][name]) < 2:
+                    continue
+                altered(path, "checkpoint", lambda content, arrays: arrays.update({name: change(arrays[name])}))  # noqa: B023
+                with pytest.raises(ValueError, match=name.partition(".")[2]):
+                    self.fit(X, path, **settings)
+
     @pytest.mark.parametrize("iteration", [-10_000_000, 41, 2.5, None])
     def test_an_impossible_iteration(self, X, path, iteration):
-        altered(path, "checkpoint", lambda content, arrays: content.update(iteration=iteration))
+        altered(
+            path, "checkpoint", lambda content, arrays: content["numbers"].update({"position.iteration": iteration})
+        )
         with pytest.raises(ValueError, match="iteration"):
             self.fit(X, path)

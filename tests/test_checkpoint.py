@@ -4,7 +4,6 @@ import subprocess
 import sys
 import textwrap
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -365,12 +364,12 @@ def test_an_interrupt_leaves_an_embedding_of_the_landmarks(blobs):
     assert model.n_iter_ == 30
 
 
+@pytest.mark.filterwarnings("ignore:n_landmarks")
 @pytest.mark.parametrize("kind", [LaptSNE, LandmarkLaptSNE])
 def test_no_network_is_trained_after_an_interrupt(blobs, monkeypatch, kind):
     monkeypatch.setattr("sklearn.neural_network.MLPRegressor.fit", None)
     model = kind(max_iter=60, callbacks=interrupted(30), random_state=0, out_of_sample="network")
-    with pytest.raises(KeyboardInterrupt), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with pytest.raises(KeyboardInterrupt):
         model.fit(blobs[0])
     with pytest.raises(ValueError, match="a fit that was not interrupted"):
         model.transform(blobs[0])

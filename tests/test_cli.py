@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from laptsne.engine.run import Run
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -20,7 +21,6 @@ import laptsne
 from laptsne import LaptSNE
 from laptsne.cli.commands import app
 from laptsne.contraction import ContractionPath
-from laptsne.engine.run import Run
 from laptsne.graph.spectrum import eigengap_clusters
 
 QUICK = ("--iterations", 40, "--perplexity", 10)

@@ -11,7 +11,7 @@ from browser import Opened, opened
 
 from laptsne.contraction import ContractionPath
 from laptsne.explorer.columns import encode_columns
-from laptsne.explorer.thumbnails import make_thumbnails
+from laptsne.explorer.payload import make_thumbnails
 from laptsne.plotting import explorer
 
 N_MAPS, PER_CLUSTER = 4, 40
@@ -486,7 +486,8 @@ def test_columns_of_plain_values():
     assert found["flag"] == ("category", ("False", "True"), [1, 0, 2, 1])
     np.testing.assert_array_equal(found["real"][2], [0.5, np.nan, np.nan, 2.0])
     assert found["huge"] == ("number", (), [1e200, 0.5, -1e200, 2.0])
-    assert found["nothing"][0] == "number"
+    assert found["nothing"] == ("category", (), [0, 0, 0, 0])
+    assert not encode_columns({"nothing": [np.nan] * 4}, 4)[0].numeric  # no colour scale is offered
     np.testing.assert_array_equal(found["day"][2], [19724 * 864e5, np.nan, 19723 * 864e5, 19723 * 864e5])
 
 
@@ -519,11 +520,13 @@ def test_columns_of_polars():
     pl = pytest.importorskip("polars")
     frame = pl.DataFrame({"text": ["a", None, "b"], "number": [1.5, None, 2.5], "flag": [True, None, False]})
     frame = frame.with_columns(pl.Series("kind", ["x", "y", None], dtype=pl.Categorical))
+    frame = frame.with_columns(pl.Series("level", ["low", "high", None], dtype=pl.Enum(["low", "mid", "high"])))
     found = kinds(frame, 3)
     assert found["text"] == ("category", ("a", "b"), [0, 2, 1])
     np.testing.assert_array_equal(found["number"][2], [1.5, np.nan, 2.5])
     assert found["flag"] == ("category", ("False", "True"), [1, 2, 0])
     assert found["kind"] == ("category", ("x", "y"), [0, 1, 2])
+    assert found["level"] == ("category", ("low", "mid", "high"), [0, 2, 3])
 
 
 def test_large_images_are_averaged():

@@ -12,8 +12,8 @@ from browser import opened
 from firefox import firefox
 from matplotlib.image import imread
 
-from laptsne.explorer.feature_block import pack_features
-from laptsne.explorer.words import cluster_words
+from laptsne.explorer.columns import cluster_words
+from laptsne.explorer.payload import pack_features
 from laptsne.plotting import explorer
 
 PER_CLUSTER = 50
@@ -391,13 +391,12 @@ def test_words_of_clusters():
     assert cluster_words(["word"], np.array([-1]), 2) == ["", ""]
 
 
-def test_features_beyond_the_limit_are_the_most_variable(monkeypatch):
-    monkeypatch.setattr("laptsne.explorer.feature_block.MAX_BYTES", 3000)
+def test_features_beyond_the_limit_are_the_most_variable():
     X = np.random.default_rng(0).random((1000, 9)) * np.arange(9)
-    block = pack_features(X, [f"g{i}" for i in range(9)], 1000)
-    assert block.header["names"] == ["g7", "g8"]
-    assert block.header["note"] == "the 2 most variable of 9 features"
-    assert block.header["ends"][-1] == len(block.content) <= 3000
+    header, content = pack_features(X, [f"g{i}" for i in range(9)], 1000, max_bytes=3000)
+    assert header["names"] == ["g7", "g8"]
+    assert header["note"] == "the 2 most variable of 9 features"
+    assert header["ends"][-1] == len(content) <= 3000
 
 
 def test_colours_and_genes_of_anndata(browser, tmp_path):

@@ -10,11 +10,10 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sklearn.exceptions import NotFittedError
 
-from laptsne import LaptSNE, plotting
-from laptsne.colours.label_encoding import encode_labels
-from laptsne.colours.palette import MISSING, PALETTE
-from laptsne.plotting.density import DensityImage, shade
-from laptsne.plotting.islands import find_islands
+from laptsne import LandmarkLaptSNE, LaptSNE, plotting
+from laptsne._runtime.colours import MISSING, PALETTE, encode_labels
+from laptsne.plotting.canvas import DensityImage, shade
+from laptsne.plotting.text_labels import find_islands
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -151,11 +150,6 @@ class TestStyle:
         assert ax.get_legend() is None
         assert not ax.texts
 
-    def test_the_former_name_of_c(self, spots):
-        assert plotting.scatter(spots[0], labels=spots[1]).texts
-        with pytest.raises(ValueError, match="former name"):
-            plotting.scatter(*spots, labels=spots[1])
-
     def test_times_have_a_bar_of_dates(self, rng, tmp_path):
         days = np.datetime64("2020-01-01") + np.arange(600)
         ax = plotting.scatter(rng.normal(size=(600, 2)), days)
@@ -183,6 +177,11 @@ class TestModel:
         assert not ax.texts
         assert ax.get_legend() is None
 
+    def test_models_can_be_compared(self, model):
+        figure = plotting.compare({"model": model, "array": model.embedding_})
+        first, second = (np.asarray(ax.collections[0].get_offsets()) for ax in figure.axes)
+        np.testing.assert_allclose(first, second, atol=1e-5 * np.abs(first).max())
+
     def test_labels_may_be_given(self, model, blobs):
         assert {text.get_text() for text in plotting.scatter(model, blobs[1] + 7, legend="on").texts} == {"7", "8", "9"}
 
@@ -196,8 +195,22 @@ class TestModel:
         assert ax.figure.axes[1].get_ylim() == pytest.approx((min(scores[name]) + 1, max(scores[name]) - 1), abs=1)
 
     def test_an_unfitted_model(self):
-        with pytest.raises(NotFittedError):
-            plotting.scatter(LaptSNE())
+        for kind in (LaptSNE, LandmarkLaptSNE):
+            with pytest.raises(NotFittedError):
+                plotting.scatter(kind())
+
+    def test_landmarks_that_were_read_from_a_file(self, blobs, tmp_path):
+        model = LandmarkLaptSNE(60, max_iter=50, n_clusters=3, random_state=0).fit(blobs[0])
+        model.save(tmp_path / "model")
+        read = LandmarkLaptSNE.load(tmp_path / "model")
+        shown = plotting.scatter(read, legend="right")
+        offsets = np.asarray(shown.collections[0].get_offsets())
+        np.testing.assert_array_equal(np.sort(offsets, axis=0), np.sort(model.landmark_embedding_, axis=0))
+        assert [text.get_text() for text in shown.get_legend().texts] == ["0", "1", "2"]
+        with pytest.raises(ValueError, match=r"c has shape \(120,\).*only its \d+ landmarks; pass Y=model.transform"):
+            plotting.scatter(read, blobs[1])
+        page = plotting.explorer(read, tmp_path / "map.html")
+        assert f"{len(offsets)} points" in page.read_text()
 
 
 class TestIslands:
@@ -309,7 +322,7 @@ class TestFiles:
 
 class TestDensity:
     def test_many_points_are_shaded(self, rng, monkeypatch):
-        monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", 1000)
+        monkeypatch.setattr("laptsne.plotting.canvas.MAX_MARKERS", 1000)
         Y = rng.normal(size=(1001, 2))
         assert plotting.scatter(Y[:1000]).collections
         ax = plotting.scatter(Y, figsize=(4, 4))
@@ -322,7 +335,7 @@ class TestDensity:
         labels = ["a"] * 400 + ["b"] * 400
         figures = []
         for most in (10_000, 100):
-            monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", most)
+            monkeypatch.setattr("laptsne.plotting.canvas.MAX_MARKERS", most)
             ax = plt.figure(figsize=(6, 4)).add_axes((0.3, 0.05, 0.65, 0.9))
             figures.append(255 - pixels(plotting.scatter(Y, labels, legend=None, ax=ax).figure))
         sums = [image.sum(axis=2) for image in figures]
@@ -348,7 +361,7 @@ class TestDensity:
         assert not shade(places, np.zeros((4, 3), np.uint8), (10, 10), 1.0).any()
 
     def test_the_image_has_the_resolution_of_the_file(self, rng, tmp_path, monkeypatch):
-        monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", 100)
+        monkeypatch.setattr("laptsne.plotting.canvas.MAX_MARKERS", 100)
         ax = plotting.scatter(rng.normal(size=(500, 2)), figsize=(2, 2))
         for suffix in ("png", "svg", "pdf"):
             ax.figure.savefig(tmp_path / f"map.{suffix}", dpi=200)
@@ -356,7 +369,7 @@ class TestDensity:
         assert "<image" in (tmp_path / "map.svg").read_text()
 
     def test_unlabelled_points_are_below(self, monkeypatch):
-        monkeypatch.setattr("laptsne.plotting.points.MAX_MARKERS", 10)
+        monkeypatch.setattr("laptsne.plotting.canvas.MAX_MARKERS", 10)
         ax = plotting.scatter(np.random.default_rng(0).normal(size=(50, 2)), [None, "a"] * 25)
         assert [to_hex(image.colours[0] / 255) for image in ax.images] == [MISSING, PALETTE[0]]
 
@@ -382,7 +395,7 @@ class TestDimensions:
         assert len(ax.figure.axes) == 2
 
     def test_one_dimension_of_many_points(self, rng, monkeypatch):
-        monkeypatch.setattr("laptsne.plotting.strip.MAX_MARKERS", 100)
+        monkeypatch.setattr("laptsne.plotting.canvas.MAX_MARKERS", 100)
         assert isinstance(plotting.scatter(rng.normal(size=(300, 1))).images[0], DensityImage)
 
     @pytest.mark.parametrize("y", [np.empty((0, 1)), np.zeros((1, 1)), np.zeros((5, 1))])

@@ -17,12 +17,22 @@ from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Bbox
 
 from laptsne import LaptSNE, plotting
-from laptsne.colours.label_encoding import Categories, Scale, encode_labels, is_missing, natural_sort_key
-from laptsne.colours.palette import MISSING, N_COLOUR_BLIND_SAFE, PALETTE, category_colours, colours
+from laptsne._runtime.colours import (
+    MISSING,
+    N_COLOUR_BLIND_SAFE,
+    PALETTE,
+    Categories,
+    Scale,
+    category_colours,
+    colours,
+    encode_labels,
+    is_missing,
+    natural_sort_key,
+)
 from laptsne.contraction import ContractionPath
 from laptsne.explorer.columns import encode_columns
 from laptsne.plotting.colouring import make_colouring
-from laptsne.plotting.comparison import aligned
+from laptsne.plotting.snapshots import aligned
 from laptsne.plotting.text_labels import place_boxes
 
 # Colour vision deficiencies as matrices on linear RGB, by Machado, Oliveira and Fernandes (2009) at full severity.
@@ -182,6 +192,7 @@ def test_few_integers_and_identifiers_are_categories(labels, names, codes):
         (np.arange(60), Scale),
         ([0.5, 1, 0.5, 1], Scale),
         ([1, 2, 1, 2, np.inf], Scale),
+        ([1e300, 2e300, 1e300, 2e300], Scale),
         ([*np.linspace(0, 1, 30), None], Scale),
         ([str(i) for i in range(200)], Categories),
         (np.array(["2020-01-01", "NaT", "2021-01-01"], "M8[D]"), Scale),
@@ -212,6 +223,9 @@ def columns(rng):
         "constant": np.full(n, 2.5),
         "times": np.datetime64("2020-01-01") + rng.integers(0, 999, n),
         "many names": [f"name {i % 300}" for i in range(n)],
+        "large floats": rng.choice([1e300, 2e300], n),
+        "nothing": np.full(n, np.nan),
+        "enum": pl.Series(rng.choice(["low", "high"], n), dtype=pl.Enum(["low", "mid", "high"])),
     }
 
 
@@ -574,7 +588,7 @@ def run_python(code):
 def test_submodules_are_imported_on_first_use():
     assert run_python("import laptsne; print(laptsne.plotting.scatter.__name__)") == "scatter"
     listed = set(run_python("import laptsne; print(*dir(laptsne))").split())
-    assert {"contraction_path", "explorer", "metrics", "plotting", "scanpy", "LaptSNE"} <= listed
+    assert {"contraction", "explorer", "metrics", "plotting", "scanpy", "LaptSNE"} <= listed
     code = "import sys, laptsne; print([m for m in sys.modules if m.startswith(('laptsne.plot', 'laptsne.scanpy'))])"
     assert run_python(code) == "[]"
 

@@ -1,7 +1,6 @@
 import io
 import re
 
-import numpy as np
 import pytest
 from rich.console import Console
 

@@ -8,6 +8,8 @@ from sklearn.metrics import pairwise_distances, roc_auc_score
 from sklearn.model_selection import train_test_split
 
 from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne._runtime.threads import Workers
+from laptsne.graph.neighbors import neighbor_distances
 from laptsne.transform.support import MIN_SUPPORT, Support
 
 FAST = {"max_iter": 20, "random_state": 0}
@@ -97,7 +99,9 @@ def test_distances_give_the_support_of_their_features(rng):
 
 def test_an_equal_row_has_the_support_of_the_training_row(digits, model):
     X = digits[0]
-    support = Support.of(neighbor_distances(X, 30, metric="euclidean", metric_params=None, workers=Workers(1)))
+    with Workers(1) as workers:
+        graph = neighbor_distances(X, 30, metric="euclidean", metric_params=None, workers=workers)
+    support = Support.of(graph)
     np.testing.assert_array_equal(model.support(X[:100]), support.share(support.isolation[:100]))
     assert (model.support(X) < 0.05).mean() == pytest.approx(0.05, abs=0.01)
 

@@ -324,7 +324,7 @@ class _Reader:
         # Converted here, once: a file may refer to an array any number of times.
         self.arrays = {name: a.astype(object) if a.dtype.kind == "U" else a for name, a in arrays.items()}
 
-    def decode(self, value: Any) -> Any:
+    def decode(self, value: Any) -> Any:  # noqa: PLR0911
         if not isinstance(value, dict):
             return value
         if "array" in value:
@@ -341,6 +341,7 @@ class _Reader:
         if "object" not in value:
             return {key: self.decode(part) for key, part in value.items()}
         # "Landscape" is the name of Potential in version 0.1.0, whose Descent had more settings.
-        kind = _OBJECTS[{"Landscape": "Potential"}.get(value["object"], value["object"])]
+        name = "Potential" if value["object"] == "Landscape" else value["object"]
+        kind = _OBJECTS[name]
         known = {part.name for part in dataclasses.fields(kind)}
         return kind(**{key: self.decode(part) for key, part in value["parts"].items() if key in known})

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,23 +19,25 @@ from laptsne.clusters.counting import find_clusters, given_clusters, main_cluste
 from laptsne.contraction.cluster_term import ClusterTerm
 from laptsne.contraction.eigenvector_term import EigenvectorTerm, indicators
 from laptsne.contraction.similarity import MAX_CONTRACTED, Penalty, Similarity
+from laptsne.contraction.term import Contraction as Term
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import initial_embedding
 from laptsne.engine.kl import KLDivergence, Sums
 from laptsne.engine.minibatch import Batches, BatchOfPoints
-from laptsne.engine.minimise import Result, Step, minimise
+from laptsne.engine.minimise import AllPoints, Loss, Result, minimise
 from laptsne.engine.progress import progress
 from laptsne.engine.schedule import Schedule
-from laptsne.engine.state import Callback, Loss, Term
+from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality, reordered
 from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
-from laptsne.kernels import Kernel, Student
+from laptsne.kernels import Kernel
 
+_LOG = Penalty("log")
 _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
 
 
@@ -67,7 +70,7 @@ class ContractionSettings:
     total: float
     most: float = float("inf")
     width: float | None = None
-    penalty: Penalty = Penalty("log")
+    penalty: Penalty = _LOG
     one_kernel: bool = False
     on_mesh: bool = True
 
@@ -90,30 +93,41 @@ class ContractionSettings:
         return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators(labels, n_clusters), start]))
 
 
-class Method(Protocol):
+@dataclass(frozen=True)
+class Method(ABC):
     """A method of embedding: its graph, initial embedding and loss, with numbers for all settings."""
 
     loss_name: ClassVar[str]
+
     n_components: int
     metric: Metric
     contraction: ContractionSettings
     schedule: Schedule
+    init: str | ArrayLike
     kernel: Kernel | UmapKernel
 
+    @abstractmethod
     def graph(self, X: Any, workers: Workers) -> Any:
         """Return the affinities of the data, symmetric with sum 1."""
+
+    @abstractmethod
+    def loss(self, P: Any, workers: Workers) -> Loss:
+        """Return the loss of embeddings of the points of P."""
 
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
     ) -> NDArray[Any]:
-        """Return the initial embedding, given the eigenvectors of the Laplacian of P, whose points have an order."""
+        """Return the initial embedding, given eigenvectors of the Laplacian of P, whose points have another order."""
+        options = {"metric": self.metric.name, "random_state": random_state}
+        return initial_embedding(self.init, X, of_points(eigenvectors, order), self.n_components, **options)
 
-    def loss(self, P: Any, workers: Workers) -> Loss:
-        """Return the loss of embeddings of the points of P."""
+    def step(self, P: Any, random_state: Any) -> AllPoints:
+        """Return the rule by which points move."""
+        return AllPoints()
 
 
 @dataclass(frozen=True)
-class Tsne:
+class Tsne(Method):
     """The method of t-SNE: affinities of a perplexity, and the KL divergence.
 
     ``perplexity`` is the requested one, which :class:`Metric` lowers if the data do not support it. ``fourier`` and
@@ -122,16 +136,11 @@ class Tsne:
 
     loss_name: ClassVar[str] = "KL divergence"
 
-    n_components: int
+    kernel: Kernel
     perplexity: float
-    metric: Metric
-    contraction: ContractionSettings
-    schedule: Schedule
-    init: str | ArrayLike = "spectral"
-    kernel: Kernel = Student()
-    fourier: bool = False
-    coarse: bool = False
-    n_batch_neighbors: int = 0
+    fourier: bool
+    coarse: bool
+    n_batch_neighbors: int
 
     def graph(self, X: Any, workers: Workers) -> Any:
         """Return the affinities of the data."""
@@ -139,45 +148,41 @@ class Tsne:
         options = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": metric.n_neighbors}
         return joint_affinities(X, perplexity=self.perplexity, workers=workers, **options)
 
-    def start(
-        self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
-    ) -> NDArray[Any]:
-        """Return the initial embedding: eigenvectors, principal components, random or given."""
-        options = {"metric": self.metric.name, "random_state": random_state}
-        Y = initial_embedding(self.init, X, of_points(eigenvectors, order), self.n_components, **options)
-        return in_order(Y, order)
-
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
         """Return the KL divergence."""
         return KLDivergence(P, Sums(self.kernel, self.fourier, self.coarse, workers))
 
+    def step(self, P: Any, random_state: Any) -> AllPoints:
+        """Return the rule by which points move: all of them, or mini-batches."""
+        size = self.schedule.batch_size
+        if size is None:
+            return AllPoints()
+        return BatchOfPoints(Batches(P, size, self.n_batch_neighbors, random_state), self.kernel)
+
 
 @dataclass(frozen=True)
-class Umap:
+class Umap(Method):
     """The method of UMAP: a fuzzy graph, and the cross entropy that umap-learn effectively minimises."""
 
     loss_name: ClassVar[str] = "cross entropy"
 
-    n_components: int
-    n_neighbors: int
-    metric: Metric
-    contraction: ContractionSettings
-    schedule: Schedule
     kernel: UmapKernel
+    n_neighbors: int
+    local_connectivity: float
+    set_op_mix_ratio: float
     repulsion: float
     exact: bool
-    local_connectivity: float = 1.0
-    set_op_mix_ratio: float = 1.0
-    init: str | ArrayLike = "spectral"
 
     def graph(self, X: Any, workers: Workers) -> Any:
         """Return the fuzzy graph of the data, or the given graph, divided by its sum."""
-        metric, options = self.metric, {"perplexity": self.metric.perplexity, "metric": "affinities"}
+        metric, params = self.metric, self.metric.params
         if isinstance(metric.name, str) and metric.name == "affinities":
-            return joint_affinities(X, metric_params=metric.params, **options)
-        union = {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
-        compared = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": self.n_neighbors}
-        return joint_affinities(fuzzy_graph(X, workers=workers, **compared, **union), **options)
+            return joint_affinities(X, perplexity=metric.perplexity, metric="affinities", metric_params=params)
+        options: dict[str, Any] = {"metric": metric.name, "metric_params": params, "n_neighbors": self.n_neighbors}
+        options |= {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
+        return joint_affinities(
+            fuzzy_graph(X, workers=workers, **options), perplexity=metric.perplexity, metric="affinities"
+        )
 
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
@@ -185,13 +190,12 @@ class Umap:
         """Return the initial embedding, with the components of the graph side by side, scaled as in umap-learn."""
         apart = component_layout(P, self.n_components, workers)
         directions = eigenvectors if apart is None else np.pad(apart, ((0, 0), (1, 0)))
-        options = {"metric": self.metric.name, "random_state": random_state}
-        Y = initial_embedding(self.init, X, of_points(directions, order), self.n_components, **options)
+        Y = super().start(X, P, directions, order, random_state, workers)
         if isinstance(self.init, str):
             extent = np.ptp(Y, axis=0)
             Y = _SPAN * (Y - Y.min(axis=0)) / np.where(extent > 0, extent, 1)
             Y -= Y.mean(axis=0)
-        return in_order(Y, order)
+        return Y
 
     def loss(self, P: Any, workers: Workers) -> CrossEntropy:
         """Return the cross entropy."""
@@ -232,20 +236,22 @@ def fit(
         wanted = max(wanted, MAX_CLUSTERS, requested if isinstance(requested, int) else 0)
     spectrum = laplacian_spectrum(P, wanted + 1, workers)
     # From here on, points have the order of P.
-    Y = method.start(X, P, spectrum.eigenvectors, order, random_state, workers)
+    Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
     labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, workers)
     term = method.contraction.term(contracted, int(n_clusters), spectrum.eigenvectors[:, 1:])
     schedule = method.schedule.contracting(method.contraction.strength_of(n_clusters))
-    digest = None if checkpoint is None else digest_of(_decisive(method), P, Y)
+    # What init and metric change is in the affinities and the initial embedding.
+    decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
+    stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))
     with progress(schedule.max_iter, method.loss_name) if verbose else contextlib.nullcontext() as shown:
         result = minimise(
             method.loss(P, workers),
             Y,
             term,
             schedule,
-            step=_batches(method, P, random_state) if in_batches else None,
+            step=method.step(P, random_state),
             callbacks=[*callbacks, *([] if shown is None else [shown])],
-            checkpoint=None if checkpoint is None or digest is None else Checkpoint(checkpoint, digest),
+            checkpoint=stored,
             order=order,
         )
         if shown is not None:
@@ -274,15 +280,3 @@ def _clusters(settings: ContractionSettings, P: Any, eigenvalues: Array, workers
     n_clusters = eigengap_clusters(eigenvalues) if suggested else int(settings.n_clusters)
     labels = given_clusters(P, n_clusters, workers=workers)
     return labels, labels, n_clusters if settings.one_kernel else int(labels.max()) + 1
-
-
-def _batches(method: Method, P: Any, random_state: np.random.RandomState) -> Step:
-    assert isinstance(method, Tsne) and method.schedule.batch_size is not None
-    batches = Batches(P, method.schedule.batch_size, method.n_batch_neighbors, random_state)
-    return BatchOfPoints(batches, method.kernel)
-
-
-def _decisive(method: Method) -> list[Any]:
-    """Return the settings that change a descent otherwise than through the affinities and the initial embedding."""
-    assert isinstance(method, Tsne | Umap)
-    return [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]

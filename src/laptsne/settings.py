@@ -1,4 +1,4 @@
-"""Parameters of the estimators: which values they take, which work together, and what they mean for the data at hand."""
+"""Parameters of the estimators: which values they take, which work together, and what they mean for given data."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from laptsne import plotting
 from laptsne._runtime.atomic_file import atomic_write
 
 _SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
-_MODULES = ("matplotlib.backends.backend_agg", "canvas", "colouring", "points", "strip", "islands", "legend")
+_MODULES = ("matplotlib.backends.backend_agg", "canvas", "colouring", "text_labels")
 
 
 def import_beside() -> None:

@@ -25,8 +25,8 @@ _DECIDES = ("kernels.py", "contraction", "engine", "fields")  # whose code decid
 class Checkpoint:
     """A file that holds the last state of a descent: numbers and arrays by name.
 
-    It is replaced atomically and holds no code. It contains a digest of everything that the descent depends on, the code
-    included, so that it is never resumed by another one.
+    It is replaced atomically and holds no code. It contains a digest of everything that the descent depends on,
+    including the code, so that it is never resumed by another one.
     """
 
     def __init__(self, path: str | os.PathLike[str], digest: str) -> None:
@@ -51,6 +51,7 @@ class Checkpoint:
                 "of laptsne; remove that file, or give another one."
             )
         try:
+            _check(arrays, content["arrays"])
             restore({**content["numbers"], **arrays})
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise ValueError(
@@ -61,8 +62,9 @@ class Checkpoint:
         """Write a state; warn if that fails."""
         arrays = {name: part for name, part in state.items() if isinstance(part, np.ndarray)}
         numbers = {name: part for name, part in state.items() if name not in arrays}
+        content = {"digest": self.digest, "numbers": numbers, "arrays": {name: _form(a) for name, a in arrays.items()}}
         try:
-            write_archive(self.path, {"digest": self.digest, "numbers": numbers}, arrays)
+            write_archive(self.path, content, arrays)
         except OSError as error:
             warn(
                 f"checkpoint={str(self.path)!r} could not be written ({error}); the previous one is kept. "
@@ -74,6 +76,19 @@ class Checkpoint:
         """Remove the file."""
         self.path.unlink(missing_ok=True)
         remove_leftovers(self.path)
+
+
+def _form(array: Array) -> list[Any]:
+    return [array.dtype.str, *array.shape]
+
+
+def _check(arrays: dict[str, Array], forms: dict[str, list[Any]]) -> None:
+    """Raise ValueError, naming the array, if one is missing, has another form or is not finite."""
+    for name in arrays.keys() | forms.keys():
+        if name not in arrays or name not in forms or _form(arrays[name]) != forms[name]:
+            raise ValueError(f"{name} is missing or has another shape or type than it was saved with")
+        if arrays[name].dtype.kind == "f" and not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} is not finite")
 
 
 def digest_of(settings: Any, P: Any, Y: Array) -> str:

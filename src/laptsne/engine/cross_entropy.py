@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.contraction.term import Contraction
-from laptsne.engine.state import Term
+from laptsne.contraction.term import Contraction as Term
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.grid import Frame
 from laptsne.fields.potential import Potential
@@ -80,8 +79,8 @@ class CrossEntropy:
     :math:`(p_i + p_j) / 2` instead of :math:`p_i`, without which it would have no gradient.
 
     ``P`` are symmetric weights that sum to 1, ``repulsion`` is :math:`\gamma m`, and with ``exact`` the repulsion is
-    summed over all pairs, rather than on a grid. Steps are divided by the degrees: the attraction of a point is as stiff
-    as its degree is high, so that a common step size would be that of the hubs.
+    summed over all pairs, rather than on a grid. Steps are divided by the degrees: the attraction of a point is as
+    stiff as its degree is high, so that a common step size would be that of the hubs.
     """
 
     def __init__(
@@ -122,7 +121,6 @@ class CrossEntropy:
         :math:`\frac{\gamma m}{4 n} \sum_j (1 + n p_j) V(|y - y_j|) + \frac{n \lambda}{2} \psi(y)`, divided by the
         exaggeration.
         """
-        assert isinstance(term, Contraction)
         y = term.points
         frame = Frame.around(y, _SPACING[len(y)], self.workers)
         frame = replace(frame, kernel=FarRepulsion(self.kernel, _CUTOFF * frame.spacing))

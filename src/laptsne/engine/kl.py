@@ -1,4 +1,4 @@
-"""The loss of t-SNE: the Kullback-Leibler divergence between affinities of the data and similarities of the embedding."""
+"""The loss of t-SNE: the Kullback-Leibler divergence between affinities and similarities of the embedding."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +11,8 @@ from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.term import Contraction, LazyPotential
-from laptsne.engine.state import Term
+from laptsne.contraction.term import Contraction as Term
+from laptsne.contraction.term import LazyPotential
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
 from laptsne.fields.fourier import is_fast
 from laptsne.fields.potential import Potential
@@ -112,10 +112,10 @@ class Sums:
     one, in two dimensions.
     """
 
-    kernel: Kernel = Student()
-    fourier: bool = False
-    coarse: bool = False
-    workers: Workers = Workers(1)
+    kernel: Kernel
+    fourier: bool
+    coarse: bool
+    workers: Workers
 
     def fields(self, Y: NDArray[np.float64]) -> Fields:
         """Return the fields of an embedding."""
@@ -142,10 +142,10 @@ class KLDivergence:
     P is a sparse matrix in CSR format or an array, symmetric with sum 1.
     """
 
-    stiffness = None
+    stiffness: Array | None = None
 
     def __init__(self, P: Any, sums: Sums | None = None) -> None:
-        self.P, self.sums = P, sums or Sums()
+        self.P, self.sums = P, sums or Sums(Student(), fourier=False, coarse=False, workers=Workers(1))
         p = P.data if scipy.sparse.issparse(P) else P
         self._negative_entropy = _sum_p_log_p(p)
 
@@ -178,7 +178,6 @@ class KLDivergence:
         """Return the potential of new points in the final embedding; None for kernels other than Student's."""
         if not isinstance(self.sums.kernel, Student):
             return None
-        assert isinstance(term, Contraction)
         if isinstance(term, EigenvectorTerm) and self.sums.fourier:  # its eigenvectors would take long once more
             return term.potential(strength, exaggeration)
         return LazyPotential(term.released(), strength, exaggeration, normaliser=_normaliser(fields))

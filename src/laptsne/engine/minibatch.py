@@ -9,7 +9,7 @@ from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
 from laptsne.contraction.eigenvector_term import EigenvectorTerm, inverse_root
 from laptsne.engine.kl import KLDivergence
-from laptsne.engine.minimise import Descending
+from laptsne.engine.minimise import AllPoints, Descending
 from laptsne.fields import ExactFields, Fields
 from laptsne.graph.neighbors import nearest_of_graph
 from laptsne.kernels import Kernel, similarity
@@ -209,7 +209,7 @@ class TrackedSums:
         self._n_moved += len(rows)
 
 
-class BatchOfPoints:
+class BatchOfPoints(AllPoints):
     """The rule by which one batch moves per iteration; sums are over pairs."""
 
     def __init__(self, batches: Batches, kernel: Kernel) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,19 @@ from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.contraction.similarity import rms_radius
+from laptsne.contraction.term import Contraction as Term
 from laptsne.contraction.term import LazyPotential
 from laptsne.engine.checkpoint import Checkpoint
+from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import MAX_COORDINATE
+from laptsne.engine.kl import KLDivergence
 from laptsne.engine.schedule import Schedule
-from laptsne.engine.state import Callback, Loss, Position, State, Term
+from laptsne.engine.state import Callback, Position, State
 from laptsne.fields import Fields
 from laptsne.fields.potential import Potential
 
 Embedding = NDArray[np.float64]
+Loss = KLDivergence | CrossEntropy
 
 _GAIN_INCREASE = 0.2
 _FINAL_TOL = 1e-3  # residual of the eigenvectors of the final embedding
@@ -60,22 +64,6 @@ class Result:
     loss: float
     objective: float
     potential: Potential | LazyPotential | None
-
-
-class Step(Protocol):
-    """A rule by which points move."""
-
-    def __call__(self, descent: Descending, fields: Fields) -> bool:
-        """Move the points; return False, without a move, if the embedding would diverge."""
-
-    def is_resumable(self, descent: Descending) -> bool:
-        """Whether the state of the rule can be stored whatever the state of the contraction."""
-
-    def state(self) -> dict[str, Any]:
-        """Numbers and arrays from which the rule can be resumed."""
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume from a state."""
 
 
 @dataclass
@@ -162,16 +150,16 @@ class Descending:
             position.n_stalled += 1
         return self.schedule.has_stalled(position.n_stalled)
 
-    def can_checkpoint(self, step: Step) -> bool:
+    def can_checkpoint(self, step: AllPoints) -> bool:
         """Whether the state is complete without gradients of the contraction, which are not stored."""
         return self.strength == 0 or step.is_resumable(self) or self.refresh_due(self.fields())
 
-    def state(self, step: Step) -> dict[str, Any]:
+    def state(self, step: AllPoints) -> dict[str, Any]:
         """Return everything that a checkpoint stores."""
         parts = {"position": self.position.state(), "term": self.term.state(), "step": step.state()}
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
-    def restore(self, state: dict[str, Any], step: Step) -> None:
+    def restore(self, state: dict[str, Any], step: AllPoints) -> None:
         """Resume from a state; raise ValueError, naming the part, if it is not one of this descent."""
 
         def part(name: str) -> dict[str, Any]:
@@ -184,10 +172,10 @@ class Descending:
 
 
 class AllPoints:
-    """The rule by which all points move in every iteration."""
+    """The rule by which all points move in every iteration, and the interface of such rules."""
 
     def __call__(self, descent: Descending, fields: Fields) -> bool:
-        """Move all points; return False, without a move, if the embedding would diverge."""
+        """Move the points; return False, without a move, if the embedding would diverge."""
         position, strength = descent.position, descent.strength
         contraction = descent.contraction_gradient(fields) if strength else None
         gradient = descent.loss.gradient(fields, descent.schedule.exaggeration(position.iteration))
@@ -202,15 +190,15 @@ class AllPoints:
         return True
 
     def is_resumable(self, descent: Descending) -> bool:
-        """Return False: the contraction has to be due for a refresh."""
+        """Whether the rule can be resumed whatever the state of the contraction, of which no gradient is stored."""
         return False
 
     def state(self) -> dict[str, Any]:
-        """Return nothing: the rule has no state of its own."""
+        """Return numbers and arrays from which the rule can be resumed."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Do nothing."""
+        """Resume from a state."""
 
 
 def minimise(
@@ -219,7 +207,7 @@ def minimise(
     term: Term,
     schedule: Schedule,
     *,
-    step: Step | None = None,
+    step: AllPoints | None = None,
     callbacks: Sequence[Callback] = (),
     checkpoint: Checkpoint | None = None,
     order: Array | None = None,
@@ -257,7 +245,7 @@ def minimise(
 
 
 def iterate(
-    descent: Descending, step: Step, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None
+    descent: Descending, step: AllPoints, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None
 ) -> bool:
     """Take steps until the descent ends; return whether a keyboard interrupt ended it."""
     position = descent.position
@@ -275,7 +263,7 @@ def iterate(
     return False
 
 
-def _advance(descent: Descending, step: Step, callbacks: Sequence[Callback]) -> bool:
+def _advance(descent: Descending, step: AllPoints, callbacks: Sequence[Callback]) -> bool:
     """Take one step; return False, without a step, if the descent is over."""
     fields = descent.fields()
     state = descent.seen(fields)

@@ -80,6 +80,9 @@ def _require(condition: bool, name: str, value: Any, requirement: str) -> None: 
         raise ValueError(f"Descent: {name} must be {requirement}; got {value!r}.")
 
 
+_DEFAULT = Descent()
+
+
 @dataclass(frozen=True)
 class Schedule:
     """The numbers of a descent, as functions of the iteration alone.
@@ -90,7 +93,7 @@ class Schedule:
     """
 
     max_iter: int
-    descent: Descent = Descent()
+    descent: Descent = _DEFAULT
     early_exaggeration: float = 12.0
     middle_exaggeration: float = _MIDDLE_EXAGGERATION
     learning_rate: float | None = None

@@ -6,88 +6,18 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.fields import Fields
 from laptsne.graph.ordering import of_points
-from laptsne.kernels import Gaussian
 
-
-class Loss(Protocol):
-    """What is minimised apart from the contraction."""
-
-    P: Any
-    #: What steps of each point are divided by, shape (n_samples, 1); None for 1.
-    stiffness: Array | None
-
-    @property
-    def trivial(self) -> float:
-        """Loss of the embedding in which all points coincide."""
-
-    @property
-    def workers(self) -> Workers:
-        """Threads."""
-
-    def fields(self, Y: NDArray[np.float64]) -> Fields:
-        """Return the sums over an embedding that the loss is computed from."""
-
-    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
-        """Return them as accurately as the step of this number needs them."""
-
-    def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
-        """Whether an embedding with this largest coordinate can be evaluated in reasonable time."""
-
-    def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
-        """Return the loss, with the attractive part multiplied by ``exaggeration``."""
-
-    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
-        """Return its gradient with respect to the embedding."""
-
-    def potential(self, term: Term, fields: Fields, strength: float, exaggeration: float) -> Any:
-        """Return the potential of new points in the embedding of these fields, or None if the loss has none."""
-
-
-class Term(Protocol):
-    """The contraction of an embedding, as the descent uses it."""
-
-    n_clusters: int
-    penalty: Penalty
-    similarity: Similarity | None
-    kernel: Gaussian | None
-    fixed: bool
-    max_age: float
-
-    @property
-    def eigenvalues(self) -> NDArray[np.float64]:
-        """Smallest eigenvalues at the last refresh."""
-
-    @property
-    def residual(self) -> float:
-        """Bound on their error."""
-
-    def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
-        """Compute the eigenvalues of an embedding."""
-
-    def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        """Gradient of the penalised eigenvalues."""
-
-    def moved(self, fields: Fields) -> float:
-        """RMS displacement since the last refresh."""
-
-    def observed_at(self, fields: Fields) -> Term:
-        """Return the term refreshed at another embedding; this one is unchanged."""
-
-    def state(self) -> dict[str, Any]:
-        """Numbers and arrays from which the next refresh can start."""
-
-    def restore(self, state: dict[str, Any], workers: Workers) -> None:
-        """Restore a state."""
+if TYPE_CHECKING:
+    from laptsne.contraction.term import Contraction as Term
+    from laptsne.engine.minimise import Loss
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from laptsne._runtime.colours import MISSING, PALETTE
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.clusters.contrasts import distinguishing_features, nearest_clusters
 from laptsne.clusters.feature_table import FeatureTable
 from laptsne.clusters.table import ClusterTable, cluster_table
@@ -28,11 +31,13 @@ from laptsne.graph.neighbors import neighbor_graph
 from laptsne.methods import Fit, Method, data_eigenvalues, fit
 from laptsne.reliability import Reliability
 from laptsne.settings import callbacks_of
-from laptsne.summary import summary_html
 from laptsne.transform import Network
 
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
 _DROPPED = {"callbacks", "checkpoint"}
+
+# Of the thumbnail in notebooks: pixels per side and per point, and points, evenly drawn from all.
+_SIDE, _WIDTH, _MAX_POINTS = 200, 3, 1000
 
 
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -295,7 +300,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         try:
             # Not taken from a file even if present: the next fit would write to a checkpoint path of the file's choice.
             given = {name: value for name, value in content["parameters"].items() if name not in _DROPPED}
-            model = kinds[kind](**given)
+            model: Self = kinds[kind](**given)
             for name, value in content["fitted"].items():
                 if not name.endswith("_") or name.startswith("_"):
                     raise ValueError(f"{path}: {name!r} is not the name of a fitted attribute.")
@@ -358,12 +363,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @contextmanager
     def _unchanged_by_failure(self) -> Iterator[None]:
         """Leave the estimator as it was if an error is raised: its attributes would not belong together."""
-        before = vars(self).copy()
+        before = dict(vars(self))
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             raise
 
     def _validated(self, X: Any, **options: Any) -> Any:
@@ -433,7 +437,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if "text/html" in bundle and isinstance(getattr(self, "embedding_", None), np.ndarray):
             labels = self.labels_ if isinstance(self.labels_, np.ndarray) else None
             bundle["text/html"] = (
-                summary_html(type(self).__name__, self.embedding_, labels, self._figures()) + bundle["text/html"]
+                _summary(type(self).__name__, self.embedding_, labels, self._figures()) + bundle["text/html"]
             )
         return bundle
 
@@ -450,3 +454,27 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 # After the class: set_output would wrap a conditional method into one that is always there.
 MapEstimator.transform = available_if(lambda self: self._can_transform())(MapEstimator.transform)  # type: ignore[method-assign]
+
+
+def _summary(name: str, Y: Array, labels: Array | None, lines: list[str]) -> str:
+    """Return the thumbnail of an embedding, in the colours of its clusters, beside a name and lines of text."""
+    if labels is None or len(labels) != len(Y):  # those of landmarks
+        labels = np.zeros(len(Y), int)
+    drawn = np.linspace(0, len(Y) - 1, min(len(Y), _MAX_POINTS)).round().astype(int)
+    shown = np.column_stack([Y, np.zeros(len(Y))])[drawn, :2]
+    low, high = shown.min(axis=0), shown.max(axis=0)
+    unit = (_SIDE - 3 * _WIDTH) / max(float((high - low).max()), 1e-30)
+    places = _SIDE / 2 + (shown - (low + high) / 2) * [unit, -unit]  # rows of an image run downwards
+    colours = np.where(labels < 0, MISSING, np.array(PALETTE)[labels % len(PALETTE)])[drawn]
+    paths = ""
+    for colour in np.unique(colours):
+        points = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places[colours == colour])
+        paths += f'<path d="{points}" stroke="{colour}"/>'
+    style = f'stroke-width="{_WIDTH}" stroke-linecap="round"'
+    label = f'role="img" aria-label="Map of {len(Y):,} points"'
+    text = "".join(f"<div>{html.escape(line)}</div>" for line in [f"{len(Y):,} points", *lines])
+    return (
+        '<div style="display: flex; gap: 16px; align-items: center; font: 13px/1.6 system-ui, sans-serif">'
+        f'<svg width="{_SIDE}" height="{_SIDE}" style="background: #ffffff" {style} {label}>{paths}</svg>'
+        f"<div><b>{html.escape(name)}</b>{text}</div></div>"
+    )

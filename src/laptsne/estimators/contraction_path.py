@@ -13,9 +13,10 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import main_clusters
 from laptsne.contraction.similarity import MAX_CONTRACTED
+from laptsne.contraction.term import Contraction as Term
 from laptsne.engine.minimise import AllPoints, Descending, iterate
 from laptsne.engine.schedule import LATE_EXAGGERATION
-from laptsne.engine.state import Position, Term
+from laptsne.engine.state import Position
 from laptsne.estimators.base import MapEstimator
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality

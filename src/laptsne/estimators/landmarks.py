@@ -280,7 +280,8 @@ class LandmarkLaptSNE(MapEstimator):
         self.fitted_map_ = fitted_map
         self._check_widths()
         for name in ("embedding_", "labels_"):  # those of all rows, which the file lacks
-            vars(self).pop(name, None)
+            if hasattr(self, name):
+                delattr(self, name)
         shape = (len(self.landmark_labels_), self.n_components)
         if self.landmark_embedding_.shape != shape or not np.isfinite(self.landmark_embedding_).all():
             raise ValueError(f"landmark_embedding_ is not a finite array of shape {shape}")

@@ -47,8 +47,8 @@ class LaptSNE(MapEstimator):
         Similarities of which the Laplacian is computed. "gaussian" separates the clusters of the data, ``labels_``, and
         divides none of them. It has a short range: once the gap between two clusters is a few widths, contraction ends,
         so that clusters keep their shape. "student" is the paper's choice, one kernel for both terms: its range is
-        infinite, and clusters shrink to dots if the contraction is strong. With ``kernel="gaussian"``, both terms have that
-        kernel.
+        infinite, and clusters shrink to dots if the contraction is strong. With ``kernel="gaussian"``, both terms have
+        that kernel.
     contraction_width : float or "auto", default="auto"
         Width of the Gaussian, in units of the embedding. "auto" is 0.75 times the RMS radius of the embedding divided
         by the square root of the number of clusters. A width below a quarter of the spacing of the points or above the

@@ -1,19 +1,27 @@
 """Columns in the compact form that the explorer stores: codes of categories, numbers and timestamps."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
+from laptsne._runtime.colours import Categories, encode_clusters, encode_labels, typed_values
 from laptsne._runtime.typing import Array
-from laptsne.colours.label_encoding import Categories, categorize, infer_dtype
 
-_MAX_INTEGER_CATEGORIES = 100  # up to this many distinct integers are labels rather than quantities
-_EXACT_IN_SINGLE = 2**24
-_EXACT_IN_DOUBLE = 2**53
-_DAY = 86_400_000  # milliseconds
 CLUSTERS = "cluster"  # the column in which -1 means no cluster
+_EXACT_IN_SINGLE = 2**24
+_DAY = 86_400_000  # milliseconds
+
+# Words that name clusters.
+_WORD = r"(?u)\b[^\W\d_]{3,}\b"  # three letters or more
+_FRAGMENTS = {"don", "didn", "doesn", "isn", "wasn", "aren", "won", "wouldn", "couldn", "shouldn", "hasn", "haven"}
+_MAX_TEXTS = 2000  # per cluster; more would take time and change nothing
+_MAX_WORDS = 50_000
+_MIN_TEXTS = 3  # that must have a word
 
 
 @dataclass(frozen=True)
@@ -42,12 +50,10 @@ class EncodedColumn:
 
 
 def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = ()) -> list[EncodedColumn]:
-    """Encode the columns of a mapping or a data frame; raise ValueError unless each has one value per point.
-
-    Integers in the columns ``continuous`` are numbers even if they are few.
-    """
+    """Encode the columns of a mapping, a data frame or AnnData; those named in `continuous` are numbers on a scale."""
+    colours = _own_colours(columns) if is_annotated(columns) else {}
     found: dict[str, EncodedColumn] = {}
-    for name, values in column_items(columns):
+    for name, values in _column_items(columns.obs if is_annotated(columns) else columns):
         if name in found:
             raise ValueError(f"columns: the name {name!r} occurs twice; rename one of the two.")
         shape = np.shape(values)
@@ -55,11 +61,64 @@ def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = (
             raise ValueError(
                 f"columns: {name!r} has shape {shape}, but the map has {n_samples} points; pass one value per point."
             )
-        found[name] = _encode(name, values, continuous=name in continuous)
+        if name in continuous and typed_values(values).dtype.kind not in "iuf":
+            raise ValueError(f"continuous has {name!r}, which is not a column of numbers.")
+        found[name] = _encode(name, values, colours.get(name, ()), continuous=name in continuous)
+    for name in continuous:
+        named_column(list(found.values()), name, "continuous")
     return list(found.values())
 
 
-def column_items(columns: Any) -> Iterable[tuple[str, Any]]:
+def cluster_column(labels: Array) -> EncodedColumn:
+    """Return the column of cluster labels, of which negative ones are points without a cluster."""
+    return _category_column(CLUSTERS, encode_clusters(labels), missing="no cluster")
+
+
+def named_column(columns: Sequence[EncodedColumn], name: str, parameter: str) -> EncodedColumn:
+    """Return the column of a name; raise ValueError, with the parameter that gave it, if there is none."""
+    for column in columns:
+        if column.name == name:
+            return column
+    names = ", ".join(repr(column.name) for column in columns)
+    raise ValueError(f"{parameter}={name!r} must be one of the columns: {names or 'there are none'}.")
+
+
+def is_annotated(columns: Any) -> bool:
+    """Return whether an object is AnnData, by its attributes, since the package need not be installed."""
+    return all(hasattr(columns, name) for name in ("obs", "uns", "var_names", "X"))
+
+
+def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_words: int = 3) -> list[str]:
+    """Return the most distinguishing words of each cluster, by class-based TF-IDF.
+
+    `codes` are the clusters of the texts, from 0; texts with other codes are ignored. The weight of a word in a cluster
+    is its share of the words of the cluster times ``log(1 + A / f)``, where f is the number of its occurrences in all
+    clusters and A the mean number of words per cluster (Grootendorst 2022, "BERTopic: Neural topic modeling with a
+    class-based TF-IDF procedure").
+    """
+    rows = np.concatenate([_sample(np.flatnonzero(codes == code)) for code in range(n_clusters)])
+    if not rows.size:
+        return [""] * n_clusters
+    chosen = ["" if texts[row] is None else str(texts[row]) for row in rows]
+    vectorizer = CountVectorizer(
+        stop_words=list(ENGLISH_STOP_WORDS | _FRAGMENTS),
+        token_pattern=_WORD,
+        min_df=_MIN_TEXTS if len(rows) >= 50 else 1,
+        max_features=_MAX_WORDS,
+    )
+    try:
+        counts = vectorizer.fit_transform(chosen)
+    except ValueError:  # there are no words
+        return [""] * n_clusters
+    member = sparse.csr_matrix((np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), (n_clusters, len(rows)))
+    totals = np.asarray((member @ counts).todense(), dtype=np.float64)
+    frequencies = totals / np.maximum(totals.sum(axis=1, keepdims=True), 1)
+    weights = frequencies * np.log1p(totals.sum() / n_clusters / totals.sum(axis=0))
+    vocabulary = vectorizer.get_feature_names_out()
+    return [", ".join(_distinct(vocabulary[np.argsort(-w, kind="stable")], w, n_words)) for w in weights]
+
+
+def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:
     """Return the names and values of a mapping or a data frame, the index of pandas included if it has names."""
     if columns is None:
         return []
@@ -77,65 +136,61 @@ def column_items(columns: Any) -> Iterable[tuple[str, Any]]:
     return items
 
 
-def _encode(name: str, values: Any, *, continuous: bool = False) -> EncodedColumn:
-    categorical: Any = getattr(values, "cat", values)
-    if hasattr(categorical, "categories") and hasattr(categorical, "codes"):  # pandas; its order is kept
-        names = tuple(str(category) for category in categorical.categories)
-        return _encode_categories(name, Categories(names, np.asarray(categorical.codes)))
-    if getattr(getattr(values, "dtype", None), "tz", None) is not None:  # pandas with a time zone: converted to UTC
-        values = values.to_numpy(dtype="datetime64[ms]")
-    array = np.asarray(values)
-    if array.dtype.kind == "O":
-        array = infer_dtype(array)
-    kind = array.dtype.kind
-    if name == CLUSTERS and kind == "i" and array.size and array.min() == -1:
-        return encode_clusters(array)
-    if kind == "b":
-        return _encode_categories(name, Categories(("False", "True"), array.astype(np.intp)))
-    if kind in "iuf":
-        return _encode_numbers(name, array.astype(np.float64) if kind == "f" else array, continuous=continuous)
-    if kind == "M":
-        times = array.astype("datetime64[ms]")
-        return EncodedColumn(name, "time", np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64)))
-    return _encode_categories(name, categorize(array))
+def _own_colours(adata: Any) -> dict[str, tuple[str, ...]]:
+    """Return the colours that scanpy stores for the categories of a column, as #rrggbb."""
+    found = {}
+    for name in adata.obs.columns:
+        stored = adata.uns.get(f"{name}_colors")
+        categories = getattr(getattr(adata.obs[name], "cat", None), "categories", ())
+        if stored is None or len(stored) < len(categories):
+            continue
+        colours = [str(colour)[:7].lower() for colour in stored][: len(categories)]
+        if all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in colours):
+            found[str(name)] = tuple(colours)
+    return found
 
 
-def model_labels(model: Any, n_samples: int) -> Array | None:
-    """Return the clusters of the points of a fitted model; None if it has none, or those of landmarks."""
-    labels = getattr(model, "labels_", None)
-    return None if labels is None or len(labels) != n_samples else np.asarray(labels)
+def _encode(name: str, values: Any, colours: tuple[str, ...], *, continuous: bool) -> EncodedColumn:
+    if name == CLUSTERS:
+        labels = typed_values(values)
+        if labels.dtype.kind == "i" and labels.size and labels.min() == -1:
+            return cluster_column(labels)
+    encoding = encode_labels(values, len(values), continuous=continuous or None)
+    if isinstance(encoding, Categories):
+        return _category_column(name, encoding, colours=colours)
+    if encoding.are_times:
+        return EncodedColumn(name, "time", encoding.values)
+    return EncodedColumn(name, "number", _narrowed(encoding.values))
 
 
-def encode_clusters(labels: Array, name: str = CLUSTERS) -> EncodedColumn:
-    """Encode cluster labels; negative ones are points without a cluster."""
-    distinct = np.unique(labels[labels >= 0])
-    codes = np.where(labels >= 0, np.searchsorted(distinct, labels), -1)
-    column = _encode_categories(name, Categories(tuple(str(int(label)) for label in distinct), codes), numeric=True)
-    return replace(column, missing="no cluster")
+def _narrowed(numbers: Array) -> Array:
+    """Return numbers in the smallest dtype that keeps integers exact and seven digits of others."""
+    finite = numbers[np.isfinite(numbers)]
+    largest = np.abs(finite).max(initial=0)
+    are_integers = bool((finite == np.rint(finite)).all())
+    if are_integers and finite.size == numbers.size and largest < 2**31:
+        return numbers.astype(np.int32)
+    is_double = largest > (_EXACT_IN_SINGLE if are_integers else np.finfo(np.float32).max)
+    return numbers if is_double else numbers.astype(np.float32)
 
 
-def _encode_numbers(name: str, array: Array, *, continuous: bool = False) -> EncodedColumn:
-    present = array[~np.isnan(array)]
-    finite = present[np.isfinite(present)]
-    largest = max(abs(int(finite.min())), abs(int(finite.max()))) if finite.size else 0
-    are_floats = array.dtype.kind == "f"
-    are_integers = 0 < finite.size == present.size and bool((finite == np.rint(finite)).all())
-    if are_integers and not continuous and not (are_floats and largest >= _EXACT_IN_DOUBLE):
-        distinct = np.unique(finite)
-        if distinct.size <= _MAX_INTEGER_CATEGORIES and 2 * distinct.size <= array.size:
-            codes = np.where(np.isnan(array), -1, np.searchsorted(distinct, array))
-            return _encode_categories(name, Categories(tuple(str(int(x)) for x in distinct), codes), numeric=True)
-    if are_floats:
-        needs_double = largest > float(np.finfo(np.float32).max) or (are_integers and largest > _EXACT_IN_SINGLE)
-        return EncodedColumn(name, "number", array if needs_double else array.astype(np.float32))
-    if largest > _EXACT_IN_DOUBLE:  # identifiers, which would lose their last digits
-        return _encode_categories(name, categorize(array))
-    return EncodedColumn(name, "number", array.astype(np.int32 if largest < 2**31 else np.float64))
-
-
-def _encode_categories(name: str, categories: Categories, *, numeric: bool = False) -> EncodedColumn:
+def _category_column(name: str, categories: Categories, **options: Any) -> EncodedColumn:
     """Return a categorical column in the smallest dtype."""
     missing = len(categories.names)
     dtype = np.uint8 if missing < 2**8 else np.uint16 if missing < 2**16 else np.uint32
     codes = np.where(categories.missing, missing, categories.codes).astype(dtype)
-    return EncodedColumn(name, "category", codes, categories.names, numeric)
+    return EncodedColumn(name, "category", codes, categories.names, categories.numeric, **options)
+
+
+def _sample(rows: Array) -> Array:
+    """Return at most 2,000 of the rows, evenly spread."""
+    return rows[:: -(-len(rows) // _MAX_TEXTS)] if len(rows) else rows
+
+
+def _distinct(ordered: Array, weights: Array, n_words: int) -> list[str]:
+    """Return the first words with a weight, leaving out plurals of others."""
+    found: list[str] = []
+    for word in ordered[: min(4 * n_words, np.count_nonzero(weights))]:
+        if not any(word.rstrip("s") == other.rstrip("s") for other in found):
+            found.append(str(word))
+    return found[:n_words]

@@ -1,7 +1,7 @@
 """Export of maps to the explorer: an HTML file, or a view in a notebook."""
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -9,26 +9,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from laptsne._runtime.colours import PALETTE
 from laptsne._runtime.typing import Array
-from laptsne.colours.palette import PALETTE
-from laptsne.explorer.annotated import is_annotated, own_colours
-from laptsne.explorer.cluster_table import table_rows
-from laptsne.explorer.columns import CLUSTERS, EncodedColumn, encode_clusters, encode_columns, model_labels
-from laptsne.explorer.feature_block import pack_features
+from laptsne.explorer.columns import (
+    CLUSTERS,
+    EncodedColumn,
+    cluster_column,
+    cluster_words,
+    encode_columns,
+    is_annotated,
+    named_column,
+)
 from laptsne.explorer.frame import ExplorerFrame
-from laptsne.explorer.maps import check_maps, path_header
-from laptsne.explorer.payload import Payload, pack
-from laptsne.explorer.thumbnails import make_thumbnails
-from laptsne.explorer.words import cluster_words
+from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
+from laptsne.explorer.payload import Payload, make_thumbnails, pack, pack_features
 
 if TYPE_CHECKING:
     from laptsne.explorer.widget import ExplorerWidget
 
-_RELIABILITY = ("perturbation", "singularity")
+_EVIDENCE = ("contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
 
 
 def explorer(
-    Y: Any,
+    Y: Shown,
     out: str | os.PathLike[str] | None = None,
     *,
     columns: Any = None,
@@ -53,7 +56,7 @@ def explorer(
     ----------
     Y : array-like of shape (n_samples, 2), fitted model, ContractionPath or mapping
         The map; a fitted model, which adds its clusters, the evidence for them and the reliability of the points; maps
-        at increasing contraction from :func:`laptsne.contraction_path.contraction_path`; or maps to compare, such as
+        at increasing contraction from :func:`laptsne.contraction.contraction_path`; or maps to compare, such as
         ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one. Coordinates are rounded to 1/65,535 of the
         map's longer side.
     out : path-like, optional
@@ -77,8 +80,8 @@ def explorer(
     text : str, optional
         The column with the texts of the points. Clusters are named by their most distinguishing words.
     features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        What the map was made of, to colour by any of them. Values are rounded to 1/254 of their range. If all take more
-        than 32 MB, the most variable ones are kept.
+        The features that the map was computed from; points can be coloured by any of them. Values are rounded to 1/254
+        of their range. If all take more than 32 MB, the most variable ones are kept.
     feature_names : sequence of str of shape (n_features,), optional
         Names of the features.
     continuous : collection of str, optional
@@ -101,30 +104,33 @@ def explorer(
     'map.html'
     """
     maps = check_maps(Y)
-    table = _Table(Y, columns, labels, maps.n_samples, continuous)
+    n_samples = maps.n_samples
+    table = _encoded(Y, columns, labels, n_samples, continuous)
     if text is not None:
-        table.name_clusters(text)
+        table = _with_words(table, text)
     if is_annotated(columns) and features is None:
         features, feature_names = columns.X, columns.var_names
-    block = pack_features(features, feature_names, maps.n_samples)
-    pixels = None if images is None else make_thumbnails(images, maps.n_samples)
+    if clusters is None and labels_of(Y, n_samples) is not None:
+        clusters = getattr(Y, "clusters_", None)
+    feature_header, feature_content = pack_features(features, feature_names, n_samples)
+    pixels = None if images is None else make_thumbnails(images, n_samples)
     boxes, frames, positions = maps.quantized()
     header = {
-        "title": title or f"Map of {maps.n_samples:,} points",
-        "points": maps.n_samples,
+        "title": title or f"Map of {n_samples:,} points",
+        "points": n_samples,
         "states": len(maps.embeddings),
         "boxes": boxes,
         "frames": frames,
-        "columns": [column.header() for column in table.columns],
-        "color": table.initial_color(color),
+        "columns": [column.header() for column in table],
+        "color": _initial_color(table, color),
         "palette": PALETTE,
         "images": None if pixels is None else list(pixels.shape[1:]),
         "path": None if maps.path is None else path_header(maps.path),
         "maps": maps.names or None,
-        "evidence": table.evidence(_model_clusters(Y, maps.n_samples) if clusters is None else clusters),
-        "features": block.header,
+        "evidence": _evidence(table, clusters),
+        "features": feature_header,
     }
-    payload = pack(header, [positions, *(column.values for column in table.columns)], pixels, block.content)
+    payload = pack(header, [positions, *(column.values for column in table)], pixels, feature_content)
     return _view(payload) if out is None else ExplorerFrame(payload).save(out)
 
 
@@ -137,75 +143,18 @@ def _view(payload: Payload) -> "ExplorerFrame | ExplorerWidget":
     return ExplorerWidget(payload)
 
 
-class _Table:
-    """The columns of the explorer, those of a fitted model included."""
-
-    def __init__(
-        self, Y: Any, columns: Any, labels: ArrayLike | None, n_samples: int, continuous: Collection[str] = ()
-    ) -> None:
-        annotated = is_annotated(columns)
-        self.columns = encode_columns(columns.obs if annotated else columns, n_samples, continuous)
-        for name in continuous:
-            if self._named(name, "continuous").kind != "number":
-                raise ValueError(f"continuous has {name!r}, which is not a column of numbers.")
-        for name, colours in (own_colours(columns) if annotated else {}).items():
-            self._replace(replace(self._named(name), colours=tuple(colours)))
-        if labels is None:
-            labels = model_labels(Y, n_samples)
-        if labels is not None and not any(column.name == CLUSTERS for column in self.columns):
-            self.columns.append(encode_clusters(_check_labels(labels, n_samples)))
-        reliability = getattr(Y, "reliability_", None)
-        known = {name: getattr(reliability, name, None) for name in _RELIABILITY}
-        taken = {column.name for column in self.columns}
-        found = {name: values for name, values in known.items() if values is not None and name not in taken}
-        self.columns += encode_columns(found, n_samples)
-
-    def _named(self, name: str, parameter: str = "color") -> EncodedColumn:
-        for column in self.columns:
-            if column.name == name:
-                return column
-        names = ", ".join(repr(column.name) for column in self.columns)
-        raise ValueError(f"{parameter}={name!r} must be one of the columns: {names or 'there are none'}.")
-
-    def _replace(self, column: EncodedColumn) -> None:
-        self.columns = [column if other.name == column.name else other for other in self.columns]
-
-    def name_clusters(self, text: str) -> None:
-        """Add the words of each cluster to the column of clusters."""
-        texts = self._named(text, "text")
-        if texts.kind != "category":
-            raise ValueError(f"text={text!r} is not a column of strings.")
-        if not any(column.name == CLUSTERS for column in self.columns):
-            raise ValueError(f"text={text!r} needs clusters to name; pass labels, or a fitted model as Y.")
-        column = self._named(CLUSTERS)
-        names = (*texts.names, "")
-        words = cluster_words([names[code] for code in texts.values], column.values, len(column.names))
-        self._replace(replace(column, captions=tuple(words)))
-
-    def evidence(self, clusters: Any) -> dict[str, Any] | None:
-        """Return the table of the evidence and the index of the column of clusters."""
-        if clusters is None:
-            return None
-        names = [column.name for column in self.columns]
-        if CLUSTERS not in names or self._named(CLUSTERS).kind != "category":
-            raise ValueError("clusters needs the cluster of each point; pass labels, or a fitted model as Y.")
-        rows = table_rows(clusters)
-        return {"rows": rows, "column": names.index(CLUSTERS)} if rows else None
-
-    def initial_color(self, color: str | None) -> int | None:
-        """Return the index of the column by which points are coloured at first."""
-        if color is not None:
-            return self.columns.index(self._named(color))
-        for i, column in enumerate(self.columns):
-            # Colours say nothing about a column in which nearly all values differ, such as a name.
-            if column.kind == "category" and 2 * len(column.names) <= len(column.values):
-                return i
-        return 0 if self.columns else None
-
-
-def _model_clusters(Y: Any, n_samples: int) -> Any:
-    """Return the evidence of a fitted model, unless its clusters are those of landmarks."""
-    return None if model_labels(Y, n_samples) is None else getattr(Y, "clusters_", None)
+def _encoded(
+    Y: Shown, columns: Any, labels: ArrayLike | None, n_samples: int, continuous: Collection[str]
+) -> list[EncodedColumn]:
+    """Encode the columns, and after them the clusters and the reliability of the points of a fitted model."""
+    table = encode_columns(columns, n_samples, continuous)
+    taken = {column.name for column in table}
+    known = labels_of(Y, n_samples) if labels is None else _check_labels(labels, n_samples)
+    if known is not None and CLUSTERS not in taken:
+        table.append(cluster_column(known))
+    reliability = getattr(Y, "reliability_", None)
+    scores = {name: getattr(reliability, name, None) for name in RELIABILITY if name not in taken}
+    return table + encode_columns({name: values for name, values in scores.items() if values is not None}, n_samples)
 
 
 def _check_labels(labels: ArrayLike, n_samples: int) -> Array:
@@ -215,3 +164,64 @@ def _check_labels(labels: ArrayLike, n_samples: int) -> Array:
     if array.dtype.kind not in "iu":
         raise ValueError(f"labels must be integers, got dtype {array.dtype}; pass other labels as columns.")
     return array.astype(np.int64)
+
+
+def _with_words(table: list[EncodedColumn], text: str) -> list[EncodedColumn]:
+    """Add the words of each cluster to the column of clusters."""
+    texts = named_column(table, text, "text")
+    if texts.kind != "category":
+        raise ValueError(f"text={text!r} is not a column of strings.")
+    if not any(column.name == CLUSTERS for column in table):
+        raise ValueError(f"text={text!r} needs clusters to name; pass labels, or a fitted model as Y.")
+    clusters = named_column(table, CLUSTERS, "text")
+    names = (*texts.names, "")
+    words = cluster_words([names[code] for code in texts.values], clusters.values, len(clusters.names))
+    named = replace(clusters, captions=tuple(words))
+    return [named if column is clusters else column for column in table]
+
+
+def _initial_color(table: list[EncodedColumn], color: str | None) -> int | None:
+    """Return the index of the column by which points are coloured at first."""
+    if color is not None:
+        return table.index(named_column(table, color, "color"))
+    for i, column in enumerate(table):
+        # Colours say nothing about a column in which nearly all values differ, such as a name.
+        if column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values):
+            return i
+    return 0 if table else None
+
+
+def _evidence(table: list[EncodedColumn], clusters: Any) -> dict[str, Any] | None:
+    """Return the rows of the evidence and the index of the column of clusters."""
+    if clusters is None:
+        return None
+    index = next((i for i, column in enumerate(table) if column.name == CLUSTERS), None)
+    if index is None or table[index].kind != "category":
+        raise ValueError("clusters needs the cluster of each point; pass labels, or a fitted model as Y.")
+    if hasattr(clusters, "to_dicts"):  # polars
+        clusters = clusters.to_dicts()
+    elif hasattr(clusters, "to_dict"):  # pandas
+        clusters = clusters.to_dict("records")
+    rows = [_evidence_row(row) for row in clusters]
+    return {"rows": rows, "column": index} if rows else None
+
+
+def _evidence_row(row: Any) -> dict[str, Any]:
+    """Return a mapping, or an object with attributes, as what JSON can hold."""
+
+    def value(name: str) -> Any:
+        return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
+
+    if value("cluster") is None or value("size") is None:
+        raise ValueError(f"clusters: a row lacks 'cluster' or 'size'; pass clusters_ of a fitted model, got {row!r}.")
+    figures = {name: _plain(value(name)) for name in _EVIDENCE}
+    return {"cluster": str(value("cluster")), "size": int(value("size")), **figures}
+
+
+def _plain(value: Any) -> str | float | None:
+    if value is None or isinstance(value, str):
+        return value
+    number = float(value)
+    if not np.isfinite(number):
+        return None
+    return int(number) if number.is_integer() else number

@@ -1,17 +1,50 @@
-"""The maps that the explorer shows, as states of one page."""
+"""The maps that the explorer shows, as states of one page, and what it reads of fitted models."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import orthogonal_procrustes
+from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.typing import Array
-from laptsne.contraction_path import ContractionPath
+from laptsne.estimators.contraction_path import ContractionPath
 
-STEPS = 65535  # positions are stored as multiples of the longer side divided by this
+RELIABILITY = ("perturbation",)  # scores of points, set by diagnose() of a fitted model
+_STEPS = 65535  # positions are stored as multiples of the longer side divided by this
+
+
+class Fitted(Protocol):
+    """The attributes of a fitted estimator that figures and the explorer read; only the embedding is required."""
+
+    embedding_: Array  # of shape (n_samples, n_components)
+    labels_: Array  # cluster of each point, -1 for none
+    clusters_: Iterable[Any]  # the evidence for the clusters, one row per cluster
+    reliability_: Any  # scores of the points as attributes, or None
+
+
+Shown = Fitted | ContractionPath | Mapping[Any, Any] | ArrayLike
+
+
+def embedding_of(Y: Fitted | ArrayLike) -> Array:
+    """Return the embedding of a fitted estimator, or an array as it is.
+
+    A LandmarkLaptSNE that was read from a file or fitted to an iterator has only the embedding of its landmarks.
+    """
+    if hasattr(Y, "get_params"):
+        check_is_fitted(Y, ["embedding_", "landmark_embedding_"], all_or_any=any)
+    for name in ("embedding_", "landmark_embedding_", "embedding"):  # the last one of a FittedMap
+        if hasattr(Y, name):
+            return np.asarray(getattr(Y, name))
+    return np.asarray(Y)
+
+
+def labels_of(Y: Shown, n_samples: int) -> Array | None:
+    """Return the clusters of the points of a fitted model, or of its landmarks; None if there are none."""
+    known = (getattr(Y, name, None) for name in ("labels_", "landmark_labels_", "labels"))
+    return next((np.asarray(labels) for labels in known if labels is not None and len(labels) == n_samples), None)
 
 
 @dataclass(frozen=True)
@@ -29,22 +62,17 @@ class Maps:
         return int(self.embeddings.shape[1])
 
     def quantized(self) -> tuple[list[dict[str, Any]], list[list[float]], NDArray[np.uint16]]:
-        """Scale the maps to the same length of the longer side.
+        """Return boxes, frames and positions of the maps, scaled to the same length of the longer side.
 
-        Returns
-        -------
-        boxes : list of dict
-            For each map, the corner and the side of its square, and the rotation back to the given coordinates.
-        frames : list of list of float
-            Left, bottom, right and top of the points of each map, in units of the side.
-        positions : array of shape (n_maps, n_samples, 2)
+        A box is the corner and the side of a map's square, and the rotation back to the given coordinates. A frame is
+        left, bottom, right and top of its points, in units of the side. Positions have shape (n_maps, n_samples, 2).
         """
         low, high = self.embeddings.min(axis=1), self.embeddings.max(axis=1)
         sides = (high - low).max(axis=1)
         sides[sides == 0] = 1.0
         corners = (high + low - sides[:, None]) / 2
         corners += ((low - corners) / sides[:, None]).min(axis=0) * sides[:, None]  # without the margin common to all
-        positions = np.rint((self.embeddings - corners[:, None]) * (STEPS / sides[:, None, None]))
+        positions = np.rint((self.embeddings - corners[:, None]) * (_STEPS / sides[:, None, None]))
         turns = np.broadcast_to(np.eye(2), (len(sides), 2, 2)) if self.turns is None else self.turns
         parts = zip(corners.tolist(), sides.tolist(), turns.tolist(), strict=True)
         boxes = [{"x": x, "y": y, "side": side, "turn": turn} for (x, y), side, turn in parts]
@@ -52,26 +80,30 @@ class Maps:
         return boxes, frames.tolist(), positions.astype(np.uint16)
 
 
-def check_maps(Y: Any) -> Maps:
+def check_maps(Y: Shown) -> Maps:
     """Return the maps of an array, a contraction path, a fitted model, or a mapping from names to maps."""
     if isinstance(Y, ContractionPath):
         return Maps(_checked(Y.embeddings), path=Y if len(Y.embeddings) > 1 else None)
     if isinstance(Y, Mapping):
         return _compared(Y)
-    return Maps(_checked(np.asarray(getattr(Y, "embedding_", Y))[None]))
+    return Maps(_checked(embedding_of(Y)[None]))
+
+
+def rotation_onto(Y: Array, target: Array) -> Array:
+    """Return the rotation, and reflection, that matches an embedding best to another one of the same points."""
+    return np.asarray(orthogonal_procrustes(Y - Y.mean(axis=0), target - target.mean(axis=0))[0])
 
 
 def _compared(maps: Mapping[Any, Any]) -> Maps:
     """Rotate and reflect maps onto the first one, so that points can be followed from map to map."""
     if not maps:
         raise ValueError('Y is an empty mapping; pass maps by name, such as {"t-SNE": Y1, "UMAP": Y2}.')
-    arrays = {str(name): np.asarray(getattr(Y, "embedding_", Y), dtype=np.float64) for name, Y in maps.items()}
+    arrays = {str(name): embedding_of(Y).astype(np.float64) for name, Y in maps.items()}
     shapes = {name: array.shape for name, array in arrays.items()}
     if len(set(shapes.values())) > 1:
         raise ValueError(f"Y: maps to compare must have the same shape, got {shapes}.")
     embeddings = _checked(np.stack(list(arrays.values())))
-    first = embeddings[0] - embeddings[0].mean(axis=0)
-    turns = [orthogonal_procrustes(Y - Y.mean(axis=0), first)[0] for Y in embeddings]
+    turns = [rotation_onto(Y, embeddings[0]) for Y in embeddings]
     turns[0] = np.eye(2)
     turned = np.stack([Y @ turn for Y, turn in zip(embeddings, turns, strict=True)])
     names = tuple(arrays) if len(arrays) > 1 else ()

@@ -1,4 +1,4 @@
-"""The data of the explorer in the form in which its JavaScript reads them."""
+"""The data of the explorer as compressed blocks, in the form in which its JavaScript reads them."""
 
 import json
 import zlib
@@ -6,7 +6,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from laptsne._runtime.typing import Array
+
+_MAX_FEATURE_BYTES = 32 * 2**20  # of all features, compressed
+_MAX_VALUES = 400 * 2**20  # of features that are compressed at all, in one byte each
+_LEVELS = 254  # values of features are stored as multiples of their range divided by this
+_MISSING = 255
+
+_MAX_SIDE = 64  # pixels of a thumbnail; the explorer enlarges small images to about 112
+_MIN_SIDE = 24  # pixels; nothing can be recognised in smaller ones
+_MAX_IMAGE_BYTES = 64 * 2**20  # of all thumbnails, before compression
 
 
 @dataclass(frozen=True)
@@ -17,23 +30,93 @@ class Payload:
     n_samples: int
     color: str | None  # name of the column by which points are coloured at first
     data: bytes
-    images: bytes = b""
-    features: bytes = b""
+    images: bytes
+    features: bytes
 
 
 def pack(
     header: dict[str, Any], arrays: list[NDArray[Any]], images: NDArray[np.uint8] | None, features: bytes
 ) -> Payload:
     """Compress the header, the arrays and the images; features are compressed one by one."""
-    data = zlib.compress(_joined(header, arrays), 6)
     return Payload(
         title=header["title"],
         n_samples=header["points"],
         color=None if header["color"] is None else header["columns"][header["color"]]["name"],
-        data=data,
+        data=zlib.compress(_joined(header, arrays), 6),
         images=b"" if images is None else zlib.compress(images.tobytes(), 6),
         features=features,
     )
+
+
+def pack_features(
+    features: Any, names: Any, n_samples: int, max_bytes: int = _MAX_FEATURE_BYTES
+) -> tuple[dict[str, Any] | None, bytes]:
+    """Compress the columns of a matrix, so that the page can unpack one at a time; return their header and content.
+
+    If they take more than `max_bytes`, those of the largest variance are kept.
+    """
+    if features is None:
+        return None, b""
+    names = getattr(features, "columns", None) if names is None else names
+    X: Any = features if scipy.sparse.issparse(features) else np.asarray(features)
+    if X.ndim != 2 or X.shape[0] != n_samples or not X.shape[1]:
+        raise ValueError(f"features must have shape ({n_samples}, n_features), one row per point; got {X.shape}.")
+    if X.dtype.kind not in "biuf":
+        raise ValueError(f"features must be numbers, got dtype {X.dtype}; pass other data as columns.")
+    texts = [f"feature {i}" for i in range(X.shape[1])] if names is None else [str(name) for name in names]
+    if len(texts) != X.shape[1]:
+        raise ValueError(f"feature_names has {len(texts)} names, but features has {X.shape[1]} columns.")
+    X = X.tocsc() if scipy.sparse.issparse(X) else X
+    order = np.arange(X.shape[1])
+    if X.size > max_bytes // 4:
+        order = np.argsort(-_variances(X), kind="stable")[: max(1, _MAX_VALUES // n_samples)]
+    packed: list[tuple[int, bytes, float, float]] = []
+    total = 0
+    for i in order:
+        content, low, high = _packed(_dense(X, i))
+        total += len(content)
+        if total > max_bytes and packed:
+            break
+        packed.append((int(i), content, low, high))
+    packed.sort(key=lambda item: item[0])
+    is_cut = len(packed) < X.shape[1]
+    header = {
+        "names": [texts[i] for i, *_ in packed],
+        "ends": np.cumsum([len(content) for _, content, _, _ in packed]).tolist(),
+        "low": [low for _, _, low, _ in packed],
+        "high": [high for _, _, _, high in packed],
+        "note": f"the {len(packed):,} most variable of {X.shape[1]:,} features" if is_cut else "",
+    }
+    return header, b"".join(content for _, content, _, _ in packed)
+
+
+def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
+    """Return images of shape (n_samples, height, width, 1 or 3), reduced by averaging over blocks of pixels."""
+    pixels = np.asarray(images)
+    grey = pixels.ndim == 3
+    if not (grey or (pixels.ndim == 4 and pixels.shape[3] == 3)) or 0 in pixels.shape:
+        raise ValueError(
+            "images must have shape (n_samples, height, width) or (n_samples, height, width, 3), "
+            f"got {pixels.shape}; reshape them first."
+        )
+    if len(pixels) != n_samples:
+        raise ValueError(f"images has {len(pixels)} images, but the map has {n_samples} points; pass one per point.")
+    if pixels.dtype != np.uint8:
+        raise ValueError(
+            f"images must have dtype uint8, with values from 0 to 255, got {pixels.dtype}; "
+            "scale them: (images * (255 / images.max())).astype('uint8')."
+        )
+    pixels = pixels[..., None] if grey else pixels
+    n, height, width, channels = pixels.shape
+    factor = min(_reduction(max(height, width), pixels.size), height, width)
+    if factor == 1:
+        return np.ascontiguousarray(pixels)
+    rows, columns = height // factor, width // factor
+    small = np.empty((n, rows, columns, channels), np.uint8)
+    for i, image in enumerate(pixels):  # one at a time: float means of all would take eight times their memory
+        blocks: Any = image[: rows * factor, : columns * factor].reshape(rows, factor, columns, factor, channels)
+        small[i] = np.rint(blocks.mean((1, 3)))
+    return small
 
 
 def _joined(header: dict[str, Any], arrays: list[NDArray[Any]]) -> bytes:
@@ -46,3 +129,31 @@ def _joined(header: dict[str, Any], arrays: list[NDArray[Any]]) -> bytes:
     text += b" " * (-(len(text) + 4) % 8)
     contents = [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in arrays]
     return len(text).to_bytes(4, "little") + text + b"".join(content + bytes(-len(content) % 8) for content in contents)
+
+
+def _dense(X: Any, i: int) -> NDArray[np.float64]:
+    column = X[:, [i]].toarray().ravel() if scipy.sparse.issparse(X) else X[:, i]
+    return np.asarray(column, dtype=np.float64)
+
+
+def _variances(X: Any) -> Array:
+    if scipy.sparse.issparse(X):
+        return np.asarray(mean_variance_axis(X.astype(np.float64), axis=0)[1])
+    return np.asarray(np.nan_to_num(np.nanvar(X.astype(np.float64, copy=False), axis=0)))
+
+
+def _packed(values: NDArray[np.float64]) -> tuple[bytes, float, float]:
+    """Return the compressed levels of a feature, and its smallest and largest value."""
+    known = np.isfinite(values)
+    low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)
+    unit = _LEVELS / (high - low) if high > low else 0.0
+    levels = np.where(known, np.rint((np.where(known, values, low) - low) * unit), _MISSING).astype(np.uint8)
+    return zlib.compress(levels.tobytes(), 6), low, high
+
+
+def _reduction(side: int, n_bytes: int) -> int:
+    """Return the factor by which images with a longer side of `side` pixels are reduced."""
+    factor = 1
+    while side / factor > _MAX_SIDE or (n_bytes / factor**2 > _MAX_IMAGE_BYTES and side / (factor + 1) >= _MIN_SIDE):
+        factor += 1
+    return factor

@@ -1,6 +1,9 @@
 """The explorer as a widget of notebooks, with the JavaScript of the HTML file."""
 
 import os
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +12,7 @@ import numpy as np
 import traitlets
 
 from laptsne._runtime.typing import Array
-from laptsne.explorer.frame import save_document
-from laptsne.explorer.html_file import notebook_module
+from laptsne.explorer.frame import notebook_module, save_document
 from laptsne.explorer.payload import Payload
 
 
@@ -35,9 +37,9 @@ class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
         return rows.astype(np.uint32)
 
     def set(self, obj: Any, value: Any) -> None:
-        """Set the rows. Observers are not called if they are those of before."""
+        """Set the rows. Observers are called only if the rows changed."""
         rows = self.validate(obj, value)
-        if self.name not in obj._trait_values or not np.array_equal(obj._trait_values[self.name], rows):
+        if not np.array_equal(np.asarray(self.get(obj)), rows):
             super().set(obj, rows)
 
 
@@ -47,6 +49,10 @@ def _to_bytes(rows: Array, widget: Any) -> bytes:
 
 def _from_bytes(content: Any, widget: Any) -> Array:
     return np.frombuffer(bytes(content), "<u4").astype(np.uint32)
+
+
+def _copy_selection(target: "ExplorerWidget", change: Any) -> None:
+    target.set_trait("selection", change.new)
 
 
 class ExplorerWidget(anywidget.AnyWidget):
@@ -76,6 +82,7 @@ class ExplorerWidget(anywidget.AnyWidget):
     def __init__(self, payload: Payload) -> None:
         self.n_samples = payload.n_samples
         self._payload = payload
+        self._links: list[tuple[ExplorerWidget, Callable[[Any], None]]] = []  # observed widgets and their observers
         super().__init__(
             _data=payload.data, _images=payload.images, _features=payload.features, color=payload.color or ""
         )
@@ -88,8 +95,18 @@ class ExplorerWidget(anywidget.AnyWidget):
         if other.n_samples != self.n_samples:
             raise ValueError(f"other has {other.n_samples} points, but this widget has {self.n_samples}.")
         other.selection = self.selection
-        self.observe(lambda change: other.set_trait("selection", change.new), "selection")
-        other.observe(lambda change: self.set_trait("selection", change.new), "selection")
+        for source, target in ((self, other), (other, self)):
+            observer = partial(_copy_selection, target)
+            source.observe(observer, "selection")
+            for widget in (self, other):
+                widget._links.append((source, observer))
+
+    def close(self) -> None:
+        """Remove the widget from the notebook, and end its links."""
+        for source, observer in self._links:
+            with suppress(ValueError):  # the other widget was closed before
+                source.unobserve(observer, "selection")
+        super().close()
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the explorer to an HTML file, replacing an existing one, and return its path."""

@@ -1,14 +1,45 @@
-"""Figures and axes. Importing this module imports matplotlib; the other modules import it only to draw."""
+"""Figures, axes and the points on them: markers, density shading if they are many, and strips of one dimension.
+
+Importing this module imports matplotlib; the modules of the public functions import it only to draw.
+"""
 
 import math
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter, gaussian_filter1d
 
 try:
     from matplotlib import pyplot as plt
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure, FigureBase
+    from matplotlib.image import AxesImage
+    from matplotlib.transforms import IdentityTransform
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
+
+from laptsne._runtime.colours import Categories
+from laptsne.plotting.colouring import Colouring
+
+MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
+_ZOOM = 1.2  # of three-dimensional axes, which matplotlib draws with wide margins
+_GRID = 64  # cells per side in which the density of points is counted
+_MARKER_AREAS = (0.8, 22.0)  # smallest and largest, in square points
+
+# Density shading
+_SIGMA = 0.45  # width of a point, in typographic points
+_LONE = 1 / (2 * np.pi * _SIGMA**2)  # density at the centre of a point without others near it, per square point
+_FAINTEST = 0.4  # opacity of a lone point
+_CROWDED = 0.99  # quantile of the density that is opaque
+
+# One dimension
+_BINS = 400
+_BANDWIDTH = 3.0  # of the density, in bins
+_TOP, _BOTTOM = -0.06, -0.4  # of the strip; the highest density is at 1
+_LOWEST = 0.004  # height below which a curve is not outlined
+_INK = 1200.0  # total area of the markers in square points, per inch of width
+_STRIP_AREAS = (1.0, 16.0)  # smallest and largest marker, in square points
 
 
 class PyplotFigure(Figure):
@@ -65,3 +96,182 @@ def clear_frame(ax: Axes) -> None:
     settings: dict[str, Any] = {"aspect": "equal", "adjustable": "box" if shared else "datalim"}
     ax.set(xticks=[], yticks=[], **settings)
     ax.spines[:].set_visible(False)
+
+
+def draw_points(
+    ax: Axes,
+    Y: NDArray[Any],
+    colouring: Colouring,
+    *,
+    s: Any = None,
+    alpha: float | None = None,
+    rasterized: bool | None = None,
+) -> None:
+    """Draw an embedding: points without label first, all others shuffled; one dimension as a strip."""
+    n_samples, n_components = Y.shape
+    if n_components == 1:
+        _draw_curves(ax, Y[:, 0], colouring)
+        Y = np.column_stack([Y, np.random.default_rng(0).uniform(_BOTTOM, _TOP, n_samples)])
+    elif n_components == 3:
+        _clear_box(ax)
+    else:
+        clear_frame(ax)
+    if s is None and n_components < 3 and n_samples > MAX_MARKERS:
+        _draw_density(ax, Y, colouring, alpha)
+    elif n_samples:
+        if s is None or alpha is None:
+            size, opacity = _strip_style(ax, n_samples) if n_components == 1 else _size_and_alpha(ax, Y[:, :2])
+            s, alpha = size if s is None else s, opacity if alpha is None else alpha
+        _draw_markers(ax, Y, colouring, s=s, alpha=alpha, rasterized=rasterized)
+    if n_components == 1:
+        ax.set_ylim(_BOTTOM - 0.06, 1.12)
+
+
+def densities(y: NDArray[Any], colouring: Colouring) -> list[tuple[Any, NDArray[Any], NDArray[Any]]]:
+    """Return colour, positions and height of one curve per category, or of one for all points with numbers."""
+    low, high = float(y.min()), float(y.max())
+    margin = 0.03 * (high - low) or 0.5
+    edges = np.linspace(low - margin, high + margin, _BINS + 1)
+    encoding = colouring.encoding
+    groups: list[tuple[Any, Any]] = [("#9a9a9a", slice(None))]
+    if isinstance(encoding, Categories):
+        groups = [(colouring.colours[code], encoding.codes == code) for code in np.flatnonzero(encoding.counts)]
+    counts = [gaussian_filter1d(np.histogram(y[rows], edges)[0].astype(np.float64), _BANDWIDTH) for _, rows in groups]
+    highest = max((float(count.max()) for count in counts), default=1.0)
+    centres = (edges[:-1] + edges[1:]) / 2
+    return [(colour, centres, count / highest) for (colour, _), count in zip(groups, counts, strict=True)]
+
+
+class DensityImage(AxesImage):
+    """Points as an image in the resolution of the output, with opacity by the logarithm of their density.
+
+    Pixels have the mean colour of their points. The image is made when the figure is drawn, so that it is sharp at any
+    ``dpi`` and follows the limits of the axes.
+    """
+
+    def __init__(self, ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], **settings: Any) -> None:
+        super().__init__(ax, interpolation="nearest", origin="lower", **settings)
+        self.set_data(np.zeros((1, 1)))  # matplotlib draws nothing without data
+        self.positions = Y
+        self.colours = np.rint(255 * rgba[:, :3]).astype(np.uint8)
+        self.mouseover = False
+        ax.add_image(self)
+        self.set_clip_path(ax.patch)
+        ax.update_datalim(np.stack([Y.min(axis=0), Y.max(axis=0)]))
+        ax.autoscale_view()
+
+    def get_extent(self) -> Any:
+        """Return left, right, bottom and top in data coordinates."""
+        (left, bottom), (right, top) = self.positions.min(axis=0), self.positions.max(axis=0)
+        return left, right, bottom, top
+
+    def can_composite(self) -> bool:
+        """Return False: the image is made by itself, not resampled together with others."""
+        return False
+
+    def make_image(self, renderer: Any, magnification: float = 1.0, unsampled: bool = False) -> Any:  # noqa: FBT001
+        """Return the RGBA image of the axes and its lower left corner."""
+        assert self.axes is not None
+        left, bottom, right, top = (np.array(self.axes.bbox.extents) * magnification + 0.5).astype(int)
+        shape = int(top - bottom), int(right - left)
+        if min(shape) < 1:
+            return None, 0, 0, IdentityTransform()
+        pixels = self.axes.transData.transform(self.positions) * magnification - (left, bottom)
+        unit = float(renderer.points_to_pixels(1.0)) * magnification
+        image = shade(pixels, self.colours, shape, unit)
+        return image, left / magnification, bottom / magnification, IdentityTransform()
+
+
+def shade(pixels: NDArray[Any], colours: NDArray[np.uint8], shape: tuple[int, int], unit: float) -> NDArray[np.uint8]:
+    """Return an RGBA image, of the given height and width, with `unit` pixels per typographic point.
+
+    `pixels` are the columns and rows of the points, of shape (n_samples, 2); those outside the image are left out.
+    `colours`, of shape (n_samples, 3), are red, green and blue from 0 to 255.
+    """
+    height, width = shape
+    columns, rows = np.floor(pixels).astype(np.intp).T
+    inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
+    cells = (rows * width + columns)[inside]
+
+    def blurred(weights: NDArray[Any] | None) -> NDArray[np.float32]:
+        sums = np.bincount(cells, weights, minlength=height * width).reshape(shape).astype(np.float32)
+        return np.asarray(gaussian_filter(sums, _SIGMA * unit, mode="constant", truncate=3))
+
+    counts = blurred(None)
+    image = np.zeros((*shape, 4), np.uint8)
+    seen = counts > 1e-3 * counts.max(initial=0)
+    for channel in range(3):
+        means = blurred(colours[inside, channel])[seen] / counts[seen]
+        image[seen, channel] = np.clip(np.rint(means), 0, 255)
+    image[seen, 3] = np.rint(255 * _opacity(counts[seen] * unit**2))
+    return image
+
+
+def _draw_curves(ax: Axes, y: NDArray[Any], colouring: Colouring) -> None:
+    """Draw the density of positions in one dimension, of shape (n_samples,), by category."""
+    ax.set(yticks=[], xticks=[], ylim=(_BOTTOM - 0.06, 1.12))
+    ax.spines[:].set_visible(False)
+    for colour, x, height in densities(y, colouring) if len(y) else ():
+        ax.fill_between(x, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
+        outline = np.where(height > _LOWEST, height, np.nan)  # or the last category's colour would run along the base
+        ax.plot(x, outline, color=colour, linewidth=1.0, zorder=1.6)
+
+
+def _strip_style(ax: Axes, n_samples: int) -> tuple[float, float]:
+    """Return the marker area and opacity of the points below the curves."""
+    width = ax.get_window_extent().width / ax.figure.dpi
+    return float(np.clip(_INK * width / n_samples, *_STRIP_AREAS)), 0.6
+
+
+def _draw_density(ax: Axes, Y: NDArray[Any], colouring: Colouring, alpha: float | None) -> None:
+    """Shade the density of points, those without label below the others."""
+    rgba, missing = colouring.rgba(), colouring.encoding.missing
+    for chosen in (missing, ~missing):
+        if chosen.any():
+            DensityImage(ax, Y[chosen], rgba[chosen], alpha=alpha, zorder=1)
+
+
+def _draw_markers(ax: Any, Y: NDArray[Any], colouring: Colouring, *, s: Any, alpha: float, **style: Any) -> None:
+    """Draw one marker per point, at positions of shape (n_samples, 2) or (n_samples, 3)."""
+    shuffled = np.random.default_rng(0).permutation(len(Y))  # or the last label would cover all others
+    missing = colouring.encoding.missing[shuffled]
+    order = np.concatenate([shuffled[missing], shuffled[~missing]])
+    areas = np.asarray(s)[order] if np.ndim(s) else s
+    marks: dict[str, Any] = {"s": areas, "c": colouring.rgba()[order], "alpha": alpha, "linewidths": 0}
+    ax.scatter(*Y[order].T, **marks, **style)
+
+
+def _clear_box(ax: Any) -> None:
+    """Leave the faint panes of three-dimensional axes, which show the perspective, without ticks."""
+    ax.set(xticks=[], yticks=[], zticks=[], aspect="equal")
+    ax.set_box_aspect(None, zoom=_ZOOM)
+    for axis, grey in ((ax.xaxis, 0.95), (ax.yaxis, 0.97), (ax.zaxis, 0.93)):
+        axis.line.set_color((0, 0, 0, 0))
+        axis.set_pane_color((grey, grey, grey, 1))
+
+
+def _size_and_alpha(ax: Axes, Y: NDArray[Any]) -> tuple[float, float]:
+    """Return the marker area and opacity at which a typical point fills its surroundings without hiding others."""
+    box = ax.get_window_extent()
+    width, height = np.maximum(np.ptp(Y, axis=0), 1e-300)
+    side = min(box.width / width, box.height / height) * max(width, height) * 72 / ax.figure.dpi
+    area = float(side**2)  # of the smallest square around the embedding as it is drawn, in square points
+    low, extent = Y.min(axis=0), float(np.ptp(Y, axis=0).max()) or 1.0
+    cells = np.minimum((Y - low) / extent * _GRID, _GRID - 1).astype(np.intp)
+    cell, counts = np.unique(cells[:, 0] * _GRID + cells[:, 1], return_inverse=True, return_counts=True)[1:]
+    crowd = float(np.median(counts[cell]))  # points in the cell of a typical point
+    area_per_point = area / _GRID**2 / crowd
+    # If there are few points, each must be visible even where they overlap.
+    minimum = min(15_000 / len(Y), 8.0) * min(math.sqrt(area) / 400, 1.0)
+    size = float(np.clip(max(2 * area_per_point, minimum), *_MARKER_AREAS))
+    return size, float(np.clip(0.85 * (2 * area_per_point / size) ** 0.2, 0.35, 0.85))
+
+
+def _opacity(density: NDArray[Any]) -> NDArray[Any]:
+    """Return the opacity of pixels, given points per square point: a lone point is seen, and crowds differ."""
+    if not density.size:
+        return density
+    crowd = max(float(np.quantile(density, _CROWDED)), 2 * _LONE)
+    rise = np.clip(np.log(np.maximum(density, _LONE) / _LONE) / np.log(crowd / _LONE), 0, 1)
+    edge = -np.expm1(-3 * density / _LONE)  # fades at the rim of a point
+    return np.asarray(edge * (_FAINTEST + (1 - _FAINTEST) * rise))

@@ -1,22 +1,38 @@
-"""Colours of points: palettes for categories, colour maps for numbers."""
+"""Colours of points, and the key to them: a legend of categories or a colour bar of numbers."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize, to_rgba_array
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
+from matplotlib.figure import FigureBase
+from matplotlib.legend import Legend
+from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from laptsne.colours.label_encoding import Categories, LabelEncoding, Scale
-from laptsne.colours.palette import MISSING, category_colours
+from laptsne._runtime.colours import MISSING, Categories, LabelEncoding, Scale, category_colours
 
 _SAMPLED = 256  # entries of a colour map that are colours of a gradient rather than of a palette
 # Ten colours of viridis and what lies between them, as in the explorer, without the yellow end, which is hardly visible
 # on white.
 _VIRIDIS = LinearSegmentedColormap.from_list("viridis", colormaps["viridis"](np.linspace(0, 1, 10)), N=1000)
 _COLORMAP = ListedColormap(_VIRIDIS(np.linspace(0, 0.94, _SAMPLED)), "laptsne")
+
+_MAX_ENTRIES = 40  # of a legend
+_FONT_SIZE = 9.0
+_LINE = 1.55 * _FONT_SIZE  # height of an entry, in points
+_COLOUR_BAR = 0.9  # width with its ticks, in inches
+_PAD = 0.05  # beside a legend, in inches
+_DAY = 86_400_000  # milliseconds
+_DEFAULT_SHARE = 0.8  # height of axes before a layout engine enlarges them
+_LEAST_SHARE = 0.4  # of the width of the axes that a legend beside them must leave
+_MAX_NAME_LENGTH = 40
 
 Palette = str | Colormap | Sequence[Any] | Mapping[Any, Any]
 
@@ -40,6 +56,17 @@ class Colouring:
         found[self.encoding.missing] = grey[0]
         return found
 
+    @property
+    def entries(self) -> list[tuple[str, Any]]:
+        """Names and colours of the categories that occur; none if they are too many for a legend."""
+        categories = self.encoding
+        assert isinstance(categories, Categories)
+        present = np.flatnonzero(categories.counts)
+        if not 1 <= present.size <= _MAX_ENTRIES or categories.names == ("",):
+            return []
+        entries = [(shorten(categories.names[code]), self.colours[code]) for code in present]
+        return [*entries, (self.missing_name, MISSING)] if categories.missing.any() else entries
+
     def norm(self) -> Normalize:
         """Return the map from numbers to the interval that the colour map covers."""
         assert isinstance(self.encoding, Scale)
@@ -48,28 +75,67 @@ class Colouring:
 
 
 def make_colouring(
-    encoding: LabelEncoding, palette: Palette | None = None, cmap: str | Colormap | None = None, **names: str
+    encoding: LabelEncoding,
+    palette: Palette | None = None,
+    cmap: str | Colormap | None = None,
+    missing_name: str = "no label",
 ) -> Colouring:
     """Return the colours of labels; a palette also serves numbers, and a colour map categories, if it is given alone.
 
-    Parameters
-    ----------
-    encoding : Categories or Scale
-        The labels.
-    palette : str, Colormap, sequence of colours or mapping from labels to colours, optional
-        Colours of categories. Shorter sequences are repeated; labels that a mapping lacks are grey.
-    cmap : str or Colormap, optional
-        Colour map of numbers.
-    **names : str
-        ``missing_name``, the name of points without label in the legend.
+    A palette that is a shorter sequence is repeated; labels that a mapping lacks are grey.
     """
     if isinstance(encoding, Scale):
         chosen = palette if cmap is None else cmap
         if chosen is not None and not isinstance(chosen, str | Colormap):
             raise ValueError("palette must be the name of a colour map for numbers; pass cmap, or continuous=False.")
-        return Colouring(encoding, np.empty((0, 4)), _COLORMAP if chosen is None else _colormap(chosen), **names)
-    chosen = cmap if palette is None else palette
-    return Colouring(encoding, _category_rgba(encoding, chosen), _COLORMAP, **names)
+        colour_map = _COLORMAP if chosen is None else _colormap(chosen)
+        return Colouring(encoding, np.empty((0, 4)), colour_map, missing_name)
+    return Colouring(encoding, _category_rgba(encoding, cmap if palette is None else palette), _COLORMAP, missing_name)
+
+
+def add_key_beside(ax: Axes, colouring: Colouring) -> float:
+    """Add a legend or a colour bar to the right of the axes; return the width it takes, in inches."""
+    if isinstance(colouring.encoding, Scale):
+        _add_colour_bar(ax, colouring, colouring.encoding)
+        return _COLOUR_BAR
+    entries = colouring.entries
+    if not entries:
+        return 0.0
+    has_layout = ax.figure.get_layout_engine() is not None
+    height = ax.get_window_extent().height * 72 / ax.figure.dpi / (_DEFAULT_SHARE if has_layout else 1)
+    n_columns = math.ceil(len(entries) * _LINE / max(height, _LINE))
+    place: dict[str, Any] = {
+        "loc": "center left",
+        "bbox_to_anchor": (1.0, 0.5),
+        "borderaxespad": 0.4,
+        "ncols": n_columns,
+    }
+    legend = _plain(ax.legend(handles=_handles(entries), **place, **_style()))
+    width = float(legend.get_window_extent().width) / ax.figure.dpi
+    if not has_layout:
+        _make_room(ax, width)
+    return width
+
+
+def add_key_below(host: FigureBase, axes: list[Axes], colouring: Colouring) -> None:
+    """Add one colour bar beside all axes, or one legend below them."""
+    if isinstance(colouring.encoding, Scale):
+        _add_colour_bar(axes, colouring, colouring.encoding)
+        return
+    entries = colouring.entries
+    if not entries:
+        return
+    width = host.get_window_extent().width * 72 / host.figure.dpi
+    entry_width = max(len(name) for name, _ in entries) * 0.6 * _FONT_SIZE + 24  # in points
+    n_rows = math.ceil(len(entries) / max(1, int(width / entry_width)))
+    n_columns = math.ceil(len(entries) / n_rows)
+    _plain(host.legend(handles=_handles(entries), loc="outside lower center", ncols=n_columns, **_style()))
+
+
+def shorten(name: str) -> str:
+    """Return a name on one line, truncated to 40 characters."""
+    line = " ".join(name.split())
+    return line if len(line) <= _MAX_NAME_LENGTH else line[: _MAX_NAME_LENGTH - 1] + "…"
 
 
 def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
@@ -104,3 +170,49 @@ def _entries(cmap: Colormap, n_colours: int) -> NDArray[np.float64]:
     if cmap.N < _SAMPLED:
         return np.asarray(cmap(np.arange(n_colours) % cmap.N))
     return np.asarray(cmap(np.linspace(0, 1, n_colours)))
+
+
+def _handles(entries: list[tuple[str, Any]]) -> list[Line2D]:
+    style: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgewidth": 0}
+    return [Line2D([], [], color=colour, label=name, **style) for name, colour in entries]
+
+
+def _style() -> dict[str, Any]:
+    return {"frameon": False, "fontsize": _FONT_SIZE, "handletextpad": 0.1, "columnspacing": 1.2}
+
+
+def _plain(legend: Legend) -> Legend:
+    """Return a legend whose names are text even if they have dollar signs."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return legend
+
+
+def _make_room(ax: Axes, width: float) -> None:
+    """Narrow the axes of a figure without a layout engine as a colour bar would, so that the legend is not cut."""
+    position, spec = ax.get_position(), ax.get_subplotspec()
+    taken = (width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / position.width
+    share = min(taken, 1 - _LEAST_SHARE)
+    if spec is None:
+        ax.set_position((position.x0, position.y0, (1 - share) * position.width, position.height))
+    else:  # a part of the grid is kept when tight_layout or subplots_adjust is called later
+        ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=(1 - share, share), wspace=0)[0])
+
+
+def _add_colour_bar(axes: Axes | list[Axes], colouring: Colouring, scale: Scale) -> None:
+    """Add a colour bar on the right, with arrows if values lie outside its range."""
+    values = scale.values[~scale.missing]
+    outside = bool((values < scale.low).any()), bool((values > scale.high).any())
+    extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[outside]
+    norm = colouring.norm()
+    if scale.are_times:  # matplotlib's dates are in days
+        norm.vmin, norm.vmax = norm.vmin / _DAY, norm.vmax / _DAY  # type: ignore[operator]
+    layout: dict[str, Any] = {"ax": axes, "shrink": 0.6, "aspect": 30, "pad": 0.02, "extend": extend}
+    figure = (axes[0] if isinstance(axes, list) else axes).figure
+    bar = figure.colorbar(ScalarMappable(norm, colouring.cmap), **layout)
+    if scale.are_times:
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        bar.ax.yaxis.set_major_locator(locator)
+        bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8)

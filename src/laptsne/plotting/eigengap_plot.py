@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laptsne.colours.palette import INK, PALETTE
+from laptsne._runtime.colours import INK, PALETTE
 from laptsne.graph.spectrum import eigengap_clusters
 
 if TYPE_CHECKING:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laptsne.colours.label_encoding import Categories, Scale
-from laptsne.plotting.source import check_embedding, labelled_embedding
+from laptsne._runtime.colours import Categories, LabelEncoding, Scale, encode_clusters, encode_labels
+from laptsne.explorer.maps import RELIABILITY, Fitted, embedding_of, labels_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +21,7 @@ _LEGENDS = ("auto", "right", "on", None)
 
 
 def scatter(
-    Y: Any,
+    Y: Fitted | ArrayLike,
     c: Any = None,
     *,
     ax: Axes | None = None,
@@ -35,7 +34,6 @@ def scatter(
     rasterized: bool | None = None,
     title: str | None = None,
     continuous: bool | None = None,
-    labels: ArrayLike | None = None,
 ) -> Axes:
     """Draw a map in one, two or three dimensions, coloured by label or by number.
 
@@ -47,10 +45,11 @@ def scatter(
     Parameters
     ----------
     Y : array-like or DataFrame of shape (n_samples, n_components), or fitted model
-        The map, with one, two or three components, or a fitted LaptSNE or LandmarkLaptSNE.
+        The map, with one, two or three components, or a fitted model. Of a LandmarkLaptSNE that
+        was read from a file or fitted to an iterator, the landmarks are drawn: it has no embedding of all rows.
     c : array-like of shape (n_samples,) or str, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
-        NaN) are grey. A matplotlib colour such as "tab:blue" is that of all points. With a model, "perturbation" and
+        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" and
         "singularity" are the scores of ``model.diagnose()``, and the default is ``labels_``, with points in no cluster
         (-1) in grey.
     ax : matplotlib Axes, optional
@@ -77,8 +76,6 @@ def scatter(
     continuous : bool, optional
         Whether labels are numbers on a continuous scale rather than categories. By default, numbers and times are,
         except integers of which there are at most 100 distinct ones that occur twice or more often on average.
-    labels : array-like of shape (n_samples,), optional
-        Former name of `c`.
 
     Returns
     -------
@@ -95,43 +92,75 @@ def scatter(
     >>> sorted({text.get_text() for text in ax.texts})
     ['0', '1', '2']
     """
-    from laptsne.plotting import canvas, colouring, points, strip  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
 
     where = _check_legend(legend)
-    if labels is not None and c is not None:
-        raise ValueError("labels is the former name of c; pass only c.")
     if ax is not None and figsize is not None:
-        raise ValueError(f"figsize={figsize} is that of a new figure; omit it, or omit ax.")
-    data = labelled_embedding(Y, labels if c is None else c, continuous=continuous)
-    embedding, n_components = data.embedding, data.embedding.shape[1]
-    fixed = [data.colour] if data.colour is not None else palette
-    chosen = colouring.make_colouring(data.encoding, fixed, cmap, missing_name=data.missing_name)
+        raise ValueError(f"figsize={figsize} applies only to a new figure; omit it, or omit ax.")
+    embedding = check_embedding(Y)
+    n_samples, n_components = embedding.shape
+    encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)
+    missing_name = "no cluster" if c is None else "no label"
+    chosen = colouring.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
     created = ax is None and figsize is None and not canvas.has_figure()
     ax = canvas.current_axes(n_components, _SIZES[n_components], figsize) if ax is None else ax
     canvas.check_axes(ax, n_components)
     if title:
         ax.set_title(title)
-    style: dict[str, Any] = {"s": _check_sizes(s, len(embedding)), "alpha": alpha, "rasterized": rasterized}
-    if n_components == 1:
-        strip.draw_strip(ax, embedding[:, 0], chosen, **style)
-    else:
-        points.draw_points(ax, embedding, chosen, **style)
+    canvas.draw_points(ax, embedding, chosen, s=_check_sizes(s, n_samples), alpha=alpha, rasterized=rasterized)
     width = _add_names(ax, embedding, chosen, where)
     if created and width:  # the map keeps its size
         ax.figure.set_figwidth(_SIZES[n_components][0] + width)  # type: ignore[union-attr]
     return ax
 
 
-def check_same_points(maps: Mapping[Any, ArrayLike]) -> dict[Any, NDArray[Any]]:
-    """Return embeddings by name; raise ValueError unless all of them have the same number of points."""
-    arrays = {name: check_embedding(Y, f"maps[{name!r}]", dimensions=(2,)) for name, Y in maps.items()}
-    (first, expected), *others = ((name, len(Y)) for name, Y in arrays.items())
-    for name, count in others:
-        if count != expected:
+def check_embedding(Y: Fitted | ArrayLike, name: str = "Y", dimensions: tuple[int, ...] = (1, 2, 3)) -> NDArray[Any]:
+    """Return an embedding as an array of shape (n_samples, n_components); raise ValueError if it cannot be drawn."""
+    array = embedding_of(Y)
+    if array.ndim == 1 and 1 in dimensions and array.dtype.kind in "iuf":
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] not in dimensions:
+        counts = " or ".join(map(str, dimensions))
+        raise ValueError(
+            f"{name} must have shape (n_samples, {counts}) to be drawn, got {array.shape}; fit with n_components=2."
+        )
+    if array.dtype.kind not in "iuf":
+        array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        rows = np.flatnonzero(~np.isfinite(array).all(axis=1))
+        raise ValueError(f"{name} is not finite in row {rows[0]}; remove the {rows.size} rows that are not finite.")
+    return array
+
+
+def _encoded(
+    Y: Fitted | ArrayLike, c: Any, n_samples: int, *, continuous: bool | None
+) -> tuple[LabelEncoding, str | None]:
+    """Return the labels of the points, and the colour of all of them if there is one."""
+    if c is None:
+        labels = labels_of(Y, n_samples)
+        if labels is None or labels.min() == labels.max() == 0:  # one cluster is no cluster
+            return encode_labels(None, n_samples), None
+        return encode_clusters(labels), None
+    if not isinstance(c, str):
+        if np.shape(c) != (n_samples,) and hasattr(Y, "landmark_embedding_") and not hasattr(Y, "embedding_"):
             raise ValueError(
-                f"maps[{name!r}] has {count} points, but maps[{first!r}] has {expected}; pass maps of the same points."
+                f"c has shape {np.shape(c)}, but Y has the embedding of only its {n_samples} landmarks; "
+                "pass Y=model.transform(X) to draw all rows."
             )
-    return arrays
+        return encode_labels(c, n_samples, continuous=continuous), None
+    if c in RELIABILITY and hasattr(Y, "labels_"):
+        scores = getattr(Y, "reliability_", None)
+        if scores is None:
+            raise ValueError(f"c={c!r} needs the reliability of the points; call model.diagnose() first.")
+        return encode_labels(getattr(scores, c), n_samples, continuous=True), None
+    from matplotlib.colors import is_color_like  # noqa: PLC0415  matplotlib is slow to import
+
+    if not is_color_like(c):
+        raise ValueError(
+            f"c={c!r} must be a matplotlib colour such as 'tab:blue', one label per point, or, with a fitted model, "
+            f"{' or '.join(map(repr, RELIABILITY))}."
+        )
+    return encode_labels(None, n_samples), c
 
 
 def _check_legend(legend: Any) -> str | None:
@@ -151,22 +180,20 @@ def _check_sizes(s: Any, n_samples: int) -> Any:
 
 def _add_names(ax: Axes, Y: NDArray[Any], colouring: Colouring, where: str | None) -> float:
     """Name the labels; return the width in inches that a legend or colour bar beside the map takes."""
-    from laptsne.plotting import islands, legend, strip, text_labels  # noqa: PLC0415
+    from laptsne.plotting import text_labels  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting.colouring import add_key_beside  # noqa: PLC0415
 
-    encoding, n_components = colouring.encoding, Y.shape[1]
+    encoding = colouring.encoding
     if where is None or (isinstance(encoding, Categories) and encoding.names in ((), ("",))):
         return 0.0
     if isinstance(encoding, Scale) or where == "right":
-        return legend.add_key_beside(ax, colouring)
-    found = islands.find_islands(Y, encoding)
+        return add_key_beside(ax, colouring)
+    islands = text_labels.find_islands(Y, encoding)
     if where == "auto" and (
-        n_components == 3
-        or islands.are_scattered(Y, encoding, found)
-        or (n_components == 2 and legend.has_entries(colouring) and text_labels.are_crowded(ax, Y, found))
+        Y.shape[1] == 3
+        or text_labels.are_scattered(Y, encoding, islands)
+        or (Y.shape[1] == 2 and colouring.entries and text_labels.are_crowded(ax, Y, islands))
     ):
-        return legend.add_key_beside(ax, colouring)
-    if n_components == 3:
-        text_labels.add_names_3d(ax, found)
-    else:
-        text_labels.add_names(ax, strip.raised(found, Y[:, 0], colouring) if n_components == 1 else found)
+        return add_key_beside(ax, colouring)
+    text_labels.add_names(ax, Y, colouring, islands)
     return 0.0

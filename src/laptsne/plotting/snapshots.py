@@ -1,19 +1,19 @@
-"""Snapshots of an embedding: during the optimisation, or along a contraction path."""
+"""Several maps of the same points: side by side, during the optimisation, or along a contraction path."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laptsne.colours.label_encoding import encode_labels
-from laptsne.colours.palette import INK, PALETTE
-from laptsne.contraction_path import ContractionPath
+from laptsne._runtime.colours import INK, PALETTE, encode_labels
 from laptsne.engine.state import State
-from laptsne.plotting.embedding_plot import check_same_points
+from laptsne.estimators.contraction_path import ContractionPath
+from laptsne.explorer.maps import rotation_onto
+from laptsne.plotting.embedding_plot import check_embedding
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +21,68 @@ if TYPE_CHECKING:
 
 _MAX_SNAPSHOTS = 12  # in one figure
 _SIZE = 2.4  # inches per snapshot
+
+
+def compare(
+    maps: Mapping[str, ArrayLike],
+    labels: ArrayLike | None = None,
+    *,
+    align: bool = True,
+    continuous: bool | None = None,
+    rasterized: bool | None = None,
+) -> Figure:
+    """Draw maps of the same points side by side, in the same colours.
+
+    Parameters
+    ----------
+    maps : mapping from str to array-like of shape (n_samples, 2) or fitted model
+        Maps by title. Each is drawn at its own scale.
+    labels : array-like of shape (n_samples,), optional
+        Labels as in :func:`scatter`, named in a legend if there are at most 40.
+    align : bool, default=True
+        Whether to rotate and reflect each map to match the first one as closely as possible (orthogonal Procrustes).
+        This changes no distance within a map.
+    continuous : bool, optional
+        Whether labels are numbers on a continuous scale, as in :func:`scatter`.
+    rasterized : bool, optional
+        Whether points become pixels in SVG and PDF files, as in :func:`scatter`.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+        A new figure of pyplot.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from laptsne import LaptSNE
+    >>> from laptsne.plotting import compare
+    >>> X, y = load_iris(return_X_y=True)
+    >>> models = {"t-SNE": LaptSNE(contraction=0, max_iter=100), "LaptSNE": LaptSNE(max_iter=100)}
+    >>> figure = compare({name: model.fit_transform(X) for name, model in models.items()}, y)
+    >>> [ax.get_title() for ax in figure.axes]
+    ['t-SNE', 'LaptSNE']
+    """
+    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
+
+    if not isinstance(maps, Mapping) or not maps:
+        raise ValueError("maps must be a mapping from titles to at least one map, such as {'t-SNE': Y}.")
+    embeddings = _same_points(maps)
+    first = next(iter(embeddings.values()))
+    chosen = colouring.make_colouring(encode_labels(labels, len(first), continuous=continuous))
+    size, n_columns = 4.0 if len(embeddings) < 3 else 3.2, min(len(embeddings), 4)
+    figure = canvas.new_figure(size * n_columns, (size + 0.3) * math.ceil(len(embeddings) / n_columns))
+    axes = canvas.square_axes(figure, len(embeddings), n_columns)
+    for ax, (name, Y) in zip(axes, embeddings.items(), strict=True):
+        canvas.draw_points(ax, aligned(Y, first) if align else Y, chosen, rasterized=rasterized)
+        ax.set_title(str(name), fontsize=11, color=INK)
+    colouring.add_key_below(figure, axes, chosen)
+    return figure
+
+
+def aligned(Y: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
+    """Return an embedding, centred and then rotated and reflected to match another one of the same points."""
+    return np.asarray((Y - Y.mean(axis=0)) @ rotation_onto(Y, target))
 
 
 class Recorder:
@@ -103,7 +165,7 @@ def trajectory(
     --------
     Recorder : Callback that records maps during a fit, with an example.
     """
-    from laptsne.plotting import canvas, colouring, legend, points  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
 
     path = maps if isinstance(maps, ContractionPath) else None
     embeddings, headings = _titled(maps, titles)
@@ -123,11 +185,23 @@ def trajectory(
         _draw_curve(right, path, path.trustworthiness, "trustworthiness")
     axes = canvas.square_axes(host, len(shown), n_columns)
     for ax, i in zip(axes, shown, strict=True):
-        points.draw_points(ax, embeddings[i], chosen, rasterized=rasterized)
+        canvas.draw_points(ax, embeddings[i], chosen, rasterized=rasterized)
         weight = "bold" if path is not None and i == path.chosen else "normal"
         ax.set_title(headings[i], fontsize=9, weight=weight, color=INK)
-    legend.add_key_below(host, axes, chosen)
+    colouring.add_key_below(host, axes, chosen)
     return figure
+
+
+def _same_points(maps: Mapping[Any, ArrayLike]) -> dict[Any, NDArray[Any]]:
+    """Return embeddings by name; raise ValueError unless all of them have the same number of points."""
+    arrays = {name: check_embedding(Y, f"maps[{name!r}]", dimensions=(2,)) for name, Y in maps.items()}
+    (first, expected), *others = ((name, len(Y)) for name, Y in arrays.items())
+    for name, count in others:
+        if count != expected:
+            raise ValueError(
+                f"maps[{name!r}] has {count} points, but maps[{first!r}] has {expected}; pass maps of the same points."
+            )
+    return arrays
 
 
 def _titled(maps: Any, titles: Sequence[str] | None) -> tuple[list[NDArray[Any]], list[str]]:
@@ -145,7 +219,7 @@ def _titled(maps: Any, titles: Sequence[str] | None) -> tuple[list[NDArray[Any]]
         raise ValueError(f"titles must have one title for each of the {len(sequence)} maps, got {len(headings)}.")
     if len(sequence) == 0:
         raise ValueError("maps is empty; pass at least one map, or a Recorder after a fit.")
-    return list(check_same_points(dict(enumerate(sequence))).values()), headings
+    return list(_same_points(dict(enumerate(sequence))).values()), headings
 
 
 def _draw_curve(ax: Axes, path: ContractionPath, values: NDArray[np.float64], title: str) -> None:

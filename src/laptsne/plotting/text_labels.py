@@ -1,5 +1,9 @@
-"""Names of categories, written at the centres of their islands and moved apart where they would overlap."""
+"""Names of categories, written at the centres of their islands and moved apart where they would overlap.
 
+An island is where the points of a category lie together in the map.
+"""
+
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +15,21 @@ from matplotlib.text import Annotation
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
 from numpy.typing import NDArray
+from scipy.ndimage import label
+from scipy.spatial import cKDTree
 
-from laptsne.colours.label_encoding import shorten
-from laptsne.colours.palette import INK
-from laptsne.plotting.islands import Island
+from laptsne._runtime.colours import INK, Categories
+from laptsne.plotting.canvas import densities
+from laptsne.plotting.colouring import Colouring, shorten
 
+# Islands
+_CELLS = 32  # per side of the map: gaps narrower than one of them do not separate islands
+_SPACING = 3.0  # cells are at least this multiple of the distance between neighbours
+_MIN_SHARE = 0.15  # share of a category's points that an island must have to be named
+_SAMPLE = 2000  # points of a category that are looked at
+_SCATTERED = 0.85  # categories whose spread is more than this share of the map's have no region of their own
+
+# Names
 _GAP = 1.5  # between names, in points
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
@@ -24,13 +38,51 @@ _MAX_HIDDEN = 0.1  # share of the points that names of other labels may hide
 _LETTER, _LINE = 0.62, 1.3  # width and height of a bold letter, relative to the font size
 
 
-def add_names(ax: Axes, islands: list[Island]) -> None:
+@dataclass(frozen=True)
+class Island:
+    """The points of a category, of shape (n_points, n_components), that lie together, and its name."""
+
+    name: str
+    points: NDArray[Any]
+
+
+def find_islands(Y: NDArray[Any], categories: Categories) -> list[Island]:
+    """Return the islands of all categories with at least 15 % of their category's points, the largest first."""
+    extent = float(np.ptp(Y, axis=0).max()) if len(Y) else 0.0
+    found = []
+    order = np.argsort(categories.codes, kind="stable")
+    starts = np.searchsorted(categories.codes[order], np.arange(len(categories.names) + 1))
+    for name, start, stop in zip(categories.names, starts[:-1], starts[1:], strict=True):
+        members = Y[order[start:stop]]
+        if len(members):
+            # Evenly spaced members are a sample: their order means nothing.
+            sample = members[:: -(-len(members) // _SAMPLE)]
+            found += [(len(members) * len(part) / len(sample), Island(name, part)) for part in _parts(sample, extent)]
+    return [island for _, island in sorted(found, key=lambda pair: -pair[0])]
+
+
+def are_scattered(Y: NDArray[Any], categories: Categories, islands: list[Island]) -> bool:
+    """Return whether names in the map would mislead: most categories are spread all over it, or many have no island."""
+    present = np.flatnonzero(categories.counts)
+    if present.size < 2:
+        return False
+    if len({island.name for island in islands}) < 0.75 * present.size:
+        return True
+    spreads = [_spread(Y[categories.codes == code]) for code in present]
+    return float(np.median(spreads)) > _SCATTERED * _spread(Y)
+
+
+def add_names(ax: Any, Y: NDArray[Any], colouring: Colouring, islands: list[Island]) -> None:
     """Write the name of each island at the centre of its points; those given first take precedence."""
-    style = _style(islands) | {"textcoords": "offset points"}
+    style = _style(islands)
+    if Y.shape[1] == 3:  # names may overlap
+        for island in islands:
+            ax.text(*_centre(island), shorten(island.name), **style)
+        return
     notes, cores = [], []
-    for island in islands:
+    for island in islands if Y.shape[1] == 2 else _raised(islands, Y[:, 0], colouring):
         centre: Any = _centre(island)
-        notes.append(ax.annotate(shorten(island.name), centre, (0, 0), **style))
+        notes.append(ax.annotate(shorten(island.name), centre, (0, 0), textcoords="offset points", **style))
         cores.append(_core(island.points, centre))
     if notes:
         ax.add_collection(_LeaderLines(notes, np.array(cores)), autolim=False)
@@ -56,10 +108,35 @@ def are_crowded(ax: Axes, Y: NDArray[Any], islands: list[Island]) -> bool:
     return bool(hidden.mean() > _MAX_HIDDEN)
 
 
-def add_names_3d(ax: Any, islands: list[Island]) -> None:
-    """Write the name of each island at the centre of its points in three dimensions, where names may overlap."""
+def _raised(islands: list[Island], y: NDArray[Any], colouring: Colouring) -> list[Island]:
+    """Return islands of one dimension as regions under their category's curve, where their names belong."""
+    assert isinstance(colouring.encoding, Categories)
+    names = [colouring.encoding.names[code] for code in np.flatnonzero(colouring.encoding.counts)]
+    curves = dict(zip(names, densities(y, colouring), strict=True))
+    found = []
     for island in islands:
-        ax.text(*_centre(island), shorten(island.name), **_style(islands))
+        x = island.points[:, 0]
+        heights = np.interp(x, *curves[island.name][1:])
+        found.append(Island(island.name, np.column_stack([x, heights / 2])))
+    return found
+
+
+def _parts(members: NDArray[Any], extent: float) -> list[NDArray[Any]]:
+    """Return the groups of members in connected cells of a grid that are large enough to be named."""
+    if len(members) < 3 or extent == 0:
+        return [members]
+    spacing = float(np.median(cKDTree(members).query(members, 2)[0][:, 1]))
+    side = max(extent / _CELLS, _SPACING * spacing)
+    cells = ((members - members.min(axis=0)) / side).astype(np.intp)
+    occupied = np.zeros(cells.max(axis=0) + 1, bool)
+    occupied[tuple(cells.T)] = True
+    regions = label(occupied, np.ones((3,) * members.shape[1]))[0][tuple(cells.T)]
+    counts = np.bincount(regions)
+    return [members[regions == region] for region in np.flatnonzero(counts >= _MIN_SHARE * len(members))]
+
+
+def _spread(Y: NDArray[Any]) -> float:
+    return float(np.median(np.linalg.norm(Y - np.median(Y, axis=0), axis=1)))
 
 
 def _style(islands: list[Island]) -> dict[str, Any]:

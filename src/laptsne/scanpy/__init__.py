@@ -2,6 +2,6 @@
 
 from laptsne.graph.transformer import KNeighborsTransformer
 from laptsne.scanpy import pl, tl
-from laptsne.scanpy.stored_model import get_model
+from laptsne.scanpy.representation import get_model
 
 __all__ = ["KNeighborsTransformer", "get_model", "pl", "tl"]

@@ -10,8 +10,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import gen_batches
 
-from laptsne.scanpy.representation import edge_distances, features, graph_settings, import_scanpy
-from laptsne.scanpy.stored_model import get_model
+from laptsne.scanpy.representation import edge_distances, features, get_model, graph_settings, import_scanpy
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -34,8 +33,8 @@ def ingest(
 ) -> AnnData | None:
     """Add new cells to the map of a reference, which does not change.
 
-    The new cells must be preprocessed as those of the reference were. If the map was computed from principal
-    components, the new cells are projected on those of the reference; components of their own would be others.
+    The new cells must be preprocessed like the reference. If the map was computed from principal components, the new
+    cells are projected on the components of the reference, since their own would differ.
 
     Parameters
     ----------
@@ -49,8 +48,8 @@ def ingest(
     key : str, default="laptsne"
         Key of ``adata_ref.uns``, if the map was computed with ``key_added``.
     use_rep : str, optional
-        Key of ``adata.obsm`` with the features of the new cells, in the space of those of the reference, such as the
-        output of an integration of both. By default, the one that the map was computed from.
+        Key of ``adata.obsm`` with the features of the new cells, in the same space as the reference, such as the
+        output of an integration of both. By default, the key that the map was computed from.
     copy : bool, default=False
         Whether to return a modified copy and leave `adata` unchanged.
 
@@ -164,7 +163,7 @@ def _check_graph(adata_ref: AnnData, neighbors_key: str, reference: Any, metric:
 
 def _predicted(reference: Any, labels: Any, X: Any, metric: str) -> Any:
     """Return the most frequent label among the nearest cells of the reference, as a categorical array."""
-    known = labels.notna().to_numpy()
-    categories = labels[known].astype(labels.astype("category").dtype).array
-    votes = KNeighborsClassifier(min(_N_VOTES, int(known.sum())), metric=metric).fit(reference[known], categories.codes)
+    known, categories = labels.notna().to_numpy(), labels.astype("category").array
+    votes = KNeighborsClassifier(min(_N_VOTES, int(known.sum())), metric=metric)
+    votes.fit(reference[known], categories.codes[known])
     return categories.from_codes(votes.predict(X), dtype=categories.dtype)

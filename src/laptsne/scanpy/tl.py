@@ -8,8 +8,7 @@ import numpy as np
 
 from laptsne.estimators.laptsne import LaptSNE
 from laptsne.scanpy.ingest import ingest
-from laptsne.scanpy.representation import chosen_representation, features, import_scanpy, path_distances
-from laptsne.scanpy.stored_model import model_bytes
+from laptsne.scanpy.representation import chosen_representation, features, import_scanpy, model_bytes, path_distances
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -40,7 +39,7 @@ def laptsne(
 
     By default, the map is computed from the principal components. With ``neighbors_key``, it is computed from the
     distances in scanpy's neighbour graph, which UMAP and Leiden use as well. A perplexity of 30 takes 90 neighbours per
-    cell; those that are not in a graph of 15 are the nearest nodes by shortest path, at the length of the path.
+    cell; those that a graph of 15 lacks are its nearest nodes by shortest path, at the length of the path.
 
     Parameters
     ----------
@@ -56,7 +55,7 @@ def laptsne(
     key_added : str, optional
         Key under which all results are stored, instead of those below.
     clusters_key : str, optional
-        Column of ``adata.obs`` for the clusters of the data. By default, they are not stored.
+        Column of ``adata.obs`` for the clusters of the map. By default, they are not stored.
     keep_model : bool, default=True
         Whether to store the fitted model, which :func:`laptsne.scanpy.tl.ingest` needs. It contains the features.
     random_state : int, RandomState instance or None, default=0
@@ -80,7 +79,7 @@ def laptsne(
             ``objective``, ``n_iter``, ``eigenvalues`` and ``data_eigenvalues``; ``model`` is the model itself, which
             :func:`laptsne.scanpy.get_model` returns.
         ``adata.obs[clusters_key]``
-            Clusters "0", "1", ... of the data, as a categorical column, missing for cells in no cluster.
+            Clusters "0", "1", ... of the map, as a categorical column, missing for cells in no cluster.
 
     Examples
     --------
@@ -110,8 +109,11 @@ def laptsne(
     adata.uns[name] = _results(model, source, keep_model=keep_model)
     added = f"added\n    {basis!r}, LaptSNE coordinates (adata.obsm)"
     if clusters_key is not None:
-        _store_clusters(adata, model, clusters_key)
-        added += f"\n    {clusters_key!r}, clusters of the data (adata.obs)"
+        import pandas as pd  # noqa: PLC0415  optional: scanpy depends on it
+
+        names = [str(k) for k in range(model.labels_.max() + 1)]
+        adata.obs[clusters_key] = pd.Categorical.from_codes(model.labels_, names)  # -1 is a missing value
+        added += f"\n    {clusters_key!r}, clusters of the map (adata.obs)"
     added += f"\n    {name!r}, LaptSNE parameters and results (adata.uns)"
     sc.logging.info("    finished", time=start, deep=added)
     return adata if copy else None
@@ -124,10 +126,3 @@ def _results(model: LaptSNE, source: dict[str, Any], *, keep_model: bool) -> dic
     results = {"params": params} | {result: getattr(model, f"{result}_") for result in _RESULTS}
     content = model_bytes(model) if keep_model else None
     return results if content is None else results | {"model": content}
-
-
-def _store_clusters(adata: AnnData, model: LaptSNE, clusters_key: str) -> None:
-    adata.obs[clusters_key] = model.labels_
-    # Categories of numbers first, so that "2" is sorted before "10".
-    clusters = adata.obs[clusters_key].astype("category").cat.rename_categories(str)
-    adata.obs[clusters_key] = clusters.cat.remove_categories([name for name in clusters.cat.categories if name == "-1"])

@@ -94,8 +94,9 @@ export class Explorer {
     };
     for (const id in actions) get(id).addEventListener("click", actions[id]);
     this.host.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.resize()).observe(get("stage"));
-    new ResizeObserver(() => this.arrange()).observe(this.host);
+    this.observers = [new ResizeObserver(() => this.resize()), new ResizeObserver(() => this.arrange())];
+    this.observers[0].observe(get("stage"));
+    this.observers[1].observe(this.host);
     this.arrange();
     return gestures;
   }
@@ -336,6 +337,15 @@ export class Explorer {
     this.legend.clear();
     this.search.clear();
     this.selection.set([]);
+  }
+
+  /** Stop drawing and observing, when a notebook removes the explorer. */
+  close() {
+    this.onChange = () => {};
+    this.theme.close();
+    for (const observer of this.observers) observer.disconnect();
+    this.stops?.stop();
+    this.stage.close();
   }
 
   /** Images are unpacked after the first frame. */

@@ -115,6 +115,13 @@ export class Stage {
     this.onDraw();
   }
 
+  /** Draw no more, and free the WebGL context, of which browsers keep only a few. */
+  close() {
+    cancelAnimationFrame(this.request);
+    clearTimeout(this.settling);
+    this.points?.gl.getExtension("WEBGL_lose_context")?.loseContext();
+  }
+
   /** Draw a frame on another canvas, without WebGL. */
   render(canvas, frame) {
     const Renderer = this.crowded ? Density : Painter;

@@ -9,8 +9,16 @@ export class Theme {
     this.notebook = notebook;
     this.onChange = onChange;
     this.chosen = notebook ? null : remembered();
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.apply());
-    if (notebook) new MutationObserver(() => this.apply()).observe(document.body, { attributes: true });
+    const system = matchMedia("(prefers-color-scheme: dark)");
+    const apply = () => this.apply();
+    const observer = new MutationObserver(apply);
+    system.addEventListener("change", apply);
+    if (notebook) observer.observe(document.body, { attributes: true });
+    /** Follow neither the notebook nor the system any longer. */
+    this.close = () => {
+      system.removeEventListener("change", apply);
+      observer.disconnect();
+    };
     host.dataset.theme = this.dark ? "dark" : "light";
   }
 

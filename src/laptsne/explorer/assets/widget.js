@@ -6,8 +6,9 @@ import { readout } from "./state.js";
 
 const bytes = (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 
+/** Show the explorer; returns a function that removes it, which anywidget calls when the cell runs again or is closed. */
 async function render({ model, el }) {
-  const root = el.attachShadow({ mode: "open" });
+  const root = el.shadowRoot ?? el.attachShadow({ mode: "open" });
   const host = document.createElement("div");
   host.className = "explorer widget";
   host.tabIndex = -1;
@@ -20,11 +21,17 @@ async function render({ model, el }) {
   const block = (id) => bytes(model.get(`_${id}`));
   const explorer = /** @type {any} */ (new Explorer(root, data, { block, notebook: true }));
   explorer.images = explorer.loadImages();
-  connect(explorer, model);
+  const disconnect = connect(explorer, model);
   el.explorer = readout(explorer);
+  return () => {
+    disconnect();
+    explorer.close();
+    delete el.explorer;
+    root.replaceChildren();
+  };
 }
 
-/** Keep the selection and the colour of the view and of Python the same. */
+/** Keep the selection and the colour of the view and of Python the same; returns a function that ends this. */
 function connect(explorer, model) {
   const rowsOf = () => {
     const view = model.get("selection");
@@ -44,6 +51,10 @@ function connect(explorer, model) {
   model.on("change:color", colour);
   select();
   colour();
+  return () => {
+    model.off("change:selection", select);
+    model.off("change:color", colour);
+  };
 }
 
 export default { render };

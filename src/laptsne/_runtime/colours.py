@@ -1,0 +1,236 @@
+"""Labels as colours, for figures and for the explorer: categories with names, or numbers on a continuous scale."""
+
+import datetime
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+# The first twelve were searched for a white background so that any two are well apart in OKLab for normal, protan,
+# deutan and tritan vision: by 0.115 among the first eight and by 0.083 among all twelve. The others continue them by
+# greedy maximin search in OKLab (Glasbey et al. 2007, "Colour displays for categorical images") for normal vision
+# alone; benchmarks/palette.py makes the table again. Grey is left out: it marks missing labels.
+N_COLOUR_BLIND_SAFE = 12
+_CODES = """
+1f77b4 f0a000 552288 880000 aa99ee aa6611 00aa99 77ddff ee6666 775577 88cc88 aa3344
+005500 c34bb9 008c00 004b69 ff78d2 7846cd 969b00 0a9bff e1d700 0046be 960a82 6e5000
+0f735f fab4ff ff9b9b 00b94b 5a3741 8273fa 05f59b b46482 00bee6 d73c0a ffc382 c38c55
+6e7d37 cd87af 8c69b4 cd73f5 780550 b9b900 be287d 4696be 4664e6 00e1cd eb55a0 5055a5
+afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469b55
+"""
+_MAX_COLOURED = 256  # with more categories than this, only the most frequent ones are coloured
+_N_FREQUENT = 36  # of them
+PALETTE = tuple(f"#{code}" for code in _CODES.split())
+MISSING = "#c8c8c8"
+INK = "#222222"
+
+_MAX_INTEGERS = 100  # more distinct integers than this are a scale
+_EXACT_IN_DOUBLE = 2**53  # larger integers are identifiers, which a scale could not tell apart
+_TAILS = 0.01  # share of the values at either end that may lie outside the range of the colours
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Names of categories, and the index of each point's category, -1 if it has none.
+
+    Categories that were declared, such as those of a pandas Categorical, are named even if no point has them, so that
+    a subset of the points keeps its colours.
+    """
+
+    names: tuple[str, ...]
+    codes: NDArray[np.intp]
+    numeric: bool = False  # whether the names are numbers, which could be coloured on a scale as well
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Whether each point lacks a label."""
+        return self.codes < 0
+
+    @property
+    def counts(self) -> NDArray[np.intp]:
+        """Number of points in each category."""
+        return np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One number per point, NaN if it has none, and the range of the colours. Times are in milliseconds since 1970."""
+
+    values: NDArray[np.float64]
+    low: float
+    high: float
+    are_times: bool = False
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Whether each point lacks a label."""
+        return np.isnan(self.values)
+
+
+LabelEncoding = Categories | Scale
+
+
+def colours(n_categories: int) -> list[str]:
+    """Return `n_categories` colours from the palette, repeating it beyond its end."""
+    return [PALETTE[i % len(PALETTE)] for i in range(n_categories)]
+
+
+def category_colours(counts: Sequence[int]) -> list[str]:
+    """Return one colour per category, given the number of points in each; of very many, only for the frequent ones."""
+    if len(counts) <= _MAX_COLOURED:
+        return colours(len(counts))
+    found = [MISSING] * len(counts)
+    for rank, code in enumerate(sorted(range(len(counts)), key=lambda code: -counts[code])[:_N_FREQUENT]):
+        found[code] = PALETTE[rank]
+    return found
+
+
+def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool | None = None) -> LabelEncoding:
+    """Encode one label per point; None, NaN, NaT and pandas' NA are missing labels.
+
+    `continuous` says whether numbers and times are a scale; by default, :func:`is_continuous` decides.
+    """
+    if labels is None:
+        return Categories(("",), np.zeros(n_samples, np.intp))
+    values = np.asarray(labels)
+    if values.shape != (n_samples,):
+        raise ValueError(f"labels must have shape ({n_samples},), one label per point of Y; got shape {values.shape}.")
+    order = _declared_order(labels)
+    if order is None:
+        values = typed_values(labels)
+    elif not continuous:
+        codes = getattr(getattr(labels, "cat", labels), "codes", None)  # of pandas
+        return categorize(values, order) if codes is None else Categories(tuple(order), np.asarray(codes))
+    if continuous and values.dtype.kind not in "iufM":
+        raise ValueError(
+            f"continuous=True requires numeric labels, got dtype {values.dtype}; omit it to draw categories."
+        )
+    if is_continuous(values) if continuous is None else continuous:
+        return _scale(values)
+    if values.dtype.kind == "b":
+        return Categories(("False", "True"), values.astype(np.intp))
+    if values.dtype.kind in "iuf" and _are_whole(values[~np.isnan(values)]):
+        distinct = np.unique(values[~np.isnan(values)])
+        codes = np.where(np.isnan(values), -1, np.searchsorted(distinct, values))
+        return Categories(tuple(str(int(number)) for number in distinct), codes, numeric=_are_exact(distinct))
+    return categorize(values)
+
+
+def encode_clusters(labels: NDArray[Any]) -> Categories:
+    """Encode cluster labels, of which negative ones are points without a cluster."""
+    distinct = np.unique(labels[labels >= 0])
+    codes = np.where(labels >= 0, np.searchsorted(distinct, labels), -1)
+    return Categories(tuple(str(int(label)) for label in distinct), codes, numeric=True)
+
+
+def is_continuous(values: NDArray[Any]) -> bool:
+    """Return whether values are quantities, to be coloured on a scale, rather than labels.
+
+    Times and numbers are, except whole numbers of which there are at most 100 distinct ones that occur twice or more
+    often on average, and integers too large for a float, which are identifiers.
+    """
+    if values.dtype.kind not in "iuf":
+        return values.dtype.kind == "M"
+    present = values[~np.isnan(values)]
+    if not present.size:
+        return False
+    if not _are_whole(present):
+        return True
+    if not _are_exact(present):
+        return values.dtype.kind == "f"
+    n_distinct = np.unique(present).size
+    return n_distinct > _MAX_INTEGERS or 2 * n_distinct > values.size
+
+
+def categorize(values: Iterable[Any], order: list[str] | None = None) -> Categories:
+    """Return values as categories, named by their text and in natural sort order unless an order is given."""
+    texts = [None if is_missing(value) else _as_text(value) for value in values]
+    names = {text for text in texts if text is not None}
+    ordered = sorted(names, key=natural_sort_key) if order is None else order
+    code = {name: i for i, name in enumerate(ordered)}
+    return Categories(tuple(ordered), np.array([-1 if text is None else code[text] for text in texts], np.intp))
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a value is None, NaN, NaT or pandas' NA."""
+    if value is None or type(value).__name__ == "NAType":  # by name, since pandas need not be installed
+        return True
+    equal = value == value  # noqa: PLR0124  NaN and NaT are not equal to themselves
+    return isinstance(equal, bool | np.bool_) and not equal
+
+
+def natural_sort_key(name: str) -> tuple[float, list[tuple[int, str]], str]:
+    """Key for natural sort order: numbers by value and before text, "a9" before "a10", upper and lower case alike."""
+    try:
+        number = float(name)
+    except ValueError:
+        number = math.inf
+    # Digits by their count and then as text: int() refuses more than 4,300 of them.
+    parts = [part.lstrip("0") if i % 2 else part.casefold() for i, part in enumerate(re.split(r"(\d+)", name))]
+    words = [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)]
+    return math.inf if math.isnan(number) else number, words, name
+
+
+def typed_values(labels: Any) -> NDArray[Any]:
+    """Return labels as an array of booleans, numbers or times if all that are not missing are such."""
+    if getattr(getattr(labels, "dtype", None), "tz", None) is not None:  # pandas with a time zone: converted to UTC
+        return np.asarray(labels.to_numpy(dtype="datetime64[ms]"))
+    values = np.asarray(labels)
+    if values.dtype.kind != "O":
+        return values
+    missing = np.fromiter((is_missing(value) for value in values), bool, values.size)
+    present = values[~missing]
+    if all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in present):
+        if missing.any() or not all(isinstance(value, Integral) for value in present):
+            return np.where(missing, np.nan, np.where(missing, 0, values).astype(np.float64))
+        return values.astype(np.int64) if max((abs(int(value)) for value in present), default=0) < 2**63 else values
+    if all(isinstance(value, datetime.date) and getattr(value, "tzinfo", None) is None for value in present):
+        times = np.full(values.size, np.datetime64("NaT"), "datetime64[ms]")
+        times[~missing] = present.astype("datetime64[ms]")
+        return times
+    are_booleans = not missing.any() and all(isinstance(value, bool | np.bool_) for value in present)
+    return values.astype(bool) if are_booleans else values
+
+
+def _are_whole(numbers: NDArray[Any]) -> bool:
+    return bool(np.isfinite(numbers).all() and (numbers == np.rint(numbers)).all())
+
+
+def _are_exact(integers: NDArray[Any]) -> bool:
+    return bool(integers.size) and max(abs(int(integers.min())), abs(int(integers.max()))) <= _EXACT_IN_DOUBLE
+
+
+def _scale(array: NDArray[Any]) -> Scale:
+    are_times = array.dtype.kind == "M"
+    if are_times:
+        times = array.astype("datetime64[ms]")
+        values = np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
+    else:
+        values = array.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    if finite.size == 0:
+        return Scale(values, 0.0, 1.0, are_times)
+    # A few extreme values would leave one colour for all the others.
+    low, high = np.quantile(finite, _TAILS, method="lower"), np.quantile(finite, 1 - _TAILS, method="higher")
+    if low == high:
+        low, high = finite.min(), finite.max()
+    return Scale(values, float(low), float(high), are_times)
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return str(int(value)) if isinstance(value, float | np.floating) and value.is_integer() else str(value)
+
+
+def _declared_order(labels: Any) -> list[str] | None:
+    """Return the order of the categories of a pandas Categorical or a polars Enum, None for other labels."""
+    dtype = getattr(labels, "dtype", None)
+    if type(dtype).__name__ not in ("CategoricalDtype", "Enum"):
+        return None
+    return [_as_text(value) for value in dtype.categories]  # type: ignore[union-attr]

@@ -1,1 +1,0 @@
-"""Colours of labels, for figures and for the explorer."""

@@ -189,7 +189,11 @@ def sorted_into_cells(y: Array, size: float, workers: Workers) -> Cells:
 
 @lru_cache(maxsize=3)
 def _near_kernel(n_dims: int) -> Callable[..., None]:
-    """Return the kernel for this number of dimensions, a constant that removes the loops over further ones."""
+    """Return the kernel for this number of dimensions, a constant that removes the loops over further ones.
+
+    It adds the sums of the points in its rows. There are no branches in the innermost loop, so that it vectorises: the
+    tables end in zeros, and a point adds nothing to its own gradient.
+    """
 
     @compiled
     def near_rows(
@@ -202,14 +206,11 @@ def _near_kernel(n_dims: int) -> Callable[..., None]:
         starts: Array,
         strides: Array,
         scale: float,
-        tables: Array,
+        tables: tuple[Array, Array],
         gradient: Array,
         value: Array | None,
     ) -> None:
-        # Add the sums of the points in the rows. There are no branches in the innermost loop, so that it vectorises:
-        # the tables end in zeros, and a point adds nothing to its own gradient.
-        zero, factor = y.dtype.type(0), y.dtype.type(scale)
-        values, slopes = tables[0], tables[1]
+        zero, factor, (values, slopes) = y.dtype.type(0), y.dtype.type(scale), tables
         last = y.dtype.type(slopes.size - 2)
         for i in range(start, stop):
             own, x0 = q[i], y[0, i]
@@ -244,11 +245,9 @@ def _near_kernel(n_dims: int) -> Callable[..., None]:
                         if value is not None:
                             total += weight * (values[m] + t * (values[m + 1] - values[m]))
             k = order[i]
-            gradient[k, 0] += 2 * s0
-            if n_dims > 1:
-                gradient[k, 1] += 2 * s1
-            if n_dims > 2:
-                gradient[k, 2] += 2 * s2
+            sums = (s0, s1, s2)
+            for d in range(n_dims):
+                gradient[k, d] += 2 * sums[d]
             if value is not None:
                 value[k] += total - 2 * own * values[0]
 
@@ -270,7 +269,7 @@ def add_near_sums(
     at most the size of a cell.
     """
     n = cells.order.size
-    padded = np.pad(np.stack(tables), ((0, 0), (0, 2)))
+    padded = (np.pad(tables[0], (0, 2)), np.pad(tables[1], (0, 2)))
     charges = q[cells.order].astype(np.float32)
     scale = (tables[0].size - 1) / cutoff**2
     places = (cells.y, charges, cells.order, cells.key, cells.starts, cells.strides)

@@ -141,7 +141,7 @@ def pairs() -> None:
         print(f"{name:34} {peak:5.2f} matrices (limit 3), estimated {estimate:5.2f}", flush=True)
 
 
-PARTS = {"landmarks": landmarks, "umap": umap_estimates, "peers": peers, "pairs": pairs}
+PARTS = {"landmarks": landmarks, "umap": umap_estimates, "dimensions": dimensions, "peers": peers, "pairs": pairs}
 
 
 def part(text: str) -> Any:

@@ -54,9 +54,9 @@ PARTS = {
         "laptsne.fields.fourier:CoarseFields._compute_unit",
     ],
     "convolution by FFT": ["laptsne.fields.grid:convolved"],
-    "contraction": ["laptsne.engine.run:Run._contraction_gradient"],
-    "descent, other": ["laptsne.engine.loop:minimize"],
-    "end": ["laptsne.engine.backend:Backend.finished", "laptsne.engine.backend:Backend.potential"],
+    "contraction": ["laptsne.engine.minimise:Descending.contraction_gradient"],
+    "descent, other": ["laptsne.methods:minimise"],
+    "end": ["laptsne.engine.kl:KLDivergence.value", "laptsne.engine.kl:KLDivergence.potential"],
 }
 REST = "other"
 

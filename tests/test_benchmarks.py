@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 COMMANDS = [name for name in NAMES if name not in ("shared", "suite_runs")]
 # Those that compare or vary parts of the package, and so name its modules.
-DEEP = {"by_hand", "constants", "lapumap", "palette", "peers", "phases", "reliability", "sums"}
+DEEP = {"by_hand", "constants", "lapumap", "palette", "peers", "phases", "reliability", "suite_runs", "sums"}
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +54,7 @@ def test_help(name, monkeypatch, capsys):
 
 def test_modules_within_the_package_are_named_in_few_benchmarks():
     imports, places = (
-        r"^ *from laptsne\.(?!(?:metrics|plotting|contraction_path) )\S+ import",
+        r"^ *from laptsne\.(?!(?:metrics|plotting|contraction|clusters|kernels) )\S+ import",
         r'"laptsne\.[\w.]+[:.]\w',
     )
     deep = re.compile(f"{imports}|{places}", re.MULTILINE)

@@ -126,12 +126,12 @@ def test_a_report_that_cannot_be_written_leaves_the_former_one(new_runner, tmp_p
 def test_results_depend_on_the_code_of_the_estimator_alone():
     root = Path(laptsne.__file__).parent
     names = {path.relative_to(root).as_posix() for path in sources_of("laptsne.estimators.laptsne")}
-    assert {"estimator.py", "graph/spectrum.py", "embedding/fields/fourier.py"} <= names
+    assert {"estimators/laptsne.py", "graph/spectrum.py", "fields/fourier.py"} <= names
     without_effect = {"cli", "metrics", "plotting", "explorer", "scanpy"}
     assert without_effect <= {path.name for path in root.iterdir()}
     assert not without_effect & {name.split("/")[0] for name in names}
-    assert (root / "embedding" / "progress.py").exists()
-    assert "embedding/progress.py" not in names
+    assert (root / "engine" / "progress.py").exists()
+    assert "engine/progress.py" not in names
 
 
 def test_comments_and_docstrings_are_not_code(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 # Momentum without exaggeration, and where the attraction is stiff: under strong exaggeration a higher one makes the
-# objective rise (benchmarks/schedule.py).
+# objective rise (benchmarks/constants.py).
 _MOMENTUM, _STIFF_MOMENTUM = 0.95, 0.8
 _EARLY_SHARE = 0.3  # fraction of the iterations with early exaggeration
 # Fraction of the iterations, at the end, in which momentum is low, so that points come to rest among their neighbours.
@@ -21,7 +21,7 @@ _MAX_STEP = 5.0  # longer steps of a point are clipped
 _PATIENCE = 2  # checks without progress after which a descent stops
 # Mini-batches take longer steps the fewer points move at once, up to this factor. A point whose neighbours are fixed
 # overshoots sooner than one that moves with them: bound on the distance that momentum makes of a unit gradient, in
-# units of n_samples, if hardly any points move (benchmarks/minibatch.py).
+# units of n_samples, if hardly any points move (benchmarks/paper.py).
 _MAX_STEP_SCALE, _MAX_DISTANCE = 4.0, 0.55
 
 

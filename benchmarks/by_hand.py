@@ -55,11 +55,8 @@ from laptsne.fields import FourierFields
 from laptsne.fields.grid import n_cells, period
 from laptsne.fields.stencil import interpolate, spread
 from laptsne.fields.window import ExponentialSemicircle
-from laptsne.graph.coarsening import coarse_eigenvectors
-from laptsne.graph.eigensolver import largest_eigenpairs
 from laptsne.graph.ivf import IVFIndex
-from laptsne.graph.spectrum import normalised_similarity
-from laptsne.metrics.pairwise import nearest
+from laptsne.graph.spectrum import coarse_eigenvectors, largest_eigenpairs, normalised_similarity
 
 Array = NDArray[Any]
 

@@ -38,11 +38,12 @@ SCORES = ("entries", "10-NN", "NMI", "SC", "kept", "seen", "ink", "KL")
 MAX_ROWS = 10_000
 # The places of constants of the package, by what changes there.
 WIDTH = "laptsne.contraction.similarity:_WIDTH"
-FLOOR = "laptsne.fitting:FLOOR"
-SIMILARITY = "laptsne.fitting:Similarity"
-TOTAL = "laptsne.engine.problem:_TOTAL"
-LATE = "laptsne.engine.run:LATE_EXAGGERATION"
-BOUNDARY = "laptsne.engine.run:_BOUNDARY"
+FLOOR = "laptsne.settings:FLOOR"
+SIMILARITY = "laptsne.methods:Similarity"
+TOTAL = "laptsne.settings:_TOTAL"
+LATE = "laptsne.engine.schedule:LATE_EXAGGERATION"
+BOUNDARY = "laptsne.engine.minimise:_BOUNDARY"
+SCHEDULE = "laptsne.settings:Schedule"
 LOWERED = "laptsne.graph.affinity:_lowered"
 Settings = dict[str, Any]
 Constants = dict[str, Callable[[Any], Any]]  # by place: the new value, given the old one
@@ -66,6 +67,10 @@ def regularized(value: float) -> Constants:
     return {SIMILARITY: lambda kind: partial(kind, regularization=value)}
 
 
+def scheduled(**changes: float) -> Constants:
+    return {SCHEDULE: lambda kind: partial(kind, **changes)}
+
+
 def neighbours(perplexity: float, n_neighbors: int) -> Variant:
     """Return a variant whose perplexity is not lowered to a third of the neighbours."""
     unchanged = {LOWERED: lambda _: lambda perplexity, _: perplexity}
@@ -76,11 +81,11 @@ VARIANTS: dict[str, dict[str, Variant]] = {
     "contraction": {
         "t-SNE": Variant.of(contraction=0),
         "default": Variant.of(),
-        "t-SNE, not annealed": Variant.of(contraction=0, optimizer=Descent(middle_exaggeration=1.0)),
+        "t-SNE, not annealed": Variant.of(scheduled(middle_exaggeration=1.0), contraction=0),
         "t-SNE, perplexity 20": Variant.of(contraction=0, perplexity=20.0),
         "t-SNE, perplexity 50": Variant.of(contraction=0, perplexity=50.0),
-        "not annealed": Variant.of(optimizer=Descent(middle_exaggeration=1.0)),
-        "annealed from 4": Variant.of(optimizer=Descent(middle_exaggeration=4.0)),
+        "not annealed": Variant.of(scheduled(middle_exaggeration=1.0)),
+        "annealed from 4": Variant.of(scheduled(middle_exaggeration=4.0)),
         "Student kernel": Variant.of(contraction_kernel="student"),
         "width 0.5": Variant.of({WIDTH: 0.5}),
         "width 1": Variant.of({WIDTH: 1.0}),
@@ -98,7 +103,7 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "default": Variant.of(optimizer=Descent(tol=0)),
         "momentum 0.8": Variant.of(optimizer=Descent(momentum=0.8, tol=0)),
         "momentum 0.95 throughout": Variant.of(optimizer=Descent(momentum=0.95, tol=0)),
-        "not settled": Variant.of(optimizer=Descent(settling_share=0.0, tol=0)),
+        "not settled": Variant.of(scheduled(settling_share=0.0), optimizer=Descent(tol=0)),
         "250 iterations": Variant.of(max_iter=250, optimizer=Descent(tol=0)),
         "750 iterations": Variant.of(max_iter=750, optimizer=Descent(tol=0)),
     },

@@ -233,7 +233,7 @@ class SuiteRunner:
     def __init__(self, cache: Path = CACHE, say: Callable[[str], None] = lambda text: None) -> None:
         self._cache, self._say = ResultCache(cache), say
         # Before the first run, since the code on disk may change while runs go on.
-        self._code, self._scoring = code_digest("laptsne.estimator"), scoring_digest()
+        self._code, self._scoring = code_digest("laptsne.estimators.laptsne"), scoring_digest()
         code_digest("laptsne.metrics")
         self._commit = commit()
 

@@ -79,7 +79,7 @@ class Method:
         """Return what the results depend on: a digest of our code, or the version of a library."""
         if self.probe:
             return self.probe()
-        return code_digest("laptsne.estimator") if self.own else self.version()
+        return code_digest("laptsne.estimators.laptsne") if self.own else self.version()
 
     def version(self) -> str:
         """Return the version of the library; raise MissingLibraryError if it is not installed."""

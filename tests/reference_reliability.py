@@ -25,31 +25,12 @@ def own_gradient(y, others, p, rest, exaggeration=1.0):
     return 2 * n * ((exaggeration * p * k - k**2 / normaliser) @ difference)
 
 
-def own_hessian(y, others, p, rest, exaggeration=1.0):
-    n, n_dims = len(others) + 1, len(y)
-    difference = y - others
-    k = 1 / (1 + (difference**2).sum(axis=1))
-    normaliser = rest + 2 * k.sum()
-    pull, push = n * exaggeration * p * k, n * k**2 / normaliser
-    slope = 2 * k**2 @ difference
-    curved = (difference[:, :, None] * difference[:, None]).reshape(len(others), -1)
-    hessian = 2 * (pull.sum() - push.sum()) * np.eye(n_dims)
-    hessian += ((8 * push * k - 4 * pull * k) @ curved).reshape(n_dims, n_dims)
-    return hessian - 2 * n * np.outer(slope, slope) / normaliser**2
-
-
 def _parts(i, P, Y):
     """Positions and affinities of the other points, and the normaliser without point i."""
     keep = np.arange(len(Y)) != i
     others = Y[keep]
     d2 = ((others[:, None] - others[None]) ** 2).sum(axis=-1)
     return others, P[i, keep], (1 / (1 + d2)).sum() - len(others)
-
-
-def least_eigenvalues(P, Y, exaggeration=1.0):
-    """The least eigenvalue of the Hessian of each point's own loss."""
-    P, Y = np.asarray(P, dtype=np.float64), np.asarray(Y, dtype=np.float64)
-    return np.array([np.linalg.eigvalsh(own_hessian(Y[i], *_parts(i, P, Y), exaggeration))[0] for i in range(len(Y))])
 
 
 def jumps(X, Y, rows, *, length, perplexity, exaggeration=1.0, n_neighbors="auto"):

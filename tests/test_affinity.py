@@ -251,3 +251,32 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng):
             found.append(joint_affinities(X, perplexity=30, workers=workers).data)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("n_neighbors", [89, "all"])
+@pytest.mark.parametrize("outlier", [1e4, 1e7, 1e9])
+def test_an_outlier_leaves_the_affinities_of_the_others(rng, n_neighbors, outlier):
+    X = rng.normal(size=(90, 5))
+    options = {"perplexity": 20, "n_neighbors": n_neighbors}
+    usual, found = (joint_affinities(data, **options) for data in (X, np.vstack([X, np.full((1, 5), outlier)])))
+    if n_neighbors == 89:
+        usual, found = usual.toarray(), found.toarray()
+    found = found[:-1, :-1] / found[:-1, :-1].sum()
+    assert np.abs(found - usual).sum() < 1e-4
+
+
+@pytest.mark.parametrize("n_neighbors", [40, "all"])
+def test_more_duplicates_than_the_perplexity_are_equally_near(rng, n_neighbors):
+    X = np.vstack([np.repeat(rng.normal(size=(1, 30)), 30, axis=0), rng.normal(size=(70, 30))])
+    P = joint_affinities(X, perplexity=12, n_neighbors=n_neighbors)
+    P = P[:30, :30].toarray() if n_neighbors == 40 else P[:30, :30]
+    off = P[~np.eye(30, dtype=bool)]
+    np.testing.assert_allclose(off, off[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize("offset", [1e8, 1e8 * np.arange(60)[:, None]], ids=["of all", "of each"])
+def test_an_offset_leaves_the_affinities_of_all_pairs(rng, offset):
+    X = np.repeat(offset + np.zeros((60, 1)), 3, axis=0) + rng.normal(size=(180, 20))
+    squared = ((X[:, None] - X) ** 2).sum(axis=2)
+    expected = joint_affinities(np.sqrt(squared), perplexity=2, n_neighbors="all", metric="precomputed")
+    np.testing.assert_allclose(joint_affinities(X, perplexity=2, n_neighbors="all"), expected, atol=1e-7)

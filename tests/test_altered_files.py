@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 from laptsne import LaptSNE
-from laptsne._runtime.array_file import read_archive, write_archive
+from laptsne._runtime.files import read_archive, write_archive
 from laptsne.engine import checkpoint
 
 BATCHES_OF_PAPER = {"batch_size": 20, "contraction_kernel": "student", "penalty": "trace"}

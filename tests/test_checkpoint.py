@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from laptsne import Descent, LandmarkLaptSNE, LaptSNE
-from laptsne._runtime import array_file
+from laptsne._runtime import files
 from laptsne.engine import checkpoint
 from laptsne.kernels import Gaussian
 
@@ -305,7 +305,7 @@ def test_a_kill_during_the_write(whole, tmp_path):
     left = sorted(file.name for file in tmp_path.iterdir())
     assert len(left) == 2
     assert "run" in left  # and what was being written
-    array_file.read_archive(tmp_path / "run", "checkpoint")
+    files.read_archive(tmp_path / "run", "checkpoint")
     finished(run_script(tmp_path))
     np.testing.assert_array_equal(np.load(tmp_path / "map.npy"), expected)
     assert [file.name for file in tmp_path.iterdir()] == ["map.npy"]
@@ -447,8 +447,8 @@ def test_a_state_of_batches_is_restored_by_name(blobs, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         LaptSNE(**options, callbacks=interrupt).fit(X)
-    content, arrays = array_file.read_archive(tmp_path / "run", "checkpoint")
+    content, arrays = files.read_archive(tmp_path / "run", "checkpoint")
     content["numbers"] |= {"tracked_move": 7, "carried_move": 7, "tracked_is_due": 7}
-    array_file.write_archive(tmp_path / "run", content, arrays)
+    files.write_archive(tmp_path / "run", content, arrays)
     expected = LaptSNE(**options | {"checkpoint": None}).fit_transform(X)
     np.testing.assert_array_equal(LaptSNE(**options).fit_transform(X), expected)

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from laptsne.engine.run import Run
 from rich.console import Console
 from typer.testing import CliRunner
 
@@ -21,6 +20,7 @@ import laptsne
 from laptsne import LaptSNE, LapUMAP
 from laptsne.cli.commands import app
 from laptsne.contraction import ContractionPath
+from laptsne.engine.minimise import Descending
 from laptsne.graph.spectrum import eigengap_clusters
 
 QUICK = ("--iterations", 40, "--perplexity", 10)
@@ -201,14 +201,14 @@ class TestEmbed:
         assert result.stderr.startswith("laptsne: perplexity=100")
 
     def test_stopping_the_descent_writes_the_map_so_far(self, run, table, tmp_path, monkeypatch):
-        evaluate = Run.evaluate
+        fields = Descending.fields
 
-        def stop(run, iteration):
-            if iteration == 7:
+        def stop(descent):
+            if descent.position.iteration == 7:
                 raise KeyboardInterrupt
-            return evaluate(run, iteration)
+            return fields(descent)
 
-        monkeypatch.setattr(Run, "evaluate", stop)
+        monkeypatch.setattr(Descending, "fields", stop)
         result = run("embed", table, "--iterations", "50", "--out", tmp_path / "m.csv")
         assert result.exit_code == 130
         assert "laptsne: Interrupted at iteration 7 of 50" in result.stderr
@@ -305,7 +305,7 @@ class TestEmbed:
         screen = io.StringIO()
         options = {"file": screen, "force_terminal": True, "force_interactive": True, "width": 120}
         terminal = Console(**options, color_system=None)
-        monkeypatch.setattr("laptsne.engine.progress_bar.Console", lambda **options: terminal)
+        monkeypatch.setattr("rich.console.Console", lambda **options: terminal)
         monkeypatch.setattr("laptsne.cli.embed.console", terminal)
         result = run("embed", table, "--iterations", 60, "--perplexity", 10, "--clusters", 3)
         summary = re.search(r"contraction  (\S+), KL (\d\.\d{3})", result.stderr)
@@ -499,7 +499,7 @@ class TestTransform:
         (line,) = result.stderr.splitlines()
         ((name, value),) = settings.items()
         assert f"{name}={value!r}" in line
-        assert "fit another with laptsne embed FILE --save p.laptsne" in line
+        assert "fit another model with laptsne embed FILE --save p.laptsne" in line
 
     def test_models_of_lapumap_from_python(self, table, blobs):
         """In a process of its own, since a class that was imported is known."""
@@ -513,17 +513,15 @@ class TestTransform:
 
     def test_clusters_and_support(self, run, table, model, monkeypatch):
         support = np.repeat([0.009, 0.5], [12, 108])
-        monkeypatch.setattr(LaptSNE, "support", lambda self, X: support[: len(X)], raising=False)
-        monkeypatch.setattr(
-            LaptSNE, "predict", lambda self, X: np.where(support[: len(X)] < 0.01, -1, 2), raising=False
-        )
+        monkeypatch.setattr(FittedMap, "support", lambda self, X, workers: support[: len(X)])
+        monkeypatch.setattr(FittedMap, "predict", lambda self, X, workers: np.where(support[: len(X)] < 0.01, -1, 2))
         result = run("transform", model, table, "--out", "p.csv")
-        assert "laptsne: 12 of 120 rows (10%) have no support" in result.stderr
+        assert "laptsne: 12 of 120 rows (10%) are unlike the training data" in result.stderr
         rows = rows_of("p.csv")
         assert [row["cluster"] for row in rows] == ["-1"] * 12 + ["2"] * 108
         assert [float(row["support"]) for row in rows] == support.tolist()
         support[6:] = 0.5  # 5 %
-        assert "no support" not in run("transform", model, table, "--out", "q.csv").stderr
+        assert "unlike" not in run("transform", model, table, "--out", "q.csv").stderr
         assert len(rows_of("q.csv")) == 120
 
     def test_old_and_new_together(self, run, table, model, monkeypatch, pages):
@@ -536,12 +534,12 @@ class TestTransform:
         monkeypatch.setattr("laptsne.plotting.scatter", record)
         Path("new.csv").write_text("".join(table.read_text().splitlines(keepends=True)[:11]).replace("kind", "sort"))
         files = ("--plot", "p.png", "--html", "p.html", "--force")
-        with monkeypatch.context() as patch:  # a model that cannot tell clusters
-            patch.delattr("laptsne.new_points.NewPointsMixin.predict")
-            patch.delattr("laptsne.new_points.NewPointsMixin.support")
+        with monkeypatch.context() as patch:  # as of a model with a network, which cannot tell clusters
+            patch.setattr(FittedMap, "predict", None)
+            patch.setattr(FittedMap, "network", Untold(LaptSNE.load(model).fitted_map_))
             assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
         assert run("transform", model, "new.csv", *files, "--label", "sort").exit_code == 0
-        monkeypatch.setattr(LaptSNE, "predict", lambda self, X: np.arange(len(X)) - 1, raising=False)
+        monkeypatch.setattr(FittedMap, "predict", lambda self, X, workers: np.arange(len(X)) - 1)
         assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
         expected = (["new"] * 10, ["sort 0"] * 10, ["no cluster", *map(str, range(9))])
         old = LaptSNE.load(model).embedding_
@@ -572,7 +570,7 @@ class TestGap:
         assert Path("g.png").read_bytes().startswith(b"\x89PNG")
 
     def test_no_map_is_made(self, run, table, monkeypatch):
-        monkeypatch.setattr("laptsne.fitting.minimize", lambda *a, **k: pytest.fail("it made a map"))
+        monkeypatch.setattr("laptsne.methods.minimise", lambda *a, **k: pytest.fail("it made a map"))
         assert run("gap", table).exit_code == 0
 
     def test_what_is_wrong_is_said(self, run, table):
@@ -730,16 +728,16 @@ sys.meta_path.insert(0, Interrupting())
         code = """
 import os, signal, sys
 from laptsne.cli import main
-from laptsne.engine.run import Run
+from laptsne.engine.minimise import Descending
 
-evaluate = Run.evaluate
+fields = Descending.fields
 
-def stop(run, iteration):
-    if iteration == 7:
+def stop(run):
+    if run.position.iteration == 7:
         os.kill(os.getpid(), signal.SIGINT)
-    return evaluate(run, iteration)
+    return fields(run)
 
-Run.evaluate = stop
+Descending.fields = stop
 sys.argv[1:] = ["embed", "cells.csv", "--out", "m.csv"]
 main()
 """
@@ -891,9 +889,9 @@ class TestLazyPackage:
     def test_names_are_imported_on_first_use(self):
         code = """
 import sys, laptsne
-assert not {"numba", "sklearn", "laptsne.estimator", "laptsne.plotting"} & sys.modules.keys()
+assert not {"numba", "sklearn", "laptsne.estimators", "laptsne.plotting"} & sys.modules.keys()
 assert {"LaptSNE", "LandmarkLaptSNE", "Descent", "estimate_memory", "plotting", "metrics"} <= set(dir(laptsne))
-assert "LaptSNE" in dir(laptsne) and laptsne.LaptSNE is laptsne.estimator.LaptSNE
+assert "LaptSNE" in dir(laptsne) and laptsne.LaptSNE is laptsne.estimators.laptsne.LaptSNE
 assert laptsne.plotting.scatter and laptsne.metrics.knn_accuracy
 from laptsne import *
 assert LaptSNE is laptsne.LaptSNE and Descent.__name__ == "Descent" and __version__ == laptsne.__version__

@@ -1,5 +1,7 @@
 """Clusters of the data: communities, separation, counting, and the evidence for each."""
 
+import subprocess
+import sys
 from dataclasses import astuple
 
 import numpy as np
@@ -8,16 +10,21 @@ import scipy.sparse
 from sklearn.datasets import load_digits, load_iris, make_swiss_roll
 from sklearn.metrics import adjusted_rand_score
 
-from laptsne import LaptSNE
+from laptsne import LaptSNE, clusters
 from laptsne._runtime.threads import Workers
 from laptsne.clusters import counting
-from laptsne.clusters.counting import by_size, find_clusters, given_clusters, nearest_graph
-from laptsne.clusters.separation import NeighborGraph, _mutually_nearest, _reciprocity
+from laptsne.clusters.counting import (
+    NeighborGraph,
+    _mutually_nearest,
+    _reciprocity,
+    by_size,
+    find_clusters,
+    given_clusters,
+    nearest_graph,
+)
 from laptsne.clusters.table import cluster_table
-from laptsne.graph import cut
 from laptsne.graph.affinity import joint_affinities
-from laptsne.graph.communities import communities
-from laptsne.graph.cut import Cut
+from laptsne.graph.communities import Cut, communities, within_parts
 
 
 def affinities(X):
@@ -103,13 +110,13 @@ def test_groups_are_merged_with_their_nearest_one_if_they_are_its_nearest(rng, m
 
 
 def test_the_graph_within_parts_has_all_edges_but_those_between_them(rng, monkeypatch):
-    monkeypatch.setattr(cut, "_BLOCK", 16)
+    monkeypatch.setattr("laptsne.graph.communities._BLOCK", 16)
     graph, parts = random_graph(rng, 100, 4)[0], rng.integers(0, 3, 100)
     graph = scipy.sparse.csr_matrix(graph.toarray() * (np.arange(100) % 10 > 0)[:, None])  # rows without an edge
-    within = cut.within_parts(graph, parts)
+    within = within_parts(graph, parts)
     assert np.array_equal(within.toarray(), graph.toarray() * (parts[:, None] == parts))
     assert within.nnz < graph.nnz
-    assert cut.within_parts(within, parts) is within
+    assert within_parts(within, parts) is within
 
 
 def test_the_neighbour_graph_has_the_strongest_affinities():
@@ -249,3 +256,15 @@ def test_reciprocity_after_merging_is_that_computed_anew(rng):
     found = _reciprocity(cut, 8).unchanged(number, active).joined(_reciprocity(after, 6))
     for part, expected in zip(astuple(found), astuple(_reciprocity(anew, 6)), strict=True):
         np.testing.assert_array_equal(part, expected)
+
+
+def test_public_names_are_found_where_they_are_documented():
+    code = """
+import sys
+import laptsne.clusters
+assert "numba" not in sys.modules
+assert len({getattr(laptsne.clusters, name) for name in laptsne.clusters.__all__}) == 5
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+    with pytest.raises(AttributeError, match="no attribute 'counted'"):
+        clusters.counted  # noqa: B018

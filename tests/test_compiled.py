@@ -1,9 +1,13 @@
 import ast
+import errno
 import importlib
 import inspect
+import os
 import pkgutil
+import sys
 from pathlib import Path
 
+import pytest
 from numba.core.dispatcher import Dispatcher
 
 import laptsne
@@ -96,3 +100,46 @@ def test_inlined_functions_are_not_called_from_python():
         imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names} & everywhere
         called = set(calls_outside_kernels(tree)) & (inlined[path] | imported)
         assert not called, f"{path.name} calls {', '.join(sorted(called))} from Python"
+
+
+@pytest.fixture
+def double(tmp_path, monkeypatch):
+    """Return a function that imports a module with a kernel anew, as another process would."""
+    (tmp_path / "kernel_on_full_disk.py").write_text(
+        "from laptsne._runtime.compiled import compiled\n\n\n@compiled\ndef double(x):\n    return 2 * x\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("numba.core.config.CACHE_DIR", str(tmp_path / "cache"))
+
+    def imported():
+        sys.modules.pop("kernel_on_full_disk", None)
+        return importlib.import_module("kernel_on_full_disk").double
+
+    return imported
+
+
+def test_kernels_are_cached(double):
+    assert double()(3) == 6
+    again = double()
+    assert again(3) == 6
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_full_disk_does_not_keep_kernels_from_running(double, monkeypatch):
+    kernel, replace = double(), os.replace
+
+    def full(source, target):
+        if str(target).endswith((".nbi", ".nbc")):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    assert kernel(3) == 6
+
+
+def test_a_cache_that_cannot_be_read_does_not_keep_kernels_from_running(double, tmp_path):
+    assert double()(3) == 6
+    for index in (tmp_path / "cache").rglob("*.nbi"):
+        index.unlink()
+        index.mkdir()
+    assert double()(3) == 6

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from laptsne.graph.components import components
+from laptsne.graph.spectrum import components
 
 
 @pytest.mark.parametrize("n", [1, 2, 50, 2000])

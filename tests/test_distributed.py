@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.estimators import sampling
+from laptsne.transform import sampling
 
 da = pytest.importorskip("dask.array", reason="needs the extra laptsne[distributed]")
 distributed = pytest.importorskip("distributed", reason="needs the extra laptsne[distributed]")

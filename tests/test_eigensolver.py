@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from laptsne.graph.eigensolver import largest_eigenpairs
+from laptsne.graph.spectrum import largest_eigenpairs
 
 
 def matrix_with(rng, eigenvalues):

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.estimators.landmarks import find_landmarks
-from laptsne.estimators.sampling import Sampler, row_hashes
+from laptsne.transform.sampling import Sampler, row_hashes
 
 FAST = {"n_landmarks": 150, "max_iter": 60, "perplexity": 10, "random_state": 0}
 

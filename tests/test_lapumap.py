@@ -18,8 +18,8 @@ from laptsne.fields import ExactFields
 from laptsne.fields.near import add_near_sums, sorted_into_cells
 from laptsne.fields.repulsion import grid_repulsion, pair_repulsion
 from laptsne.fields.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
-from laptsne.graph.component_layout import component_layout
 from laptsne.graph.fuzzy import fuzzy_graph
+from laptsne.graph.spectrum import component_layout
 
 KERNEL = UmapKernel.of(0.1, 1.0)
 FAST = {"max_iter": 60, "random_state": 0}

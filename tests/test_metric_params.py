@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from laptsne import LaptSNE
-from laptsne.graph.metric_params import METRICS
+from laptsne.graph.distances import METRICS
 
 HOLE = np.diag([1, np.nan, 1, 1])
 

@@ -2,13 +2,13 @@ import numpy as np
 import pytest
 import scipy.sparse
 from sklearn.metrics import pairwise_distances
-from sklearn.neighbors import NearestNeighbors
+from sklearn.neighbors import KDTree, NearestNeighbors
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.graph import ivf
 from laptsne.graph.ivf import IVFIndex, nearest_columns
-from laptsne.graph.neighbors import NeighborIndex, neighbor_distances, neighbor_graph
+from laptsne.graph.neighbors import NeighborIndex, nearest_in_rows, neighbor_distances, neighbor_graph
 
 
 def groups(rng, n=12_000, n_features=10, n_groups=30):
@@ -20,6 +20,17 @@ def groups(rng, n=12_000, n_features=10, n_groups=30):
 
 def recall(found, exact):
     return np.mean([np.isin(a, b).mean() for a, b in zip(exact, found, strict=True)])
+
+
+def found_neighbors(X, n_neighbors, metric="euclidean"):
+    with Workers(2) as workers:
+        graph = neighbor_distances(X, n_neighbors, metric=metric, metric_params=None, workers=workers)
+    return graph.indices.reshape(-1, n_neighbors)
+
+
+def true_neighbors(X, n_neighbors, rows):
+    """By a KD-tree, which computes distances by differences."""
+    return KDTree(X).query(X[rows], n_neighbors + 1)[1][:, 1:]
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "l2", "sqeuclidean", "cosine", "correlation"])
@@ -284,3 +295,122 @@ def test_new_points_are_searched_in_blocks_as_if_one_by_one(rng, monkeypatch, ca
     np.testing.assert_array_equal(indices, np.concatenate([found[0] for found in alone]))
     np.testing.assert_array_equal(distances, np.concatenate([found[1] for found in alone]))
     assert sorted(n_calls) == sorted([64, 64, 22 if case == "function" else 64])
+
+
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e5, 1e8])
+def test_groups_far_apart_keep_their_approximate_neighbours(rng, distance):
+    X = rng.normal(size=(10_500, 8))
+    X[::2] += distance
+    rows = rng.choice(len(X), 300, replace=False)
+    assert recall(found_neighbors(X, 15)[rows], true_neighbors(X, 15, rows)) > 0.98
+
+
+@pytest.mark.parametrize("n", [3000, 10_500])
+def test_an_outlier_costs_the_others_no_neighbours(rng, n):
+    X = rng.normal(size=(n, 8))
+    X[7] = 1e8
+    rows = rng.choice(n, 300, replace=False)
+    assert recall(found_neighbors(X, 30)[rows], true_neighbors(X, 30, rows)) > 0.98
+
+
+@pytest.mark.parametrize("n", [500, 10_500])
+@pytest.mark.parametrize("outlier", [1e6, 1e8])
+def test_rows_of_the_data_find_themselves_in_spite_of_an_outlier(rng, n, outlier):
+    X = rng.normal(size=(n, 8))
+    X[7] = outlier
+    index = NeighborIndex(X, metric="euclidean", metric_params=None, n_neighbors=5, workers=Workers(2))
+    indices, distances = index.search(X, Workers(2))
+    np.testing.assert_array_equal(indices[:, 0], np.arange(n))
+    expected = np.linalg.norm(X[:, None] - X[indices], axis=2)[np.arange(n) != 7]
+    np.testing.assert_allclose(distances[np.arange(n) != 7], expected, rtol=1e-4)
+
+
+OFFSETS = {
+    "a constant column": lambda X: np.column_stack([X, np.full(len(X), 1e9)]),
+    "all columns": lambda X: X + 1e8,
+    "two groups": lambda X: X + 1e8 * (np.arange(len(X)) % 2)[:, None],
+}
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_an_offset_costs_no_exact_neighbours(rng, offset, metric):
+    X = OFFSETS[offset](rng.normal(size=(2000, 20)))
+    rows = rng.choice(len(X), 300, replace=False)
+    assert recall(found_neighbors(X, 30, metric)[rows], true_neighbors(X, 30, rows)) == 1
+
+
+def test_values_that_are_rounded_themselves_are_warned_of(rng):
+    X = rng.normal(size=(300, 20))
+    with pytest.warns(UserWarning, match=r"X is rounded to multiples of 1 in column .* float32.*Subtract the offset"):
+        found_neighbors((X + 1e7).astype(np.float32), 30)
+    with pytest.warns(UserWarning, match="distances of 300 rows of the sparse X .* are lost in rounding"):
+        found_neighbors(scipy.sparse.csr_matrix(X + 1e8), 30)
+
+
+@pytest.mark.filterwarnings("error")
+def test_duplicates_and_large_constants_are_not_warned_of(rng):
+    X = np.repeat(rng.normal(size=(20, 20)), 10, axis=0)
+    found_neighbors(scipy.sparse.csr_matrix(X), 5)
+    found_neighbors(np.column_stack([X, np.full(200, 1e9)]).astype(np.float32), 5)
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+@pytest.mark.parametrize("n", [9900, 10_400])
+def test_rows_without_direction_are_at_distance_one_from_all(rng, metric, n):
+    X = rng.normal(size=(n, 12))
+    X[:100] = 0 if metric == "cosine" else 0.1
+    with Workers(2) as workers:
+        graph = neighbor_distances(X, 30, metric=metric, metric_params=None, workers=workers)
+        index = NeighborIndex(X, metric=metric, metric_params=None, n_neighbors=5, workers=workers)
+        indices, distances = index.search(X, workers)
+    assert (graph.indices.reshape(-1, 30)[100:] >= 100).all()
+    assert (graph.data.reshape(-1, 30)[:100] == 1).all()
+    np.testing.assert_array_equal(indices[100:, 0], np.arange(100, n))
+    assert (distances[:100] == 1).all()
+
+
+def test_new_rows_without_direction_are_at_distance_one_from_data_with_directions(rng):
+    X, new = rng.normal(size=(200, 5)), np.vstack([np.zeros(5), rng.normal(size=(3, 5))])
+    index = NeighborIndex(X, metric="cosine", metric_params=None, n_neighbors=200, workers=Workers(1))
+    found = index.search(new, Workers(1))[1]
+    np.testing.assert_allclose(found, np.sort(pairwise_distances(new, X, metric="cosine"), axis=1), atol=1e-6)
+
+
+def with_duplicates(graph):
+    """The same matrix with every entry stored as two halves, which SciPy sums."""
+    graph = scipy.sparse.csr_matrix(graph)
+    halves = np.repeat(graph.data / 2, 2), np.repeat(graph.indices, 2), 2 * graph.indptr
+    return scipy.sparse.csr_matrix(halves, graph.shape)
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine", "precomputed", "affinities"])
+def test_repeated_entries_are_summed_but_not_in_the_matrix_of_the_caller(blobs, metric):
+    X = scipy.sparse.csr_matrix(np.rint(blobs[0]))
+    if metric in ("precomputed", "affinities"):
+        X = NearestNeighbors(n_neighbors=20).fit(blobs[0]).kneighbors_graph(mode="distance")
+    given = with_duplicates(X)
+    before = given.copy()
+    model = LaptSNE(metric=metric, perplexity=5, max_iter=5, random_state=0)
+    found = model.fit(given).affinities_
+    if metric not in ("affinities", "precomputed"):
+        model.transform(given)
+    for name in ("indptr", "indices", "data"):
+        np.testing.assert_array_equal(getattr(given, name), getattr(before, name))
+    assert abs(found - model.fit(X).affinities_).max() < 1e-8
+
+
+def test_nearest_of_sparse_distances(rng):
+    distances = rng.integers(0, 9, (6, 40)).astype(float)
+    stored = rng.random((6, 40)) < 0.5
+    row, column = np.nonzero(stored)
+    graph = scipy.sparse.csr_matrix((distances[stored], (row, column)), distances.shape)
+    indices, found = nearest_in_rows(graph, 7)
+    order = np.argsort(np.where(stored, distances, np.inf), axis=1, kind="stable")[:, :7]
+    np.testing.assert_array_equal(indices, order)
+    np.testing.assert_array_equal(found, np.take_along_axis(distances, order, axis=1))
+    graph = graph.tolil()
+    graph[3] = 0
+    graph[3, :5] = 2
+    with pytest.raises(ValueError, match=r"X has 5 distances in row 3, but 7 are needed.*dense matrix"):
+        nearest_in_rows(graph.tocsr(), 7)

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse
 
 from laptsne import Descent, LandmarkLaptSNE, LaptSNE
-from laptsne._runtime import array_file
+from laptsne._runtime import files
 from laptsne.kernels import Gaussian
 
 DATA = Path(__file__).parent / "data"
@@ -187,7 +187,7 @@ def header_with(**changes):
 
 
 def test_a_newer_version_is_refused(saved):
-    rewritten(saved, header_with(version=array_file.VERSION + 1))
+    rewritten(saved, header_with(version=files.VERSION + 1))
     with pytest.raises(ValueError, match="update laptsne"):
         LaptSNE.load(saved)
 

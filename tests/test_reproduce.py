@@ -125,7 +125,7 @@ def test_a_report_that_cannot_be_written_leaves_the_former_one(new_runner, tmp_p
 
 def test_results_depend_on_the_code_of_the_estimator_alone():
     root = Path(laptsne.__file__).parent
-    names = {path.relative_to(root).as_posix() for path in sources_of("laptsne.estimator")}
+    names = {path.relative_to(root).as_posix() for path in sources_of("laptsne.estimators.laptsne")}
     assert {"estimator.py", "graph/spectrum.py", "embedding/fields/fourier.py"} <= names
     without_effect = {"cli", "metrics", "plotting", "explorer", "scanpy"}
     assert without_effect <= {path.name for path in root.iterdir()}
@@ -205,8 +205,8 @@ def test_results_as_published_depend_on_what_the_paper_settings_compute(new_runn
 
 def test_the_probe_sees_changes_of_the_paper_settings(monkeypatch):
     before = published.probe_digest()
-    settings = laptsne.estimator.parameters.paper_settings()
-    monkeypatch.setattr("laptsne.parameters.paper_settings", lambda: settings)
+    settings = laptsne.settings.paper_settings()
+    monkeypatch.setattr("laptsne.estimators.laptsne.paper_settings", lambda: settings)
     published.probe_digest.cache_clear()
     assert published.probe_digest() == before
     settings["learning_rate"] = 99.0

@@ -14,8 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import laptsne.scanpy as lsc
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.graph.neighbors import neighbor_distances
-from laptsne.graph.paths import nearest_by_path
+from laptsne.graph.neighbors import nearest_by_path, neighbor_distances
 from laptsne.metrics import neighbors_kept
 
 sc = pytest.importorskip("scanpy", reason="needs the extra laptsne[scanpy]")

@@ -27,7 +27,7 @@ from kernel_calls import from_python
 
 import laptsne
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne._runtime import array_file, atomic_file
+from laptsne._runtime import files
 from laptsne.cli.reading import load_npz, read_source
 from laptsne.cli.tables import as_numpy
 from laptsne.cli.terminal import InputError, say
@@ -65,7 +65,7 @@ def nothing_ran(tmp_path, monkeypatch):
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    monkeypatch.setattr("laptsne._runtime.memory.available_memory", lambda: ROOM)
+    monkeypatch.setattr("laptsne._runtime.available_memory.available_memory", lambda: ROOM)
 
 
 @pytest.fixture(scope="module")
@@ -190,7 +190,7 @@ class TestPathsToOtherFiles:
         content, arrays = _saved(model)
         content["fitted"]["embedding_"] = {"array": name}
         arrays[name] = arrays["embedding_"]
-        array_file.write_archive("model", content, arrays)
+        files.write_archive("model", content, arrays)
         np.testing.assert_array_equal(LaptSNE.load("model").embedding_, model.embedding_)
 
     def test_links_in_archives_are_only_bytes(self):
@@ -202,7 +202,7 @@ class TestPathsToOtherFiles:
     def test_models_name_no_files_to_write(self, model):
         content, arrays = _saved(model)
         content["parameters"]["checkpoint"] = "../evil"
-        array_file.write_archive("model", content, arrays)
+        files.write_archive("model", content, arrays)
         loaded = LaptSNE.load("model")
         assert loaded.checkpoint is None
 
@@ -243,7 +243,7 @@ class TestPathsToOtherFiles:
 
 def _saved(model):
     model.save("saved")
-    return array_file.read_archive("saved")
+    return files.read_archive("saved")
 
 
 class TestBombs:
@@ -283,7 +283,7 @@ class TestBombs:
     def test_models_with_arrays_of_items_without_bytes(self, model):
         content, arrays = _saved(model)
         content["fitted"]["feature_names_in_"] = {"array": "names"}
-        array_file.write_archive("model", content, arrays | {"names": np.ndarray(10_000_000, "<U0")})
+        files.write_archive("model", content, arrays | {"names": np.ndarray(10_000_000, "<U0")})
         with pytest.raises(ValueError, match="larger than the file"):
             LaptSNE.load("model")
 
@@ -301,7 +301,7 @@ class TestBombs:
         assert "NPZ" in refusal("x.npz", bomb)
 
     def test_text(self, monkeypatch):
-        monkeypatch.setattr("laptsne._runtime.memory.available_memory", lambda: 1 << 21)
+        monkeypatch.setattr("laptsne._runtime.available_memory.available_memory", lambda: 1 << 21)
         rows = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 20), 1)
         assert "GiB" in refusal("x.csv.gz", rows)
         words = gzip.compress(b"a\tb\n" + b"xx\tyy\n" * (1 << 17), 1)
@@ -435,7 +435,7 @@ class TestCompiledCode:
             array = array[: 3 if change == "short" else 0]
         else:
             array.flat[-1] = np.nan if change == "nan" else np.inf
-        array_file.write_archive("model", content, arrays | {part: array})
+        files.write_archive("model", content, arrays | {part: array})
         if array.shape == arrays[part].shape and np.array_equal(array, arrays[part]):
             pytest.skip("nothing to cut off")
         with pytest.raises(ValueError, match=r"data of the model|placement|potential"):
@@ -482,7 +482,7 @@ class TestCompiledCode:
 
         with pytest.raises(Stopped):
             LaptSNE(**FAST, checkpoint="run", callbacks=stop).fit(blobs[0])
-        content, arrays = array_file.read_archive("run")
+        content, arrays = files.read_archive("run")
         wrong = [
             (content, arrays | {"Y": arrays["Y"][:10]}),
             (content, arrays | {"velocity": np.full_like(arrays["velocity"], np.nan)}),
@@ -490,7 +490,7 @@ class TestCompiledCode:
             ({"digest": content["digest"]}, arrays),
         ]
         for parts in wrong:
-            array_file.write_archive("run", *parts)
+            files.write_archive("run", *parts)
             with pytest.raises(ValueError, match="does not hold the state of a run"):
                 LaptSNE(**FAST, checkpoint="run").fit(blobs[0])
 
@@ -566,7 +566,7 @@ class TestOutputFiles:
         before = set_mask(mask)
         try:
             monkeypatch.setattr(os, "umask", lambda new: seen.append(new) or set_mask(new))
-            with atomic_file.atomic_write(Path("one")) as temporary:
+            with files.atomic_write(Path("one")) as temporary:
                 assert stat.S_IMODE(temporary.stat().st_mode) == 0o600
             model.save("model")
             explorer(np.eye(3, 2), "map.html")
@@ -575,16 +575,6 @@ class TestOutputFiles:
         paths = [Path("one"), Path("model"), Path("map.html")]
         assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o666 & ~mask}
         assert set(seen) == {0o077, mask}  # while it is read, files of other threads are not open to everybody
-
-    def test_a_link_is_replaced_and_not_followed(self, model):
-        Path("precious").write_text("mine")
-        try:
-            Path("model").symlink_to("precious")
-        except OSError:
-            pytest.skip("links are not supported")
-        model.save("model")
-        assert Path("precious").read_text() == "mine"
-        assert not Path("model").is_symlink()
 
 
 class TestNetwork:

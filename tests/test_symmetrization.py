@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from laptsne._runtime.threads import Workers
-from laptsne.graph.symmetrization import plus_transpose
+from laptsne.graph.affinity import plus_transpose
 
 
 def neighbors(rng, n, k, dtype=np.float32):
@@ -16,15 +15,12 @@ def neighbors(rng, n, k, dtype=np.float32):
     return scipy.sparse.csr_matrix((values.ravel(), columns.ravel().astype(np.int32), np.arange(n + 1) * k), (n, n))
 
 
-@pytest.mark.parametrize("n_threads", [1, 3])
 @pytest.mark.parametrize("n", [5, 1000])
-def test_blocks_give_the_sum_of_scipy_to_the_bit(rng, monkeypatch, n, n_threads):
+def test_blocks_give_the_sum_of_scipy_to_the_bit(rng, monkeypatch, n):
     matrix = neighbors(rng, n, min(n - 1, 20))
-    expected = plus_transpose(matrix.copy(), Workers(1))
-    monkeypatch.setattr("laptsne.graph.symmetrization.MAX_BY_SCIPY", 0)
-    monkeypatch.setattr("laptsne._runtime.threads.MIN_WORK", 0)
-    with Workers(n_threads) as workers:
-        found = plus_transpose(matrix, workers)
+    expected = plus_transpose(matrix.copy())
+    monkeypatch.setattr("laptsne.graph.affinity.MAX_BY_SCIPY", 0)
+    found = plus_transpose(matrix)
     for name in ("indptr", "indices", "data"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.has_sorted_indices
@@ -32,19 +28,18 @@ def test_blocks_give_the_sum_of_scipy_to_the_bit(rng, monkeypatch, n, n_threads)
 
 
 def test_rows_of_any_length_and_none_at_all(monkeypatch):
-    monkeypatch.setattr("laptsne.graph.symmetrization.MAX_BY_SCIPY", 0)
+    monkeypatch.setattr("laptsne.graph.affinity.MAX_BY_SCIPY", 0)
     matrix = scipy.sparse.csr_matrix(([1.0, 2.0, 4.0], [1, 2, 0], [0, 2, 2, 2, 3]), (4, 4))
     expected = [[0, 1, 2, 4], [1, 0, 0, 0], [2, 0, 0, 0], [4, 0, 0, 0]]
-    np.testing.assert_array_equal(plus_transpose(matrix, Workers(1)).toarray(), expected)
-    assert plus_transpose(scipy.sparse.csr_matrix((4, 4)), Workers(1)).nnz == 0
+    np.testing.assert_array_equal(plus_transpose(matrix).toarray(), expected)
+    assert plus_transpose(scipy.sparse.csr_matrix((4, 4))).nnz == 0
 
 
 def test_blocks_never_hold_the_whole_transpose(rng, monkeypatch):
     matrix = neighbors(rng, 40_000, 30)
-    monkeypatch.setattr("laptsne.graph.symmetrization.MAX_BY_SCIPY", 0)
-    plus_transpose(matrix.copy(), Workers(1))  # compiles
+    monkeypatch.setattr("laptsne.graph.affinity.MAX_BY_SCIPY", 0)
     tracemalloc.start()
-    found = plus_transpose(matrix, Workers(1))
+    found = plus_transpose(matrix)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     size = found.data.nbytes + found.indices.nbytes

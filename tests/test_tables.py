@@ -13,7 +13,7 @@ import pytest
 import scipy.io
 import scipy.sparse
 
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.files import atomic_write
 from laptsne.cli.outputs import STDOUT, OutputFiles, write_map
 from laptsne.cli.preparation import preprocessed
 from laptsne.cli.reading import read_source

@@ -13,7 +13,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from laptsne._runtime.array_file import read_archive, write_archive
+from laptsne._runtime.files import read_archive, write_archive
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction.lazy_potential import LazyPotential
@@ -21,10 +21,10 @@ from laptsne.contraction.penalty import Penalty
 from laptsne.engine.schedule import Descent
 from laptsne.fields.potential import Potential
 from laptsne.fields.umap_kernel import UmapKernel
-from laptsne.graph.metric_params import is_pairwise
+from laptsne.graph.distances import is_pairwise
 from laptsne.kernels import Gaussian, Student
 from laptsne.methods import Fit, Method, Metric
-from laptsne.reliability import Reliability
+from laptsne.reliability import Reliability, reliability_of
 from laptsne.transform import Network, Placement
 from laptsne.transform.preprocessing import Preprocessing
 from laptsne.transform.support import Support, support_of_distances
@@ -61,6 +61,8 @@ class FittedMap:
         Distances within the data; those of features are computed when first needed.
     preprocessing : Preprocessing or None
         Steps that new rows go through first, as the data did.
+    is_sample : bool
+        Whether the points are a sample that was placed among landmarks, rather than embedded together.
     method : Method or None
         Settings of the fit; None if the map was read from a file.
     affinities : sparse matrix or array of shape (n_samples, n_samples), or None
@@ -79,6 +81,7 @@ class FittedMap:
     potential: Potential | LazyPotential | None = None
     spacing: Support | None = None
     preprocessing: Preprocessing | None = None
+    is_sample: bool = False
     method: Method | None = field(default=None, metadata=_IN_MEMORY)
     affinities: Any = field(default=None, metadata=_IN_MEMORY)
 
@@ -171,6 +174,22 @@ class FittedMap:
     def predict(self, X: Any, workers: Workers | None = None) -> NDArray[np.int64]:
         """Return the cluster of each new point by a vote of its neighbours, -1 for none or too little support."""
         return self._compared.labelled(self._prepared(X), self.labels, workers or Workers(1))
+
+    def reliability(self, length: float | None = None, workers: Workers | None = None) -> Reliability:
+        """Compute how far each point moves if its data are nudged by ``length``; see :meth:`LaptSNE.diagnose`."""
+        threads, reason = workers or Workers(1), None
+        if self.kernel is not None:
+            reason = "scores are for the loss of t-SNE; fit a LaptSNE"
+        elif self.is_sample:
+            reason = "scores need the affinities of all rows, not those of landmarks; fit a LaptSNE to a sample of them"
+        elif self.potential is None and self.network is None:
+            reason = "scores are for kernel='student'"
+        if reason is not None:
+            return Reliability(None, reason=reason)
+        potential = None if self.data is None else self._placement.potential(threads)
+        options: dict[str, Any] = {"metric": self.metric.name, "metric_params": self.metric.params, "length": length}
+        options |= {"perplexity": self.metric.perplexity, "workers": threads}
+        return reliability_of(self.data, self.embedding, potential, **options)
 
     def computed(self, workers: Workers) -> FittedMap:
         """Return the same map with the potential, if there is one, computed."""

@@ -17,7 +17,7 @@ from laptsne.engine.schedule import Descent, Schedule
 from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import auto_perplexity, feasible_perplexity
-from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS, is_pairwise
+from laptsne.graph.distances import METRICS, PAIRWISE_METRICS, is_pairwise
 from laptsne.kernels import Gaussian, Kernel, Student
 from laptsne.methods import ContractionSettings, Metric, Tsne, Umap
 
@@ -35,7 +35,7 @@ _UMAP_MAX_STEP = 0.5  # in units of the spread
 # Step size of a point of mean degree, times n_samples. From 0.5 on, the objective oscillates (docs/umap.md).
 _UMAP_RATE = 0.3
 _UMAP_DECAY = 0.5  # fraction of the iterations, at the end, in which the step size falls to 0, as in umap-learn
-_UMAP_MAX_EXACT = {1: 300, 2: 500, 3: 3000}
+UMAP_MAX_EXACT = {1: 300, 2: 500, 3: 3000}
 
 _SHARED: dict[str, list[Any]] = {
     "n_components": [Interval(Integral, 1, 3, closed="both")],
@@ -149,7 +149,7 @@ def umap_method(p: dict[str, Any], X: Any) -> Umap:
         ),
         kernel=UmapKernel.of(float(p["min_dist"]), spread, n_components),
         repulsion=float(p["repulsion_strength"]) * p["negative_sample_rate"],
-        exact=p["method"] == "exact" or (p["method"] == "auto" and n_samples <= _UMAP_MAX_EXACT[n_components]),
+        exact=p["method"] == "exact" or (p["method"] == "auto" and n_samples <= UMAP_MAX_EXACT[n_components]),
         local_connectivity=p["local_connectivity"],
         set_op_mix_ratio=p["set_op_mix_ratio"],
         init=p["init"],

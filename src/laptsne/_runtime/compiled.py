@@ -6,9 +6,11 @@ that could clash with other libraries, and gives the same bits for any number of
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -19,12 +21,25 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": _FASTMATH, "error_model":
 _INLINED = _OPTIONS | {"forceinline": True, "no_cpython_wrapper": True}
 
 
+class _Cache(FunctionCache):
+    """A cache whose errors are not fatal: on a full or read-only disk, kernels are compiled in every process."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        with suppress(OSError):
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        with suppress(OSError):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+
+
 def compiled(function: F) -> F:
     """Compile ``function`` at its first call; cache the machine code on disk if a directory is writable."""
-    try:
-        return cast(F, numba.njit(cache=True, **_OPTIONS)(function))
-    except RuntimeError:  # no writable cache directory, as in a read-only container
-        return cast(F, numba.njit(**_OPTIONS)(function))
+    dispatcher = numba.njit(**_OPTIONS)(function)
+    with suppress(RuntimeError):  # no writable cache directory, as in a read-only container
+        dispatcher._cache = _Cache(function)  # type: ignore[no-untyped-call]
+    return cast(F, dispatcher)
 
 
 def inlined(function: F) -> F:

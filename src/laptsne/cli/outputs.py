@@ -20,7 +20,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne import plotting
-from laptsne._runtime.atomic_file import atomic_write
+from laptsne._runtime.files import atomic_write
 from laptsne.cli.reading import EXAMPLE, read_genes
 from laptsne.cli.tables import Dataset, spelled_times
 from laptsne.cli.terminal import InputError

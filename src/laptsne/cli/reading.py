@@ -22,8 +22,8 @@ import pyarrow.parquet
 import scipy.sparse
 from sklearn.datasets import load_digits
 
-from laptsne._runtime.array_file import DAMAGE, ArrayHeader, npz_headers, read_array_header
-from laptsne._runtime.memory import check_room
+from laptsne._runtime.available_memory import check_room
+from laptsne._runtime.files import DAMAGE, ArrayHeader, npz_headers, read_array_header
 from laptsne.cli.tables import Dataset, check_names, is_list, listed, typed_contents
 from laptsne.cli.terminal import InputError
 from laptsne.cli.text_files import read_matrix, read_text, tenx_matrix

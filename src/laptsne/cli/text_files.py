@@ -20,7 +20,7 @@ import pyarrow.csv
 import scipy.sparse
 from numpy.typing import NDArray
 
-from laptsne._runtime.memory import check_room
+from laptsne._runtime.available_memory import check_room
 from laptsne.cli.tables import GROUPED, MISSING, Dataset, check_names, is_number
 from laptsne.cli.terminal import InputError
 

@@ -13,10 +13,59 @@ from numpy.typing import ArrayLike, NDArray
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.clusters.feature_table import FeatureTable
 
 _DENSE_COLUMNS = 64  # that are copied and sorted together
 REST = -2  # stands for all points outside of a group
+_SHOWN = 20  # comparisons in the representation
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class FeatureTable:
+    """Features that set groups of points apart, the most distinguishing of each comparison first.
+
+    Attributes
+    ----------
+    cluster : array of shape (n_rows,)
+        The group.
+    against : array of shape (n_rows,)
+        What it is compared with: "rest", or the label of another cluster as text.
+    feature : array of shape (n_rows,)
+        Name of the feature.
+    auc : array of shape (n_rows,)
+        Probability that the feature is larger for a random point of the group than for one of the others, ties counting
+        half: 0.5 for no difference, 0 if it is always smaller.
+    effect : array of shape (n_rows,)
+        Difference of the means in pooled standard deviations (Cohen's d).
+    mean, mean_against : arrays of shape (n_rows,)
+        Means of the feature in the two groups.
+    """
+
+    cluster: NDArray[np.int64]
+    against: NDArray[np.str_]
+    feature: NDArray[Any]
+    auc: NDArray[np.float64]
+    effect: NDArray[np.float64]
+    mean: NDArray[np.float64]
+    mean_against: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.cluster)
+
+    def __repr__(self) -> str:
+        """Return the first feature of each comparison."""
+        starts = [i for i in range(len(self)) if i == 0 or self._comparison(i) != self._comparison(i - 1)]
+        lines = [f"{self._comparison(i)}: {self.feature[i]} (AUC {self.auc[i]:.2f})" for i in starts[:_SHOWN]]
+        more = [f"{len(starts) - _SHOWN} more comparisons"] * (len(starts) > _SHOWN)
+        return "\n  ".join([f"<FeatureTable of {len(self)} rows; the first of each comparison:", *lines, *more]) + ">"
+
+    def _comparison(self, i: int) -> str:
+        return f"{self.cluster[i]} against {self.against[i]}"
+
+    def to_pandas(self) -> Any:
+        """Return the table as a pandas DataFrame."""
+        import pandas as pd  # noqa: PLC0415  # optional
+
+        return pd.DataFrame(vars(self))
 
 
 def distinguishing_features(
@@ -51,7 +100,7 @@ def distinguishing_features(
     Examples
     --------
     >>> import numpy as np
-    >>> from laptsne.clusters.contrasts import distinguishing_features
+    >>> from laptsne.clusters import distinguishing_features
     >>> X = np.array([[0, 5.0], [1, 5.1], [0, 9.0], [1, 9.3]])
     >>> table = distinguishing_features(X, [0, 0, 1, 1], feature_names=["noise", "size"])
     >>> table.feature[0], float(table.auc[0])

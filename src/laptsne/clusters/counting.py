@@ -1,6 +1,9 @@
 """Clusters of the data: communities of the neighbour graph that are separate from each other."""
 
+from __future__ import annotations
+
 import itertools
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +14,8 @@ from sklearn.utils import gen_batches
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.clusters.separation import NeighborGraph
-from laptsne.graph.communities import communities
-from laptsne.graph.symmetrization import plus_transpose
+from laptsne.graph.affinity import plus_transpose
+from laptsne.graph.communities import Cut, communities, within_parts
 
 N_NEIGHBORS = 20  # in the graph of which the clusters are communities
 _COARSE_SCALE = 30  # neighbours in another graph in which separate groups are evidence
@@ -26,6 +28,10 @@ MIN_SIZE = 10  # points of a cluster
 _MIN_OF_MEAN = 0.25  # size of a cluster that is contracted, relative to the mean
 _MAX_LEVELS = 20  # of clusters within clusters
 _BLOCK = 1 << 16  # rows of P processed at once
+_MIN_WEIGHT = 0.2  # affinity between two groups that can join them, in mean degrees of a point
+_MIN_POINTS = 0.1  # points at the border of two groups that can join them, relative to the mean degree
+CONTINUUM = 0.26  # typical reciprocity of a cut through a continuum, of any dimension (docs/method.md)
+ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
 
 
 class _Test(NamedTuple):
@@ -49,8 +55,8 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     """Find the clusters of the data, given their affinities.
 
     The neighbour graph of the data is partitioned into communities of high modularity, and those that the data do not
-    distinguish are merged: those with a high :meth:`~laptsne.clusters.separation.NeighborGraph.reciprocity`. The same
-    is then done within each cluster until none is divided any more, so that clusters of very different sizes are found.
+    tell apart are merged: those with a high :meth:`~laptsne.clusters.counting.NeighborGraph.reciprocity`. The same is
+    then done within each cluster until none is divided any more, so that clusters of very different sizes are found.
 
     Modularity divides any graph, even that of a single Gaussian. Therefore there must first be evidence that there are
     clusters at all: groups that are separate by a stricter test, which cuts through continua do not pass, in a graph of
@@ -74,7 +80,7 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> from laptsne.clusters.counting import find_clusters
+    >>> from laptsne.clusters import find_clusters
     >>> from laptsne.graph.affinity import joint_affinities
     >>> X = np.random.default_rng(0).normal(size=(400, 5))
     >>> int(find_clusters(joint_affinities(X, perplexity=30)).max()) + 1
@@ -251,4 +257,136 @@ def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
     indptr = np.append(0, np.cumsum((found >= 0).sum(axis=1)))
     columns = found[found >= 0]
     graph = scipy.sparse.csr_matrix((np.full(columns.size, 0.5), columns, indptr), (n_samples, n_samples))
-    return plus_transpose(graph, workers)
+    return plus_transpose(graph)
+
+
+@dataclass(frozen=True)
+class Reciprocity:
+    """Reciprocity of pairs of adjacent groups; all arrays have the shape (n_pairs,)."""
+
+    first: Array  # groups of each pair, first < second
+    second: Array
+    value: Array  # reciprocity of the affinities between the two
+    weight: Array  # total affinity between the two
+    n_points: Array  # effective number of points at the border, on the side that has fewer
+
+    def upper(self, margin: float) -> Array:
+        """Upper confidence bound, ``margin`` divided by the square root of the number of points above the value."""
+        return np.asarray(self.value + margin / np.sqrt(self.n_points))
+
+    def unchanged(self, number: Array, active: Array) -> Reciprocity:
+        """The pairs of groups that are not active, given the new number of every group."""
+        first, second = number[self.first], number[self.second]
+        kept = ~(active[first] | active[second])
+        return Reciprocity(first[kept], second[kept], self.value[kept], self.weight[kept], self.n_points[kept])
+
+    def joined(self, other: Reciprocity) -> Reciprocity:
+        """These pairs and other ones, in the order of their groups."""
+        first, second = np.append(self.first, other.first), np.append(self.second, other.second)
+        order = np.lexsort((second, first))
+        parts = ((self.value, other.value), (self.weight, other.weight), (self.n_points, other.n_points))
+        return Reciprocity(first[order], second[order], *(np.append(*part)[order] for part in parts))
+
+    def pooled(self, margin: float) -> float:
+        """Upper confidence bound of the mean over all pairs, weighted by their affinities."""
+        return float(np.average(self.value, weights=self.weight) + margin / np.sqrt(self.n_points.sum()))
+
+
+def _reciprocity(cut: Cut, n_groups: int) -> Reciprocity:
+    """Reciprocity of the pairs of groups that a cut has edges between."""
+    pairs, pair = np.unique(cut.first * n_groups + cut.second, return_inverse=True)
+
+    def total(values: Array) -> Array:
+        return np.bincount(pair, cut.weight * values, minlength=pairs.size)
+
+    sums = np.bincount(pair, cut.weight, minlength=pairs.size)
+    # The sum over edges of the affinity of a point across the border is that of its square over points.
+    n_points = sums**2 / np.maximum(total(cut.across[0]), total(cut.across[1]))
+    return Reciprocity(*np.divmod(pairs, n_groups), total(cut.share) / sums, sums, n_points)
+
+
+class NeighborGraph:
+    """A symmetric neighbour graph in CSR format, prepared for the comparison of groups of its points."""
+
+    def __init__(self, graph: Any, workers: Workers) -> None:
+        graph.sort_indices()
+        self.graph, self._workers = graph, workers
+        self._degrees = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
+        self._mean_degree = float(self._degrees.sum()) / max(graph.shape[0], 1)
+
+    def within(self, parts: Array) -> NeighborGraph:
+        """The graph without the edges between different parts."""
+        return NeighborGraph(within_parts(self.graph, parts), self._workers)
+
+    def among(self, nodes: Array) -> NeighborGraph:
+        """The graph of some nodes, in ascending order, which have no edges to others."""
+        rows = self.graph[nodes]
+        position = np.empty(self.graph.shape[0], rows.indices.dtype)
+        position[nodes] = np.arange(nodes.size)
+        parts = (rows.data, position[rows.indices], rows.indptr)
+        graph = scipy.sparse.csr_matrix(parts, (nodes.size, nodes.size))
+        return NeighborGraph(graph, self._workers)
+
+    def reciprocity(self, labels: Array) -> Reciprocity:
+        r"""Compute the reciprocity of all pairs of groups with edges between them.
+
+        Of the affinity of point i with the points of the two groups, let :math:`f_i` be the share with those of the
+        other group. Reciprocity is the mean of :math:`\sqrt{f_i f_j}` over the edges (i, j) between the groups,
+        weighted by their affinities. Where a continuum is cut, points at both sides have a large share of their
+        affinity across the cut. Across the border of two clusters, it is small, or not reciprocated.
+        """
+        return _reciprocity(self._cut(labels), int(labels.max(initial=0)) + 1)
+
+    def _cut(self, labels: Array) -> Cut:
+        return Cut.of(self.graph, labels, self._workers)
+
+    def conductance(self, labels: Array) -> Array:
+        """Share of the affinity of each group that is with other groups."""
+        return self._conductance(self._cut(labels), labels)
+
+    def _conductance(self, cut: Cut, labels: Array) -> Array:
+        outside = np.bincount(labels, self._degrees - cut.inside)
+        return np.asarray(outside / np.maximum(np.bincount(labels, self._degrees), 1e-300))
+
+    def merged(self, labels: Array, threshold: float, margin: float = 0.0, n_groups: int = 1) -> Array:
+        """Merge groups that are not separate, until all are or ``n_groups`` are left.
+
+        Two groups are separate if the upper confidence bound of their reciprocity is below ``threshold``, or if they
+        share less than a fifth of the affinity of an average point, or if their border is a stray point or two: that of
+        a continuum, even of a line, has more. Each round merges the pairs of groups that are nearest to each other, by
+        a lower confidence bound.
+        """
+        cut = self._cut(labels)
+        pairs = _reciprocity(cut, int(labels.max(initial=0)) + 1)
+        while True:
+            n_left = int(labels.max(initial=0)) + 1
+            # A group with more affinity outside than inside is not a cluster.
+            loose = self._conductance(cut, labels) > 0.5
+            is_loose = loose[pairs.first] | loose[pairs.second]
+            touch = (pairs.weight >= _MIN_WEIGHT * self._mean_degree) & (
+                pairs.n_points >= _MIN_POINTS * self._mean_degree
+            )
+            is_close = touch & (pairs.upper(margin) >= threshold)
+            close = np.flatnonzero(is_close | is_loose)
+            if close.size == 0 or n_left <= n_groups:
+                return labels
+            # The pairs that are certainly close come first.
+            order = close[np.argsort(-(pairs.upper(-ERROR) + is_loose)[close], kind="stable")]
+            target = _mutually_nearest(order, pairs.first, pairs.second, n_left, n_left - n_groups)
+            left, number = np.unique(target, return_inverse=True)
+            labels, active = number[labels], np.bincount(number) > 1
+            cut = cut.after_merging(self.graph, labels, active, self._workers)
+            pairs = pairs.unchanged(number, active).joined(_reciprocity(cut, left.size))
+
+
+def _mutually_nearest(order: Array, first: Array, second: Array, n_groups: int, most: int) -> Array:
+    """Return the group that each group is merged with, at most ``most``: each of a pair is the nearest to the other."""
+    ends = np.stack([first[order], second[order]])
+    number = np.arange(order.size)
+    first_pair = np.full(n_groups, order.size)
+    for side in ends:
+        np.minimum.at(first_pair, side, number)
+    nearest = ends[:, (first_pair[ends] == number).all(axis=0)][:, :most]
+    target = np.arange(n_groups)
+    target[nearest[1]] = nearest[0]
+    return target

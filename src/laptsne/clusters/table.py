@@ -9,8 +9,15 @@ from sklearn.utils import check_random_state
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.clusters.counting import EVIDENT, N_NEIGHBORS, find_clusters, nearest_graph
-from laptsne.clusters.separation import CONTINUUM, ERROR, NeighborGraph
+from laptsne.clusters.counting import (
+    CONTINUUM,
+    ERROR,
+    EVIDENT,
+    N_NEIGHBORS,
+    NeighborGraph,
+    find_clusters,
+    nearest_graph,
+)
 
 _N_SAMPLES = 3  # of the points, for the stability
 _SHARE = 0.8  # of the points in each of them
@@ -92,17 +99,7 @@ class ClusterTable:
 
 
 def cluster_table(labels: Array, P: Any, workers: Workers | None = None) -> ClusterTable:
-    """Collect the evidence for clusters.
-
-    Parameters
-    ----------
-    labels : array of shape (n_samples,)
-        Cluster of every point, from 0; -1 for none.
-    P : sparse matrix or array of shape (n_samples, n_samples)
-        Affinities.
-    workers : Workers, optional
-        Thread pool.
-    """
+    """Collect the evidence for clusters, given the labels of the points, -1 for none, and their affinities."""
     workers = workers or Workers(1)
     n_clusters = int(labels.max(initial=0)) + 1
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)

@@ -20,7 +20,7 @@ from laptsne.contraction.term import Contraction
 from laptsne.fields import Fields
 from laptsne.fields.frame import MAX_NODES, Frame
 from laptsne.fields.potential import Potential
-from laptsne.graph.eigensolver import Eigenpairs
+from laptsne.graph.spectrum import Eigenpairs
 
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12

@@ -17,7 +17,7 @@ from laptsne.contraction.displacement import SmoothDisplacement
 from laptsne.contraction.penalty import Penalty
 from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, rms_radius
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
-from laptsne.graph.metric_params import METRICS, PAIRWISE_METRICS
+from laptsne.graph.distances import METRICS, PAIRWISE_METRICS
 from laptsne.graph.neighbors import neighbor_graph
 
 # Width of the kernel in which clusters are similar, in RMS radii of the map / sqrt(n_clusters), and distance over which
@@ -41,7 +41,7 @@ def contract(
 ) -> NDArray[Any]:
     r"""Open gaps between the clusters of a finished map, where the data give evidence of clusters.
 
-    Clusters are found in the data, not in the map (:func:`laptsne.clusters.counting.find_clusters`). Where clusters
+    Clusters are found in the data, not in the map (:func:`laptsne.clusters.find_clusters`). Where clusters
     touch or overlap in the map, their points move apart: the displacement :math:`U` minimises
 
     .. math:: \lambda \sum_k \log(\sigma_k(Y + U) + \varepsilon) + \frac{1}{2 N w^2} \|U\|^2,

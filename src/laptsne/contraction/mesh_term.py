@@ -15,7 +15,7 @@ from laptsne.fields import Fields
 from laptsne.fields.frame import Frame
 from laptsne.fields.grid import STUDENT
 from laptsne.fields.potential import Potential
-from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
+from laptsne.graph.spectrum import Eigenpairs, largest_eigenpairs
 from laptsne.kernels import Gaussian
 
 SPACING = {1: 0.2, 2: 0.5, 3: 0.7}

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from laptsne.contraction.term import Contraction, indicators
 from laptsne.fields import ExactFields, Fields
-from laptsne.graph.eigensolver import Eigenpairs, largest_eigenpairs
+from laptsne.graph.spectrum import Eigenpairs, largest_eigenpairs
 
 # Points of a lower degree count as isolated: the squared inverse of such degrees overflows in single precision.
 _MIN_DEGREE = 1e-30

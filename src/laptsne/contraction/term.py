@@ -13,7 +13,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.contraction.penalty import Penalty
 from laptsne.contraction.similarity import Similarity
 from laptsne.fields import Fields
-from laptsne.graph.eigensolver import Eigenpairs
+from laptsne.graph.spectrum import Eigenpairs
 from laptsne.kernels import Gaussian
 
 # Vectors in the block beyond the wanted ones, which speed up the convergence of the last of these.

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from laptsne._runtime.array_file import read_archive, write_archive
-from laptsne._runtime.atomic_file import remove_leftovers
+from laptsne._runtime.files import read_archive, remove_leftovers, write_archive
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 

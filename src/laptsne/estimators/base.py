@@ -21,13 +21,13 @@ from laptsne._runtime.colours import MISSING, PALETTE
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.clusters.contrasts import distinguishing_features, nearest_clusters
-from laptsne.clusters.feature_table import FeatureTable
+from laptsne.clusters.contrasts import FeatureTable, distinguishing_features, nearest_clusters
 from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
-from laptsne.graph.metric_params import is_pairwise
+from laptsne.graph.distances import is_pairwise
 from laptsne.graph.neighbors import neighbor_graph
+from laptsne.memory import check_memory
 from laptsne.methods import Fit, Method, data_eigenvalues, fit
 from laptsne.reliability import Reliability
 from laptsne.settings import callbacks_of
@@ -43,6 +43,7 @@ _SIDE, _WIDTH, _MAX_POINTS = 200, 3, 1000
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of the estimators; a subclass says which method its parameters stand for."""
 
+    _kind: ClassVar[str]  # of the memory that a fit needs
     _loss_attribute: ClassVar[str]
     # The largest part of a model, which only a further fit needs, and what the map holds.
     _not_saved: ClassVar[set[str]] = {"affinities_", "fitted_map_", "embedding_", "labels_"}
@@ -91,6 +92,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         with self._unchanged_by_failure():
             X = self._validated(X, ensure_min_samples=2)
             self._check_parameters(X)
+            check_memory(self.get_params(deep=False), self._kind, X)
             random_state = check_random_state(self.random_state)
             method = self._method(X)
             with Workers(self.n_jobs) as workers:

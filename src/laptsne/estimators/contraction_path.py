@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from sklearn.manifold import trustworthiness
 from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.threads import Workers
@@ -21,7 +20,7 @@ from laptsne.estimators.base import MapEstimator
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality
 from laptsne.methods import Method
-from laptsne.metrics import affinity_recall, rasterized
+from laptsne.metrics import affinity_recall, rasterized, trustworthiness
 
 _STRONGEST = 3.0  # times the contraction of the model
 # Iterations from one embedding to the next: fewer for many points, whose steps are longer.

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from laptsne._runtime.threads import Workers
-from laptsne.estimators.sampling import Sample, Sampler, checked_block
 from laptsne.fitted_map import FittedMap
+from laptsne.transform.sampling import Sample, Sampler, checked_block
 
 
 def is_dask(X: Any) -> bool:

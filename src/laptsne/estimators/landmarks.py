@@ -27,16 +27,17 @@ from laptsne.contraction.lazy_potential import LazyPotential
 from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.distributed import is_dask, mapped, on_one_worker, rows_of
 from laptsne.estimators.laptsne import LaptSNE
-from laptsne.estimators.sampling import Sample, Sampler, checked_block, row_hashes
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
-from laptsne.graph.metric_params import is_pairwise
+from laptsne.graph.distances import is_pairwise
 from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.kernels import Gaussian
+from laptsne.memory import check_memory
 from laptsne.methods import Fit, Tsne
 from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, paper_settings, tsne_method
 from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
+from laptsne.transform.sampling import Sample, Sampler, checked_block, row_hashes
 
 _N_NEIGHBORS = int(3 * MAX_PERPLEXITY)  # neighbours by which a row is placed
 _PLACEMENT_ROUNDS = 2  # in which the sampled rows are placed among each other
@@ -99,6 +100,7 @@ class LandmarkLaptSNE(MapEstimator):
         **TSNE_CONSTRAINTS,
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
     }
+    _kind: ClassVar[str] = "landmarks"
     _loss_attribute: ClassVar[str] = "kl_divergence_"
 
     landmark_embedding_: Array
@@ -215,6 +217,7 @@ class LandmarkLaptSNE(MapEstimator):
     def _fit_sample(self, sample: Sample, seed: int) -> Fit:
         """Embed the landmarks of a sample, and place its other rows, by which new rows are placed."""
         X = validate_data(self, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
+        check_memory(self.get_params(deep=False), "landmarks", X)
         random_state = check_random_state(self.random_state)
         method = self._method(X)
         rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))
@@ -261,6 +264,7 @@ class LandmarkLaptSNE(MapEstimator):
             *(Y.astype(X.dtype), labels, found.n_clusters, method.metric, None, strength, width),
             data=X,
             potential=potential,
+            is_sample=True,
         )
 
     def _place_all(self, X: Any) -> None:

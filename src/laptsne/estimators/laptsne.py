@@ -169,6 +169,7 @@ class LaptSNE(MapEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TSNE_CONSTRAINTS
+    _kind: ClassVar[str] = "tsne"
     _loss_attribute: ClassVar[str] = "kl_divergence_"
 
     def __init__(

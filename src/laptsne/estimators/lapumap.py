@@ -98,6 +98,7 @@ class LapUMAP(MapEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = UMAP_CONSTRAINTS
+    _kind: ClassVar[str] = "umap"
     _loss_attribute: ClassVar[str] = "cross_entropy_"
 
     cross_entropy_: float

@@ -1,5 +1,6 @@
 """Affinities of the data: the symmetric joint probabilities P of t-SNE."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,14 @@ from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.graph.neighbors import all_distances, neighbor_distances
-from laptsne.graph.symmetrization import plus_transpose
+from laptsne.graph.distances import all_distances, canonical
+from laptsne.graph.neighbors import neighbor_distances
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
 _BLOCK = 1024
+MAX_BY_SCIPY = 100_000  # rows up to which a matrix and its transpose are added at once, in three times the memory
+BLOCKS = 48  # blocks of rows beyond; only the transpose of one is in memory
+_MAX_UNITS = 6  # of distances in which the precision is searched
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 
 
@@ -32,8 +36,8 @@ def moments(row: Array, nearest: float, unit: float, beta: float) -> tuple[float
 
 
 @inlined
-def precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
-    """Return the beta at which the entropy of a row is log(perplexity); the last one tried if there is none."""
+def _bounded_precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
+    """Return the beta up to 1e12 at which the entropy of a row is log(perplexity), or the last one tried."""
     beta, low, high = 1.0, 0.0, np.inf
     for _ in range(200):
         total, mean, variance = moments(row, nearest, unit, beta)
@@ -49,6 +53,22 @@ def precision(row: Array, nearest: float, unit: float, perplexity: float) -> flo
         slope = beta * beta * variance
         newton = beta * np.exp(min(surplus / slope, 5.0)) if slope > 0 else 0.0
         beta = newton if low < newton < high else halved
+    return beta
+
+
+@inlined
+def precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
+    """Return the beta at which the entropy of a row is log(perplexity), or a large one if too many are the nearest.
+
+    The unit, that of the furthest point, may be as large as an outlier is far: then smaller ones are tried, as long as
+    rounding errors of the distances are smaller.
+    """
+    factor, beta = 1.0, 0.0
+    for _ in range(_MAX_UNITS):
+        beta = _bounded_precision(row, nearest, unit * factor, perplexity) * factor
+        if beta <= 1e12 * factor or beta * unit * nearest > 1e12:
+            break
+        factor *= 1e10
     return beta
 
 
@@ -92,25 +112,10 @@ def joint_affinities(
     :math:`p_{j|i} \propto \exp(-\beta_i d_{ij}^2)` over the neighbours j of i, where :math:`\beta_i` gives the row the
     entropy :math:`\log(\mathrm{perplexity})`. Warns if some points have no positive affinity.
 
-    Parameters
-    ----------
-    X : array or sparse matrix
-        Features; distances or a neighbour graph if ``metric="precomputed"``; P itself if ``metric="affinities"``.
-    perplexity : float
-        Effective number of neighbours; lowered with a warning if there are less than three times as many neighbours.
-    n_neighbors : int, "auto" or "all", default="auto"
-        Number of neighbours with an affinity: "auto" for three times the perplexity, "all" for a dense P.
-    metric : str or callable, default="euclidean"
-        A metric of scikit-learn's nearest neighbours, a function of two rows, "precomputed" or "affinities".
-    metric_params : dict, optional
-        Further arguments of the metric.
-    workers : Workers, optional
-        Thread pool.
-
-    Returns
-    -------
-    P : CSR matrix, or array if dense, of shape (n_samples, n_samples)
-        Single precision; sums to 1.
+    X holds features; distances or a neighbour graph if ``metric="precomputed"``; P itself if ``metric="affinities"``.
+    The perplexity is lowered with a warning if there are less than three times as many neighbours. ``n_neighbors`` with
+    an affinity are three times the perplexity if "auto", and all points, for a dense P, if "all". P has the shape
+    (n_samples, n_samples), is in single precision, and sums to 1.
 
     Examples
     --------
@@ -121,7 +126,7 @@ def joint_affinities(
     >>> P.shape, round(float(P.sum()), 4)
     ((100, 100), 1.0)
     """
-    workers = workers or Workers(1)
+    workers, X = workers or Workers(1), canonical(X)
     if metric in ("precomputed", "affinities"):
         _check_square(X, metric)
         if metric_params:
@@ -150,20 +155,12 @@ def auto_perplexity(n_samples: int) -> float:
 def feasible_perplexity(
     X: Any, *, perplexity: float, n_neighbors: int | str = "auto", metric: Any = "euclidean"
 ) -> float:
-    """Return the perplexity that :func:`joint_affinities` uses for these arguments: at most a third of the neighbours.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.graph.affinity import feasible_perplexity
-    >>> feasible_perplexity(np.zeros((13, 2)), perplexity=30)
-    4.0
-    """
+    """Return the perplexity that :func:`joint_affinities` uses for the arguments: at most a third of the neighbours."""
     if metric == "affinities":
         return perplexity
     available = X.shape[0] - 1 if n_neighbors == "all" else _n_neighbors(perplexity, n_neighbors, X.shape[0])
     if metric == "precomputed" and scipy.sparse.issparse(X):
-        edges = X.tocoo()
+        edges = canonical(X).tocoo()
         available = min(available, int(np.bincount(edges.row[edges.row != edges.col], minlength=1).max()))
     return _lowered(perplexity, available)
 
@@ -206,7 +203,7 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:
     workers.rows(_conditional_rows, graph.shape[0], *args, work=100.0 * p.size)
     conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
     del graph, args, squared
-    return _normalised(plus_transpose(conditional, workers))
+    return _normalised(plus_transpose(conditional))
 
 
 def _dense_affinities(X: Any, perplexity: float, workers: Workers, **options: Any) -> Array:
@@ -241,7 +238,7 @@ def conditional_affinities(distances: Array, perplexity: float, workers: Workers
 
 def _representable(values: Any, low: float, high: float) -> Any:
     """Return values in units of the largest if that is out of bounds: affinities do not depend on the unit."""
-    largest = float(values.max()) if values.size else 0.0
+    largest = float((values.data if scipy.sparse.issparse(values) else values).max(initial=0))
     return values if low < largest < high or largest == 0 else values / largest
 
 
@@ -299,3 +296,30 @@ def _given(X: Any) -> Any:
     P.eliminate_zeros()
     P.sort_indices()
     return _normalised(P)
+
+
+def plus_transpose(matrix: Any) -> Any:
+    """Return the sum of a CSR matrix and its transpose, with sorted rows and without zeros.
+
+    Beyond 100,000 rows, the transpose is never stored as a whole: the peak of memory is that of the matrix and the sum.
+    """
+    n_rows = matrix.shape[0]
+    if n_rows <= MAX_BY_SCIPY:
+        return _tidied(matrix + matrix.T.tocsr())
+    edges = np.linspace(0, n_rows, BLOCKS + 1).astype(np.int64)
+    indptr = np.zeros(n_rows + 1, np.int64)
+    indices, data = np.empty(0, matrix.indices.dtype), np.empty(0, matrix.dtype)
+    for low, high in pairwise(edges):
+        block = _tidied(matrix[low:high] + matrix[:, low:high].T.tocsr())
+        start = data.size
+        for whole, part in ((indices, block.indices), (data, block.data)):
+            whole.resize(start + part.size, refcheck=False)  # in place, where a list of blocks would double the memory
+            whole[start:] = part
+        indptr[low + 1 : high + 1] = start + block.indptr[1:]
+    return scipy.sparse.csr_matrix((data, indices, indptr), matrix.shape)
+
+
+def _tidied(matrix: Any) -> Any:
+    matrix.sort_indices()
+    matrix.eliminate_zeros()
+    return matrix

@@ -1,13 +1,17 @@
-"""Communities of a graph by modularity, within each of several parts at once."""
+"""Communities of a graph by modularity, and the edges between and within groups of its nodes."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.utils import gen_batches
 
-from laptsne._runtime.compiled import compiled
+from laptsne._runtime.compiled import compiled, inlined
+from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
+_BLOCK = 1 << 16  # rows processed at once by NumPy
 _ROUNDS = 2  # times that the multi-level method starts again from its result
 
 
@@ -74,17 +78,8 @@ def communities(graph: Any, parts: Array) -> Array:
     moves and aggregation (the Louvain method [1]_), with a queue of nodes whose neighbours have moved [2]_. The result
     depends on the order of the nodes, but not on chance.
 
-    Parameters
-    ----------
-    graph : CSR matrix of shape (n_nodes, n_nodes)
-        Symmetric weights, with no edges between different parts.
-    parts : array of shape (n_nodes,)
-        Part of every node, from 0.
-
-    Returns
-    -------
-    labels : array of shape (n_nodes,)
-        Community of every node, from 0.
+    The graph is a symmetric CSR matrix without edges between different parts; ``parts`` and the result number the part
+    and the community of every node from 0.
 
     References
     ----------
@@ -92,15 +87,6 @@ def communities(graph: Any, parts: Array) -> Array:
        networks, Journal of Statistical Mechanics (2008).
     .. [2] V. A. Traag, L. Waltman and N. J. van Eck, From Louvain to Leiden: guaranteeing well-connected communities,
        Scientific Reports 9 (2019).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import scipy.sparse
-    >>> from laptsne.graph.communities import communities
-    >>> graph = scipy.sparse.csr_matrix(np.kron(np.eye(2), 1 - np.eye(4)))
-    >>> communities(graph, np.zeros(8, int))
-    array([0, 0, 0, 0, 1, 1, 1, 1])
     """
     degree = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
     volume = np.bincount(parts, degree)[parts]
@@ -144,3 +130,133 @@ def _aggregated(graph: Any, labels: Array, n_groups: int) -> Any:
     found = sums @ scipy.sparse.csr_matrix(by_group, (labels.size, n_groups))
     found.sort_indices()
     return found
+
+
+@inlined
+def _affinity(i: int | np.int64, group: int, indptr: Array, indices: Array, data: Array, labels: Array) -> float:
+    """Return the total weight of the edges from node i to a group."""
+    total = 0.0
+    for e in range(indptr[i], indptr[i + 1]):
+        if labels[indices[e]] == group:
+            total += data[e]
+    return total
+
+
+@compiled
+def _count_rows(
+    start: int,
+    stop: int,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    labels: Array,
+    nodes: Array,
+    active: Array,
+    counts: Array,
+    crosses: Array,
+    inside: Array,
+) -> None:
+    """Count the edges of nodes to groups of a higher number, if one of the groups is active.
+
+    Also set whether the node has edges to other groups, and the total weight of those within its own group.
+    """
+    for r in range(start, stop):
+        i = nodes[r]
+        own = labels[i]
+        n_higher = n_others = 0
+        for e in range(indptr[i], indptr[i + 1]):
+            other = labels[indices[e]]
+            n_others += own != other
+            n_higher += own < other and (active[own] or active[other])
+        counts[r], crosses[r] = n_higher, n_others > 0
+        if active[own]:
+            inside[i] = _affinity(i, own, indptr, indices, data, labels)
+
+
+@compiled
+def _border_rows(
+    start: int,
+    stop: int,
+    indptr: Array,
+    indices: Array,
+    data: Array,
+    labels: Array,
+    nodes: Array,
+    active: Array,
+    inside: Array,
+    at: Array,
+    second: Array,
+    weight: Array,
+    across: Array,
+    share: Array,
+) -> None:
+    """Set the attributes of :class:`Cut` for the edges of nodes, which start at ``at``."""
+    for r in range(start, stop):
+        n = at[r]
+        if at[r + 1] == n:
+            continue
+        i = nodes[r]
+        for e in range(indptr[i], indptr[i + 1]):
+            j = indices[e]
+            if labels[i] < labels[j] and (active[labels[i]] or active[labels[j]]):
+                second[n], weight[n] = labels[j], data[e]
+                there = _affinity(i, labels[j], indptr, indices, data, labels)
+                back = _affinity(np.int64(j), labels[i], indptr, indices, data, labels)
+                across[0, n], across[1, n] = there, back
+                share[n] = np.sqrt(there / (there + inside[i]) * (back / (back + inside[j])))
+                n += 1
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The edges (i, j) between different groups, each once, with the group of i before that of j."""
+
+    first: Array  # groups of i and of j, shape (n_edges,)
+    second: Array
+    weight: Array  # of the edge
+    across: Array  # total weights of the edges of i to the group of j, and of j to that of i; shape (2, n_edges)
+    share: Array  # geometric mean of the shares of the two in the weight of the edges of the node to both groups
+    inside: Array  # total weight of the edges of each node within its own group, shape (n_nodes,)
+    border: Array  # the nodes with edges to other groups
+
+    @classmethod
+    def of(cls, graph: Any, labels: Array, workers: Workers) -> "Cut":
+        """Cut a symmetric CSR graph between groups, given the group of every node."""
+        nodes, active = np.arange(graph.shape[0]), np.ones(int(labels.max(initial=0)) + 1, np.bool_)
+        return cls._among(graph, labels, nodes, active, np.empty(nodes.size), workers)
+
+    def after_merging(self, graph: Any, labels: Array, active: Array, workers: Workers) -> "Cut":
+        """Cut the graph after some groups were merged into others; only edges of the latter, the active ones, are set.
+
+        Nodes that had no edges to other groups have none now.
+        """
+        return self._among(graph, labels, self.border, active, self.inside.copy(), workers)
+
+    @classmethod
+    def _among(cls, graph: Any, labels: Array, nodes: Array, active: Array, inside: Array, workers: Workers) -> "Cut":
+        parts = (graph.indptr, graph.indices, graph.data, labels, nodes, active)
+        n_nodes = nodes.size
+        counts, crosses = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.bool_)
+        workers.rows(_count_rows, n_nodes, *parts, counts, crosses, inside, work=50.0 * n_nodes)
+        at = np.append(0, np.cumsum(counts))
+        n_edges = int(at[-1])
+        second, weight, share = np.empty(n_edges, labels.dtype), np.empty(n_edges), np.empty(n_edges)
+        across = np.empty((2, n_edges))
+        args = (*parts, inside, at, second, weight, across, share)
+        workers.rows(_border_rows, n_nodes, *args, work=50.0 * n_edges)
+        return cls(np.repeat(labels[nodes], counts), second, weight, across, share, inside, nodes[crosses])
+
+
+def within_parts(graph: Any, parts: Array) -> Any:
+    """Return a CSR graph without the edges between different parts, given the part of every node."""
+    kept = np.empty(graph.nnz, np.bool_)
+    indptr = np.zeros_like(graph.indptr)
+    for rows in gen_batches(graph.shape[0], _BLOCK):
+        ends = graph.indptr[rows.start : rows.stop + 1]
+        entries = slice(ends[0], ends[-1])
+        kept[entries] = np.repeat(parts[rows], np.diff(ends)) == parts[graph.indices[entries]]
+        n_kept = np.append(0, np.cumsum(kept[entries]))
+        indptr[rows.start + 1 : rows.stop + 1] = indptr[rows.start] + n_kept[ends[1:] - ends[0]]
+    if kept.all():
+        return graph
+    return scipy.sparse.csr_matrix((graph.data[kept], graph.indices[kept], indptr), graph.shape)

@@ -84,33 +84,9 @@ def fuzzy_graph(
     :math:`\rho_i` of the nearest neighbour and memberships that sum to :math:`\log_2 k`. The weights are the fuzzy
     union :math:`a + a^T - a \circ a^T`, mixed with the intersection :math:`a \circ a^T`.
 
-    Parameters
-    ----------
-    X : array or sparse matrix
-        Features, or distances with ``metric="precomputed"``.
-    n_neighbors : int
-        k; as in umap-learn, the point itself is one of them.
-    local_connectivity : float, default=1.0
-        Number of nearest neighbours with membership 1.
-    set_op_mix_ratio : float, default=1.0
-        Share of the union; the rest is the intersection.
-    metric, metric_params
-        As in :class:`laptsne.LapUMAP`.
-    workers : Workers, optional
-        Thread pool.
-
-    Returns
-    -------
-    graph : CSR matrix of shape (n_samples, n_samples)
-        Symmetric weights from 0 to 1, in single precision.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.graph.fuzzy import fuzzy_graph
-    >>> graph = fuzzy_graph(np.random.default_rng(0).normal(size=(100, 5)), n_neighbors=15)
-    >>> graph.shape, float(graph.max())
-    ((100, 100), 1.0)
+    X holds features, or distances with ``metric="precomputed"``. Of the ``n_neighbors`` the point itself is one, as in
+    umap-learn. ``local_connectivity`` is the number of nearest neighbours with membership 1, and ``set_op_mix_ratio``
+    the share of the union. The result is a CSR matrix with symmetric weights from 0 to 1 in single precision.
     """
     workers = workers or Workers(1)
     distances = neighbor_distances(X, n_neighbors - 1, metric=metric, metric_params=metric_params, workers=workers)

@@ -4,13 +4,12 @@ Points are assigned to the cells of a rough k-means, and a query searches the li
 Zisserman, "Video Google", ICCV 2003; "IVFFlat" of faiss).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled, inlined
-from laptsne._runtime.heap import replace_largest
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
@@ -22,24 +21,47 @@ _TILE = 256  # points whose distances to a query are computed together
 _CHUNK = 32  # distances compared at once with the largest in the heap
 _GROUP = 64  # queries that share a tile in the cache
 _MAX_LIST = 4  # maximum length of a list, in mean lengths
-_SORTED = 4096  # rows sorted at once
 _ORDERED = 1 << 16  # rows brought into the order of the points at once
+_EXACT_VALUES = 1 << 22  # of points searched exactly at once
 _CALIBRATION = 512  # points whose exact neighbours calibrate the number of probed lists
-_REACH = 1e9  # in units of the data; squared distances beyond it would overflow in single precision
+_REACH = 1e9  # in largest deviations from the mean; squared distances beyond it would overflow in single precision
+_LARGEST = 2.0**20  # that deviation in single precision: squares of values up to 1e25 times smaller do not underflow
 _RECALL = 0.996  # on the calibration points
+_SPACED = 128  # points whose distances to their neighbours are compared with the rounding errors
+_SPACING_RANK = 15
+_MAX_ERROR = 1e-3  # of squared distances between neighbours in single precision
 
 
 @inlined
-def _scan(first: Array, second: Array, tile: Array, n: int, distances: Array) -> None:
-    """Compute squared distances of two queries to the n points of a tile, less the squared norms of the queries.
+def _replace_largest(values: Array, indices: Array, value: float, index: int) -> None:
+    """Replace the root of a max-heap by a smaller entry."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= values.size:
+            break
+        if child + 1 < values.size and values[child] < values[child + 1]:
+            child += 1
+        if not value < values[child]:
+            break
+        values[at], indices[at] = values[child], indices[child]
+        at = child
+    values[at], indices[at] = value, index
 
-    The queries are multiplied by -2. The distances, and all dimensions of the tile, are contiguous so that the loop
-    vectorises.
+
+@inlined
+def _scan(
+    first: Array, second: Array, first_norm: float, second_norm: float, tile: Array, n: int, distances: Array
+) -> None:
+    """Compute the squared distances of two queries to the n points of a tile.
+
+    The queries are multiplied by -2, and their squared norms are given; if these are 0, they are left out. The
+    distances, and all dimensions of the tile, are contiguous so that the loop vectorises.
     """
     start = tile[:_TILE]
     for j in range(n):
-        distances[j] = start[j]
-        distances[_TILE + j] = start[j]
+        distances[j] = start[j] + first_norm
+        distances[_TILE + j] = start[j] + second_norm
     for d in range(0, first.size, 4):
         p0, p1, p2, p3 = first[d], first[d + 1], first[d + 2], first[d + 3]
         q0, q1, q2, q3 = second[d], second[d + 1], second[d + 2], second[d + 3]
@@ -62,7 +84,19 @@ def _keep(distances: Array, lo: int, itself: int, values: Array, indices: Array)
         if n_nearer > 0:
             for j in range(chunk.size):
                 if chunk[j] < values[0] and lo + first + j != itself:
-                    replace_largest(values, indices, values.size, chunk[j], lo + first + j, False)
+                    _replace_largest(values, indices, chunk[j], lo + first + j)
+
+
+@inlined
+def _shift(rows: Array, norms: Array, group: Array, begin: int, offset: Array, shifted: Array) -> None:
+    """Set ``shifted`` to the queries of a group relative to another reference, times -2, and their squared norms."""
+    for i in group:
+        norm = rows.dtype.type(0)
+        for d in range(offset.size):
+            x = rows[i - begin, d] + offset[d]
+            shifted[i - begin, d] = -2 * x
+            norm += x * x
+        norms[i - begin] = norm
 
 
 @inlined
@@ -126,8 +160,9 @@ def _search_cells(
     squares: Array,
     lists: Array,
     wanted: Array,
-    homes: Array,
+    first_cell: int,
     centres: Array,
+    references: Array,
     itself: int,
     values: Array,
     indices: Array,
@@ -135,27 +170,34 @@ def _search_cells(
     """Find the nearest columns of every query in the lists that it wants.
 
     The queries of cell c are the columns cells[c] to cells[c + 1] of ``queries``, and list l has the columns lists[l]
-    to lists[l + 1] and a column of ``centres``; homes[c] is the list whose centre is nearest to cell c. If query i is
-    the column i + ``itself`` of ``columns``, that column is left out; a negative ``itself`` leaves none out. ``values``
-    and ``indices`` hold one heap per query.
+    to lists[l + 1] and a column of ``centres``. Cell c is that of list c + ``first_cell``. Queries and points are
+    relative to the column of ``references`` of their cell and list; if there are none, to one point. If query i is the
+    column i + ``itself`` of ``columns``, that column is left out; a negative ``itself`` leaves none out. ``values`` and
+    ``indices`` hold one heap per query.
     """
     n_dims = queries.shape[0]
     longest = 1
     for c in range(start, stop):
         longest = max(longest, cells[c + 1] - cells[c])
-    rows = np.empty((longest, n_dims), queries.dtype)
+    rows, shifted = np.empty((longest, n_dims), queries.dtype), np.empty((longest, n_dims), queries.dtype)
+    norms, offset = np.zeros(longest, queries.dtype), np.zeros(n_dims, queries.dtype)
     tile = np.empty((n_dims + 1) * _TILE, queries.dtype)
     distances = np.empty(2 * _TILE, queries.dtype)
     for c in range(start, stop):
-        begin, end = cells[c], cells[c + 1]
+        begin, end, home = cells[c], cells[c + 1], c + first_cell
         for d in range(n_dims):
             for i in range(begin, end):
-                rows[i - begin, d] = -2 * queries[d, i]
+                rows[i - begin, d] = queries[d, i]
+                shifted[i - begin, d] = -2 * queries[d, i]
         values[begin:end] = np.inf
         indices[begin:end] = 0
-        found, starts, members = _searched_by(begin, end, wanted, lists, values.shape[1], homes[c], centres)
+        found, starts, members = _searched_by(begin, end, wanted, lists, values.shape[1], home, centres)
         for f in range(found.size):
             group = members[starts[f] : starts[f + 1]]
+            if references.shape[1] > 0:
+                for d in range(n_dims):
+                    offset[d] = references[d, home] - references[d, found[f]]
+                _shift(rows, norms, group, begin, offset, shifted)
             for lo in range(lists[found[f]], lists[found[f] + 1], _TILE):
                 n = min(_TILE, lists[found[f] + 1] - lo)
                 tile[:n] = squares[lo : lo + n]
@@ -163,7 +205,8 @@ def _search_cells(
                     tile[(d + 1) * _TILE : (d + 1) * _TILE + n] = columns[d, lo : lo + n]
                 for g in range(0, group.size, 2):
                     i, other = group[g], group[min(g + 1, group.size - 1)]
-                    _scan(rows[i - begin], rows[other - begin], tile, n, distances)
+                    a, b = i - begin, other - begin
+                    _scan(shifted[a], shifted[b], norms[a], norms[b], tile, n, distances)
                     _keep(distances[:n], lo, i + itself if itself >= 0 else -1, values[i], indices[i])
                     if other > i:
                         two = distances[_TILE : _TILE + n]
@@ -171,19 +214,75 @@ def _search_cells(
 
 
 @compiled
-def _distance_rows(start: int, stop: int, queries: Array, columns: Array, indices: Array, distances: Array) -> None:
-    """Set ``distances`` to those of every query to the columns in its row of ``indices``."""
+def _distance_rows(
+    start: int,
+    stop: int,
+    queries: Array,
+    homes: Array,
+    columns: Array,
+    owners: Array,
+    references: Array,
+    indices: Array,
+    distances: Array,
+) -> None:
+    """Set ``distances`` to those of every query to the columns in its row of ``indices``.
+
+    Queries and columns are relative to the ``references`` of their ``homes`` and ``owners``, if there are any.
+    """
     row = np.empty(indices.shape[1], columns.dtype)
     for i in range(start, stop):
         row[:] = 0
         for d in range(columns.shape[0]):
-            line = columns[d]
-            x = queries[d, i]
-            for e in range(row.size):
-                difference = x - line[indices[i, e]]
-                row[e] += difference * difference
+            line, x = columns[d], queries[d, i]
+            if references.shape[1] == 0:
+                for e in range(row.size):
+                    difference = x - line[indices[i, e]]
+                    row[e] += difference * difference
+            else:
+                reference = references[d]
+                for e in range(row.size):
+                    offset = reference[homes[i]] - reference[owners[indices[i, e]]]
+                    row[e] += (offset + (x - line[indices[i, e]])) ** 2
         for e in range(row.size):
             distances[i, e] = np.sqrt(row[e])
+
+
+@compiled
+def _exact_rows(
+    start: int, stop: int, queries: Array, columns: Array, first: int, values: Array, indices: Array
+) -> None:
+    """Push the squared distances of queries, one per row, to columns numbered from ``first`` into their heaps."""
+    n_dims, n_columns = columns.shape
+    tile, distances = np.empty((n_dims, _TILE)), np.empty(_TILE)
+    for lo in range(0, n_columns, _TILE):
+        n = min(_TILE, n_columns - lo)
+        for d in range(n_dims):
+            tile[d, :n] = columns[d, lo : lo + n]
+        for i in range(start, stop):
+            distances[:n] = 0
+            for d in range(n_dims):
+                line, x = tile[d], queries[i, d]
+                for j in range(n):
+                    difference = x - line[j]
+                    distances[j] += difference * difference
+            _keep(distances[:n], first + lo, -1, values[i], indices[i])
+
+
+def exact_neighbors(queries: Array, blocks: Iterable[Array], k: int, workers: Workers) -> tuple[Array, Array]:
+    """Return the indices of the k nearest points of every query and their squared distances, nearest first.
+
+    Distances are sums of squared differences in double precision, which no offset of the data affects. Queries have the
+    shape (n_queries, n_features); blocks of points come as arrays of shape (n_features, n_points).
+    """
+    queries = np.ascontiguousarray(queries, np.float64)
+    values, indices = np.full((len(queries), k), np.inf), np.zeros((len(queries), k), np.int64)
+    first = 0
+    for columns in blocks:
+        args = (queries, np.ascontiguousarray(columns, np.float64), first, values, indices)
+        workers.rows(_exact_rows, len(queries), *args, work=2.0 * queries.size * columns.shape[1])
+        first += columns.shape[1]
+    order = np.argsort(values, axis=1, kind="stable")
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 
 class IVFIndex:
@@ -197,10 +296,12 @@ class IVFIndex:
     def __init__(self, X: Array, workers: Workers) -> None:
         n_samples = X.shape[0]
         self.mean = X.mean(axis=0)
-        centred = X - self.mean
-        # In units of the largest value, squares neither overflow nor underflow.
-        self.unit = float(np.abs(centred).max()) or 1.0
-        columns = as_columns(centred, self.unit)
+        # In single precision, distances are computed from points relative to the mean, unless the rounding errors would
+        # be noticeable among neighbours: then from points relative to the centre of their list.
+        scattered = _is_scattered(X, self.mean, workers)
+        centred = (X.astype(np.float64) if scattered else X) - self.mean
+        self.unit = (float(np.abs(centred).max()) or 1.0) / _LARGEST
+        columns = as_columns(centred, self.unit, np.float64 if scattered else np.float32)
         del centred
         n_lists = int(_LISTS * n_samples**0.5)
         rng = np.random.default_rng(0)
@@ -208,9 +309,11 @@ class IVFIndex:
         centres = _rough_centres(np.ascontiguousarray(columns[:, sample]), n_lists, rng, workers)
         label = nearest_columns(columns, centres, 1, workers)[0][:, 0]
         self.order = np.argsort(label, kind="stable")
-        self.columns = np.ascontiguousarray(columns[:, self.order])
-        self.squares = np.einsum("ij,ij->j", self.columns, self.columns)
         self.centres, self.lists = _split(np.bincount(label, minlength=n_lists), centres)
+        self._owners = np.repeat(np.arange(self.lists.size - 1, dtype=np.int32), np.diff(self.lists))
+        self._references = self.centres if scattered else np.empty((len(columns), 0))
+        self.columns = self._relative(np.ascontiguousarray(columns[:, self.order]), self._owners)
+        self.squares = np.einsum("ij,ij->j", self.columns, self.columns)
 
     def neighbors(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
         """Return indices and distances of the neighbours of every point, each of shape (n_samples, n_neighbors).
@@ -219,7 +322,7 @@ class IVFIndex:
         """
         n_probes = self.n_probes(n_neighbors, workers)
         found = self._search(self.columns, self.lists, n_probes, n_neighbors, workers, among_themselves=True)
-        return self._in_order(self.order, self.columns, found, workers)
+        return self._in_order(self.order, self.columns, self._owners, found, workers)
 
     def search(self, X: Array, n_neighbors: int, workers: Workers, n_probes: int | None = None) -> tuple[Array, Array]:
         """Return indices and distances of the points nearest to every row of X, not sorted.
@@ -227,34 +330,44 @@ class IVFIndex:
         The result of a row does not depend on the other rows. Only the nearest ``n_probes`` lists of a row are
         searched, as returned by :meth:`n_probes`; by default all.
         """
-        queries = as_columns(self._within_reach(X - self.mean), self.unit)
-        if n_probes is None:
-            order, cells = np.arange(len(X)), _groups(len(X))
-        else:
-            label = nearest_columns(queries, self.centres, 1, workers)[0][:, 0]
-            order = np.argsort(label, kind="stable")
-            cells = np.append(0, np.cumsum(np.bincount(label, minlength=self.lists.size - 1)))
-            queries = np.ascontiguousarray(queries[:, order])
+        queries = as_columns(self._within_reach(X - self.mean), self.unit, self.centres.dtype)
+        label = nearest_columns(queries, self.centres, 1, workers)[0][:, 0]
+        order = np.argsort(label, kind="stable")
+        label = label[order].astype(np.int32)
+        cells = np.searchsorted(label, np.arange(self.lists.size))
+        queries = self._relative(np.ascontiguousarray(queries[:, order]), label)
         found = self._search(queries, cells, n_probes, n_neighbors, workers)
-        return self._in_order(order, queries, found, workers)
-
-    def _within_reach(self, centred: Array) -> Array:
-        """Move queries beyond the reach of single precision closer, where rounding decides the nearest anyway."""
-        furthest, reach = np.abs(centred).max(axis=1, keepdims=True), _REACH * self.unit
-        return np.asarray(np.where(furthest > reach, centred * (reach / np.maximum(furthest, reach)), centred))
+        return self._in_order(order, queries, label, found, workers)
 
     def n_probes(self, n_neighbors: int, workers: Workers) -> int:
         """Return how many of the nearest lists of a point reach the target recall on the calibration points."""
         n_samples, n_lists = self.columns.shape[1], self.lists.size - 1
         sample = np.linspace(0, n_samples - 1, min(_CALIBRATION, n_samples)).astype(np.int64)
-        queries = np.ascontiguousarray(self.columns[:, sample])
+        queries = self._positions(self.columns[:, sample], self._owners[sample])
+        batches = _exact_batches(n_samples, len(self.columns))
+        blocks = (self._positions(self.columns[:, rows], self._owners[rows]) for rows in batches)
         # One neighbour more: the point itself is among them.
-        neighbors = self._search(queries, _groups(sample.size), None, n_neighbors + 1, workers)
-        holders = np.searchsorted(self.lists, neighbors, side="right") - 1
+        holders = self._owners[exact_neighbors(queries.T, blocks, n_neighbors + 1, workers)[0]]
         ranks = np.empty((sample.size, n_lists), np.int64)
-        nearest = nearest_columns(queries, self.centres, n_lists, workers)[0]
+        lists, far = nearest_columns(queries, self.centres, n_lists, workers)
+        nearest = np.take_along_axis(lists, np.argsort(far, axis=1, kind="stable"), axis=1)
         np.put_along_axis(ranks, nearest, np.arange(n_lists)[None], axis=1)
         return int(np.quantile(np.take_along_axis(ranks, holders, axis=1), _RECALL)) + 1
+
+    def _relative(self, columns: Array, lists: Array) -> Array:
+        """Return points in single precision relative to the references of their lists."""
+        if self._references.shape[1] > 0:
+            columns = columns - self._references[:, lists]
+        return columns.astype(np.float32, copy=False)
+
+    def _positions(self, columns: Array, lists: Array) -> Array:
+        """Return the coordinates of points that are relative to the references of their lists."""
+        return columns + self._references[:, lists] if self._references.shape[1] > 0 else np.ascontiguousarray(columns)
+
+    def _within_reach(self, centred: Array) -> Array:
+        """Move queries beyond the reach of single precision closer, where rounding decides the nearest anyway."""
+        furthest, reach = np.abs(centred).max(axis=1, keepdims=True), _REACH * _LARGEST * self.unit
+        return np.asarray(np.where(furthest > reach, centred * (reach / np.maximum(furthest, reach)), centred))
 
     def _search(
         self,
@@ -268,82 +381,82 @@ class IVFIndex:
     ) -> Array:
         """Return the columns of the k nearest points of every query, in blocks of cells.
 
-        The queries are those of the cells of the lists or, without ``n_probes``, in any groups, and search all lists.
+        The queries of a cell are those whose nearest list is the one of the same number. Without ``n_probes``, all
+        lists are searched.
         """
         found = np.empty((queries.shape[1], k), np.int32 if self.columns.shape[1] < 2**31 else np.int64)
-        homes, centres = np.arange(cells.size - 1), self.centres
-        if n_probes is None:
-            homes, centres = np.zeros_like(homes), centres[:0]  # the order of the lists is that of their numbers
+        centres = self.centres.astype(np.float64)
         for block in _blocks(cells, PROBE_ENTRIES // max(n_probes or 0, k)):
             rows = slice(cells[block.start], cells[block.stop])
+            own = cells[block.start : block.stop + 1] - rows.start
             part = np.ascontiguousarray(queries[:, rows])
             wanted = np.empty((part.shape[1], 0), np.int32)
             if n_probes is not None:
-                wanted = nearest_columns(part, self.centres, n_probes, workers, in_order=False)[0]
+                positions = self._positions(part, np.repeat(np.arange(block.start, block.stop), np.diff(own)))
+                wanted = nearest_columns(positions, self.centres, n_probes, workers)[0]
             values = np.empty((part.shape[1], k), np.float32)
-            args = (
-                part,
-                cells[block.start : block.stop + 1] - rows.start,
-                self.columns,
-                self.squares,
-                self.lists,
-                wanted,
-            )
-            heaps = (homes[block], centres, rows.start if among_themselves else -1, values, found[rows])
+            args = (part, own, self.columns, self.squares, self.lists, wanted, block.start, centres, self._references)
+            heaps = (rows.start if among_themselves else -1, values, found[rows])
             workers.rows(_search_cells, block.stop - block.start, *args, *heaps, work=1e3 * part.size, alignment=1)
         return found
 
-    def _in_order(self, order: Array, queries: Array, found: Array, workers: Workers) -> tuple[Array, Array]:
+    def _in_order(
+        self, order: Array, queries: Array, homes: Array, found: Array, workers: Workers
+    ) -> tuple[Array, Array]:
         """Return indices and distances of the columns found for queries that are sorted by ``order``."""
         numbers = self.order.astype(found.dtype)
         indices, distances = np.empty_like(found), np.empty(found.shape, np.float32)
         for rows in gen_batches(len(found), _ORDERED):  # all at once would take half as much memory again
-            block = np.ascontiguousarray(queries[:, rows])
+            block, far = np.ascontiguousarray(queries[:, rows]), np.empty(found[rows].shape, np.float32)
+            args = (block, homes[rows], self.columns, self._owners, self._references, found[rows], far)
+            workers.rows(_distance_rows, len(far), *args, work=10.0 * far.size)
             indices[order[rows]] = numbers[found[rows]]
-            distances[order[rows]] = paired_distances(block, self.columns, found[rows], workers)
-        if not 1e-15 < self.unit < 1e15:
+            distances[order[rows]] = far
+        if not 1e-15 < self.unit * _LARGEST < 1e15:
             distances = distances.astype(np.float64)
         distances *= distances.dtype.type(self.unit)
         return indices, distances
 
 
-def nearest_columns(
-    queries: Array, centres: Array, k: int, workers: Workers, *, in_order: bool = True
-) -> tuple[Array, Array]:
-    """Find the k nearest columns of ``centres`` to every column of ``queries``, nearest first if ``in_order``.
+def _is_scattered(X: Array, mean: Array, workers: Workers) -> bool:
+    """Whether some points are so far from the mean that rounding changes the distances to their neighbours."""
+    sample = X[np.linspace(0, len(X) - 1, min(_SPACED, len(X))).astype(np.int64)]
+    blocks = (X[rows].T for rows in _exact_batches(*X.shape))
+    spacing = exact_neighbors(sample, blocks, min(_SPACING_RANK + 1, len(X)), workers)[1][:, -1]
+    squares = np.square(sample.astype(np.float64) - mean).sum(axis=1)
+    return bool((np.finfo(np.float32).eps / 2 * squares > _MAX_ERROR * spacing)[spacing > 0].any())
 
-    Both are laid out by :func:`as_columns`. Returns the indices of the columns and the squared distances less the
-    squared norms of the queries, each of shape (n_queries, k).
+
+def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) -> tuple[Array, Array]:
+    """Find the k nearest columns of ``centres`` to every column of ``queries``, in any order.
+
+    Both are laid out by :func:`as_columns`. Returns the indices of the columns and the squared distances, in single
+    precision less the squared norms of the queries, each of shape (n_queries, k).
     """
     n_queries, n_centres = queries.shape[1], centres.shape[1]
+    if queries.dtype == np.float64:
+        return exact_neighbors(queries.T, [centres], k, workers)
     cells = _groups(n_queries)
     squares = np.einsum("ij,ij->j", centres, centres)
     everything = (np.array([0, n_centres]), np.empty((n_queries, 0), np.int32))
-    homes = np.zeros(cells.size - 1, np.int64)
     values, indices = np.empty((n_queries, k), np.float32), np.empty((n_queries, k), np.int32)
-    args = (queries, cells, centres, squares, *everything, homes, centres[:0], -1, values, indices)
+    nowhere = np.empty((0, 0)), np.empty((0, 0))  # one list has no order, and all points are relative to the mean
+    args = (queries, cells, centres, squares, *everything, 0, *nowhere, -1, values, indices)
     workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
-    if k > 1 and in_order:
-        for rows in gen_batches(n_queries, _SORTED):  # all at once would take three times the memory
-            order = np.argsort(values[rows], axis=1, kind="stable")
-            values[rows] = np.take_along_axis(values[rows], order, axis=1)
-            indices[rows] = np.take_along_axis(indices[rows], order, axis=1)
     return indices, values
 
 
-def paired_distances(queries: Array, columns: Array, indices: Array, workers: Workers) -> Array:
-    """Return the distances of every query to the columns in its row of ``indices``, computed by differences."""
-    distances = np.empty(indices.shape, np.float32)
-    workers.rows(_distance_rows, len(indices), queries, columns, indices, distances, work=10.0 * indices.size)
-    return distances
-
-
-def as_columns(centred: Array, unit: float) -> Array:
-    """Return points in units of ``unit`` as float32 columns, padded with zeros to a multiple of four dimensions."""
+def as_columns(centred: Array, unit: float, dtype: type | np.dtype = np.float32) -> Array:
+    """Return points in units of ``unit`` as columns, padded with zeros to a multiple of four dimensions."""
     n_samples, n_features = centred.shape
-    columns = np.zeros((-(-n_features // 4) * 4, n_samples), np.float32)
+    columns = np.zeros((-(-n_features // 4) * 4, n_samples), dtype)
     columns[:n_features] = (centred / unit).T
     return columns
+
+
+def _exact_batches(n_points: int, n_dims: int) -> Iterable[slice]:
+    """Yield slices of points that are converted to double precision at once."""
+    return gen_batches(n_points, max(_TILE, _EXACT_VALUES // n_dims))  # type: ignore[no-any-return]
 
 
 def _groups(n_queries: int) -> Array:

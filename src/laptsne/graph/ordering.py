@@ -8,7 +8,7 @@ import scipy.sparse
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.graph.coarsening import MAX_AGGREGATES, NODES_PER_AGGREGATE, aggregates
+from laptsne.graph.spectrum import MAX_AGGREGATES, NODES_PER_AGGREGATE, aggregates
 
 MAX_UNORDERED = 100_000  # embeddings of more points do not fit into the L2 cache
 

@@ -1,6 +1,7 @@
-"""Spectrum of the normalised graph Laplacian, and the eigengap heuristic for the number of clusters."""
+"""Spectrum of the normalised graph Laplacian: components, eigensolvers, the eigengap, and spectral coordinates."""
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +15,8 @@ from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.graph.coarsening import coarse_eigenvectors
-from laptsne.graph.components import components
-from laptsne.graph.eigensolver import largest_eigenpairs
 
 MAX_CLUSTERS = 30
 MAX_ARPACK = 20_000  # nodes beyond which a block method started from a coarse graph is faster than ARPACK
@@ -32,6 +31,11 @@ _MAX_RESTARTS = 300
 _BLOCK_TOL = 3e-3
 _MAX_PASSES = 30
 _GUARD = 4  # vectors beyond the wanted ones, which speed up convergence
+MAX_AGGREGATES = 1500
+NODES_PER_AGGREGATE = 25
+_MAX_SWEEPS = 100  # bounds the diameter of an aggregate
+_MAX_BLOCKS = 4  # size of the search space, in blocks, at which it is restarted from the current Ritz vectors
+_GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))  # between successive components, which fills a disc evenly
 # ARPACK continues with a random vector when it has exhausted its start; older versions of SciPy do not seed it.
 _SEEDED = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters else {}
 
@@ -72,16 +76,6 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     r"""Compute the smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
 
     P is a symmetric array or sparse matrix; its graph may be disconnected and have isolated points.
-
-    Examples
-    --------
-    Two components give two eigenvalues of zero:
-
-    >>> import numpy as np
-    >>> from laptsne.graph.spectrum import laplacian_spectrum
-    >>> P = np.kron(np.eye(2), 1 - np.eye(3))
-    >>> laplacian_spectrum(P, 3).eigenvalues.round(6)
-    array([0. , 0. , 1.5])
     """
     n_values = min(n_values, P.shape[0])
     similarity = normalised_similarity(P)
@@ -94,7 +88,7 @@ def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) ->
     found = [np.flatnonzero(component == part) for part in largest]
     roots = np.sqrt(np.asarray(P.sum(axis=1, dtype=np.float64)).ravel())
     parts = [
-        _connected_spectrum(_part(similarity, members), roots[members], per_part, workers or Workers(1))
+        _connected_spectrum(_subgraph(similarity, members), roots[members], per_part, workers or Workers(1))
         for members in found
     ]
     values = np.concatenate([part_values for part_values, _ in parts])
@@ -130,12 +124,12 @@ def normalised_similarity(P: Any) -> Any:
     return scipy.sparse.vstack(blocks, format="csr")
 
 
-def _part(similarity: Any, members: NDArray[Any]) -> Any:
-    return similarity if members.size == similarity.shape[0] else similarity[members][:, members]
+def _subgraph(graph: Any, members: Array) -> Any:
+    return graph if members.size == graph.shape[0] else graph[members][:, members]
 
 
 def _connected_spectrum(
-    similarity: Any, roots: NDArray[Any], n_values: int, workers: Workers
+    similarity: Any, roots: Array, n_values: int, workers: Workers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute the smallest eigenpairs of the Laplacian of a connected graph."""
     n_samples = similarity.shape[0]
@@ -176,14 +170,14 @@ def _arpack_spectrum(
 
 
 def _block_spectrum(
-    similarity: Any, roots: NDArray[Any], n_values: int, workers: Workers
+    similarity: Any, roots: Array, n_values: int, workers: Workers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Compute the largest eigenpairs of a large graph by a block method started from its aggregates."""
     n_samples = similarity.shape[0]
     roots = (roots / np.linalg.norm(roots)).astype(np.float32)
     graph = (similarity.indptr, similarity.indices, similarity.data)
 
-    def product(block: NDArray[Any]) -> NDArray[Any]:
+    def product(block: Array) -> Array:
         rows, image = np.ascontiguousarray(block.T), np.empty((n_samples, len(block)), block.dtype)
         workers.rows(_block_product_rows, n_samples, *graph, rows, image, work=2.0 * similarity.nnz * len(block))
         return np.ascontiguousarray(image.T)
@@ -210,6 +204,198 @@ def _warn_inaccurate(what: str) -> None:
     )
 
 
+@dataclass(frozen=True)
+class Eigenpairs:
+    """Approximate eigenpairs, largest eigenvalue first; ``residual`` bounds the error of the wanted eigenvalues."""
+
+    values: NDArray[np.float64]
+    vectors: Array  # orthonormal rows
+    residual: float  # largest residual norm of the wanted pairs
+
+
+def largest_eigenpairs(
+    operator: Callable[[Array], Array],
+    start: Array,
+    n_wanted: int,
+    *,
+    known: Array,
+    tol: float,
+    max_passes: int,
+    preconditioner: Array | None = None,
+) -> Eigenpairs:
+    """Compute the largest eigenpairs by the block Davidson method: Rayleigh-Ritz on a space grown by residuals.
+
+    A block resolves multiple and clustered eigenvalues, such as those of a graph with several components; a good start
+    takes one or two passes; and the number of passes is bounded. Computed in the precision of ``start``.
+
+    ``operator`` maps a block of shape (m, n_samples), one vector per row, to its image, and is called at most
+    ``max_passes`` times. ``start`` has the shape (n_vectors, n_samples); rows beyond ``n_wanted`` speed up convergence,
+    missing ones are drawn at random. All are orthogonal to the ``known`` eigenvector of unit norm. ``tol`` bounds the
+    residual norms of the wanted pairs. The ``preconditioner`` of the residuals, a diagonal, is small where the
+    operator is large and negative.
+
+    References
+    ----------
+    E. R. Davidson, The iterative calculation of a few of the lowest eigenvalues and corresponding eigenvectors of large
+    real-symmetric matrices, Journal of Computational Physics 17 (1975).
+    """
+    known = known[None].astype(start.dtype)
+    n_vectors = min(max(len(start), n_wanted), start.shape[1] - 1)
+    first = _complete(_orthonormal(start, [known]), known, n_vectors)
+    capacity = min(_MAX_BLOCKS, max_passes) * n_vectors
+    space, image = np.empty((2, max(capacity, len(first)), start.shape[1]), start.dtype)
+    size = len(first)
+    space[:size], image[:size] = first, operator(first)
+    del first, start
+    for n_passes in range(1, max_passes + 1):
+        values, mixing = np.linalg.eigh(space[:size] @ image[:size].T)
+        values, mixing = values[::-1][:n_vectors], mixing.T[::-1][:n_vectors]
+        vectors, residuals = mixing @ space[:size], mixing @ image[:size]
+        if n_passes < max_passes and size + n_vectors > capacity:
+            size = n_vectors
+            space[:size], image[:size] = vectors, residuals
+        residuals -= values[:, None] * vectors
+        norms = _norms(residuals)
+        residual = float(norms[:n_wanted].max(initial=0.0))
+        if residual <= tol or n_passes == max_passes:
+            break
+        residuals = residuals[norms > tol]
+        if preconditioner is not None:
+            residuals *= preconditioner
+        growth = _orthonormal(residuals, [known, space[:size]])
+        if len(growth) == 0:  # the space is invariant under the operator
+            break
+        grown = slice(size, size + len(growth))
+        space[grown], image[grown] = growth, operator(growth)
+        size += len(growth)
+        del residuals, growth  # or they would be in memory beside the next ones
+    return Eigenpairs(values.astype(np.float64), vectors, residual)
+
+
+def _norms(block: Array) -> Array:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", block, block)))
+
+
+def _orthonormal(block: Array, bases: list[Array]) -> Array:
+    """Return an orthonormal basis of the part of ``block`` orthogonal to the orthonormal ``bases``.
+
+    By the eigenvectors of the Gram matrix, which takes matrix products only; dependent directions are dropped.
+    """
+    negligible = max(1e-12, float(np.finfo(block.dtype).eps) * 100)
+    while True:
+        norms = _norms(block)
+        block = block[norms > 0] / norms[norms > 0, None]
+        for basis in bases:
+            block -= (block @ basis.T) @ basis
+        squares, mixing = np.linalg.eigh(block @ block.T)
+        kept = squares > negligible
+        block = (mixing[:, kept] / np.sqrt(squares[kept])).T @ block
+        # Small remainders of the projection magnify its rounding errors: project again.
+        if squares.min(initial=1.0) > 1e-4:
+            return block
+
+
+def _complete(block: Array, known: Array, n_rows: int) -> Array:
+    """Extend ``block`` to ``n_rows`` orthonormal rows by random directions."""
+    missing = n_rows - len(block)
+    if missing > 0:
+        random = np.random.default_rng(0).standard_normal((missing, block.shape[1])).astype(block.dtype)
+        block = np.vstack([block, _orthonormal(random, [known, block])])
+    return block
+
+
+@compiled
+def _join_rows(start: int, stop: int, indptr: Array, indices: Array, data: Array, before: Array, after: Array) -> None:
+    """Give every node without a label that of its strongest labelled neighbour."""
+    for i in range(start, stop):
+        after[i] = before[i]
+        if before[i] < 0:
+            strongest = data.dtype.type(0)
+            for e in range(indptr[i], indptr[i + 1]):
+                if data[e] > strongest and before[indices[e]] >= 0:
+                    strongest = data[e]
+                    after[i] = before[indices[e]]
+
+
+@compiled
+def _add_weights(indptr: Array, indices: Array, data: Array, roots: Array, label: Array, coarse: Array) -> None:
+    """Sum the edges between aggregates, weighted by the square roots of the degrees (Galerkin projection)."""
+    for i in range(label.size):
+        row = coarse[label[i]]
+        for e in range(indptr[i], indptr[i + 1]):
+            row[label[indices[e]]] += data[e] * roots[i] * roots[indices[e]]
+
+
+def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
+    """Partition the nodes of a graph by growing aggregates from random seeds along the strongest edges.
+
+    Returns the aggregate of every node; ``n_aggregates`` for nodes that no seed reaches.
+    """
+    n_samples = graph.shape[0]
+    label = np.full(n_samples, -1, np.int32)
+    label[np.random.default_rng(0).choice(n_samples, n_aggregates, replace=False)] = np.arange(n_aggregates)
+    for _ in range(_MAX_SWEEPS):
+        joined = np.empty_like(label)
+        args = (graph.indptr, graph.indices, graph.data, label, joined)
+        workers.rows(_join_rows, n_samples, *args, work=2.0 * graph.nnz)
+        settled = label.min() >= 0 or (joined == label).all()
+        label = joined
+        if settled:
+            break
+    label[label < 0] = n_aggregates
+    return label
+
+
+def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: Workers) -> Array:
+    """Approximate the leading eigenvectors of a connected graph, except the first, by those of its aggregates.
+
+    The graph is given as D^(-1/2) P D^(-1/2) in CSR form and the ``roots`` of the degrees, its first eigenvector.
+    Returns a float32 array of shape (n_vectors, n_samples); within an aggregate, vectors are proportional to ``roots``.
+    """
+    n_samples = similarity.shape[0]
+    wanted = min(max(n_samples // NODES_PER_AGGREGATE, 4 * n_vectors), MAX_AGGREGATES)
+    n_aggregates = min(max(wanted, 2 * n_vectors), n_samples)
+    label = aggregates(similarity, n_aggregates, workers)
+    coarse = np.zeros((n_aggregates + 1, n_aggregates + 1))
+    _add_weights(similarity.indptr, similarity.indices, similarity.data, roots, label, coarse)
+    mass = np.maximum(np.bincount(label, weights=roots.astype(np.float64) ** 2, minlength=n_aggregates + 1), 1e-300)
+    scale = 1 / np.sqrt(mass)
+    top = n_aggregates - n_vectors
+    _, vectors = scipy.linalg.eigh(coarse * scale[:, None] * scale, subset_by_index=[top, n_aggregates - 1])
+    return np.asarray((vectors * scale[:, None]).T[::-1, label] * roots, dtype=np.float32)
+
+
+@compiled
+def _search(indptr: Array, indices: Array, data: Array, stack: Array, numbers: Array) -> None:
+    """Set the numbers of the components, which are negative at first."""
+    n_found = 0
+    for start in range(numbers.size):
+        if numbers[start] >= 0:
+            continue
+        numbers[start], stack[0], size = n_found, start, 1
+        while size > 0:
+            size -= 1
+            i = stack[size]
+            for e in range(indptr[i], indptr[i + 1]):
+                j = indices[e]
+                if data[e] > 0 and numbers[j] < 0:
+                    numbers[j], stack[size] = n_found, j
+                    size += 1
+        n_found += 1
+
+
+def components(indptr: Array, indices: Array, data: Array) -> Array:
+    """Label the connected components of a symmetric CSR graph, numbered by their first node; 0 is no edge.
+
+    SciPy's function copies the graph and its transpose in double precision, which would be the peak of a fit's memory.
+    """
+    n_nodes = indptr.size - 1
+    # Arrays are made here, since numba takes long to compile what makes them.
+    stack, numbers = np.empty(n_nodes, np.int64), np.full(n_nodes, -1)
+    _search(indptr, indices, data, stack, numbers)
+    return numbers
+
+
 def eigengap_clusters(eigenvalues: ArrayLike) -> int:
     r"""Estimate the number of clusters by the eigengap heuristic.
 
@@ -231,3 +417,43 @@ def eigengap_clusters(eigenvalues: ArrayLike) -> int:
     if gaps.size == 0:
         return 1
     return int(np.flatnonzero(gaps >= _NEARLY * gaps.max())[-1] + 2)
+
+
+def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float64] | None:
+    """Return coordinates of shape (n_samples, n_dims), or None if the graph is connected.
+
+    Of a graph with several components, the eigenvectors after the first tell components apart, and all points of one
+    coincide. Here, each component has its own eigenvectors as coordinates, within a disc whose area is proportional to
+    its size. The largest component is in the centre, the others around it on a spiral.
+    """
+    graph = scipy.sparse.csr_matrix(P)
+    component = components(graph.indptr, graph.indices, graph.data)
+    sizes = np.bincount(component)
+    if sizes.size == 1:
+        return None
+    order = np.argsort(-sizes, kind="stable")
+    radii, centres = _discs(sizes[order] / component.size, n_dims)
+    rank = np.argsort(order)
+    Y = centres[rank[component]]
+    for place in np.flatnonzero(sizes[order] > n_dims + 1):
+        members = np.flatnonzero(component == order[place])
+        vectors = laplacian_spectrum(_subgraph(graph, members), n_dims + 1, workers).eigenvectors[:, 1:]
+        largest = np.abs(vectors).max(axis=0)
+        Y[members] += radii[place] * vectors / np.where(largest > 0, largest, 1)
+    return Y
+
+
+def _discs(shares: NDArray[np.float64], n_dims: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return radii and centres of discs, or intervals in one dimension, with these areas, which decrease."""
+    if n_dims == 1:  # on alternate sides of the first
+        radii = shares / 2
+        distances = 2 * (np.cumsum(radii) - radii) - radii[0] + radii
+        distances[0] = 0
+        return radii, (distances * (-1.0) ** np.arange(radii.size))[:, None]
+    radii = np.sqrt(shares)
+    distances = np.sqrt(np.cumsum(shares) - shares) + radii
+    distances[0] = 0
+    angles = _GOLDEN_ANGLE * np.arange(radii.size)
+    centres = np.zeros((radii.size, n_dims))
+    centres[:, :2] = distances[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    return radii, centres

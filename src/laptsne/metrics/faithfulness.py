@@ -6,13 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial import KDTree
+from sklearn.metrics import pairwise_distances_chunked
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import check_array
 
-from laptsne._runtime.threads import Workers
+from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.typing import Array
-from laptsne.metrics.pairwise import nearest, ranks
 
 _JITTER = 1e-4  # of rasterised points, in pixels
+_WORKING_MEMORY_MIB = 64  # of a block of distances
 
 
 class Faithfulness:
@@ -44,13 +46,16 @@ class Faithfulness:
 
     def __init__(self, X: ArrayLike, *, n_neighbors: int = 30) -> None:
         self._X = _points(X)
-        _check_fewer(n_neighbors, len(self._X))
-        self.neighbors = _nearest(self._X, n_neighbors)
+        if not 1 <= n_neighbors < len(self._X):
+            raise ValueError(
+                f"n_neighbors must be from 1 to {len(self._X) - 1} for {len(self._X)} points; got {n_neighbors}."
+            )
+        self.neighbors = nearest(self._X, n_neighbors)
 
     def trustworthiness(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
         """Return the trustworthiness of the embedding Y; see :func:`trustworthiness`."""
         _check_fewer_than_half(n_neighbors, len(self._X))
-        return _preservation(self._X, _nearest(self._embedding(Y), n_neighbors))
+        return _preservation(self._X, nearest(self._embedding(Y), n_neighbors))
 
     def continuity(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
         """Return the continuity of the embedding Y; see :func:`continuity`."""
@@ -60,12 +65,11 @@ class Faithfulness:
     def neighbors_kept(self, Y: ArrayLike, *, n_neighbors: int | None = None) -> float:
         """Return the share of neighbours kept by Y, by default of all that were found; see :func:`neighbors_kept`."""
         neighbors = self.neighbors if n_neighbors is None else self._first(n_neighbors)
-        return _overlap(neighbors, _nearest(self._embedding(Y), neighbors.shape[1]))
+        return _overlap(neighbors, nearest(self._embedding(Y), neighbors.shape[1]))
 
     def _embedding(self, Y: ArrayLike) -> Array:
         points = _points(Y)
-        if len(points) != len(self._X):
-            raise ValueError(f"Y must have one row for each of the {len(self._X)} rows of X; got {len(points)}.")
+        _check_rows(self._X, points)
         return points
 
     def _first(self, n_neighbors: int) -> Array:
@@ -77,26 +81,25 @@ class Faithfulness:
         return self.neighbors[:, :n_neighbors]
 
 
-def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
+def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric: Any = "euclidean") -> float:
     r"""Compute how far neighbourhoods of the embedding are neighbourhoods of the data.
 
     .. math:: 1 - \frac{2}{n k (2n - 3k - 1)} \sum_i \sum_{j \in N_k(i)} \max(0, r(i, j) - k)
 
     where :math:`N_k(i)` are the :math:`k` nearest neighbours of point :math:`i` in the embedding, and :math:`r(i, j)`
-    is the rank of :math:`j` among all points by distance to :math:`i` in the data. Distances are Euclidean. All pairs
-    are compared, in memory proportional to the number of points.
-
-    This is scikit-learn's score of the same name, except that ties, whose order scikit-learn leaves undefined, go to
-    the lower row.
+    is the rank of :math:`j` among all points by distance to :math:`i` in the data; points at equal distances have the
+    mean of their ranks. This is scikit-learn's score of the same name in memory proportional to the number of points.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        The data.
+        The data; their distances, of shape (n_samples, n_samples), if ``metric="precomputed"``.
     Y : array of shape (n_samples, n_components)
         The embedding.
     n_neighbors : int, default=5
         Neighbourhood size k, less than half the number of points.
+    metric : str or callable, default="euclidean"
+        Metric of the data, as in :func:`sklearn.metrics.pairwise_distances`. Distances in the embedding are Euclidean.
 
     References
     ----------
@@ -109,9 +112,10 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> floa
     >>> trustworthiness(X, X, n_neighbors=1)
     1.0
     """
-    data, points = _pair(X, Y)
+    data, points = _points(X), _points(Y)
+    _check_rows(data, points)
     _check_fewer_than_half(n_neighbors, len(data))
-    return _preservation(data, _nearest(points, n_neighbors))
+    return _preservation(data, nearest(points, n_neighbors), metric)
 
 
 def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
@@ -119,13 +123,6 @@ def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
 
     Neighbours in the data that are not neighbours in the embedding lower it, the more so the higher their rank there.
     Parameters are those of :func:`trustworthiness`.
-
-    Examples
-    --------
-    >>> from laptsne.metrics import continuity
-    >>> X = [[0.0], [1.0], [2.0], [3.0], [4.0]]
-    >>> continuity(X, X, n_neighbors=1)
-    1.0
     """
     return trustworthiness(Y, X, n_neighbors=n_neighbors)
 
@@ -133,8 +130,7 @@ def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
 def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> float:
     """Compute the mean share of a point's nearest neighbours that the embedding preserves.
 
-    Neighbours are exact, by Euclidean distance. A point is not its own neighbour, but its duplicates may be; ties go to
-    the lower row.
+    Neighbours are exact, by Euclidean distance. A point is not its own neighbour, but its duplicates may be.
 
     Parameters
     ----------
@@ -151,12 +147,8 @@ def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> floa
     >>> X = [[0.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 3.0]]
     >>> neighbors_kept(X, [[0.0], [1.0], [3.0], [4.0]], n_neighbors=1)
     1.0
-    >>> neighbors_kept(X, [[0.0], [3.0], [1.0], [4.0]], n_neighbors=1)
-    0.0
     """
-    data, points = _pair(X, Y)
-    _check_fewer(n_neighbors, len(data))
-    return _overlap(_nearest(data, n_neighbors), _nearest(points, n_neighbors))
+    return Faithfulness(X, n_neighbors=n_neighbors).neighbors_kept(Y)
 
 
 def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayLike | None = None) -> float:
@@ -175,14 +167,6 @@ def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayL
         row without any not at all.
     rows : integer array, optional
         Points over which the mean is taken; all by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.metrics import affinity_recall
-    >>> P = np.array([[0.0, 0.4, 0.1], [0.4, 0.0, 0.0], [0.1, 0.0, 0.0]])
-    >>> affinity_recall(P, [[0.0], [1.0], [5.0]], n_neighbors=1, rows=[0, 1])
-    1.0
     """
     points = _points(Y)
     chosen = np.arange(len(points)) if rows is None else np.asarray(rows)
@@ -229,12 +213,30 @@ def rasterized(Y: ArrayLike, size: int = 400) -> Array:
     return np.asarray(pixels + np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape))
 
 
-def _preservation(points: Array, neighbors: Array) -> float:
+def nearest(points: Array, n_neighbors: int, queries: Array | None = None) -> Array:
+    """Return the nearest points of every query, nearest first; by default of the points, without the point itself."""
+    centre = np.median(points, axis=0)  # scikit-learn's search is more accurate near the origin
+    index = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=effective_n_jobs(None)).fit(points - centre)
+    return np.asarray(index.kneighbors(None if queries is None else queries - centre, return_distance=False))
+
+
+def _preservation(points: Array, neighbors: Array, metric: Any = "euclidean") -> float:
     """Return one minus the normalised excess of the ranks of given neighbours among ``points`` over k."""
     n, k = neighbors.shape
-    with Workers() as workers:
-        excess = np.maximum(ranks(points, neighbors, workers=workers) - k, 0)
-    return float(1 - excess.sum() * 2 / (n * k * (2 * n - 3 * k - 1)))
+    if metric == "euclidean":
+        points = points - np.median(points, axis=0)
+    start, excess = 0, 0.0
+    for found in pairwise_distances_chunked(points, metric=metric, working_memory=_WORKING_MEMORY_MIB):
+        block = found.copy()  # distances that are given come as they are
+        own = np.arange(start, start + len(block))
+        block[own - start, own] = np.inf
+        distances = np.take_along_axis(block, neighbors[own], axis=1)
+        block.sort(axis=1)
+        for row, wanted in zip(block, distances, strict=True):
+            rank = (np.searchsorted(row, wanted) + np.searchsorted(row, wanted, side="right") + 1) / 2
+            excess += np.maximum(rank - k, 0).sum()
+        start += len(block)
+    return float(1 - excess * 2 / (n * k * (2 * n - 3 * k - 1)))
 
 
 def _overlap(neighbors: Array, others: Array) -> float:
@@ -243,26 +245,13 @@ def _overlap(neighbors: Array, others: Array) -> float:
     return float(np.isin((row + neighbors).ravel(), (row + others).ravel(), assume_unique=True).mean())
 
 
-def _nearest(points: Array, n_neighbors: int) -> Array:
-    with Workers() as workers:
-        return nearest(points, n_neighbors, workers=workers)
-
-
 def _points(X: Any) -> Array:
-    points: Array = check_array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-    return points
+    return np.asarray(check_array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64))
 
 
-def _pair(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
-    data, points = _points(X), _points(Y)
-    if len(data) != len(points):
-        raise ValueError(f"X and Y must have the same number of rows; got {len(data)} and {len(points)}.")
-    return data, points
-
-
-def _check_fewer(n_neighbors: int, n_samples: int) -> None:
-    if not 1 <= n_neighbors < n_samples:
-        raise ValueError(f"n_neighbors must be from 1 to {n_samples - 1} for {n_samples} points; got {n_neighbors}.")
+def _check_rows(X: Array, Y: Array) -> None:
+    if len(X) != len(Y):
+        raise ValueError(f"X and Y must have the same number of rows; got {len(X)} and {len(Y)}.")
 
 
 def _check_fewer_than_half(n_neighbors: int, n_samples: int) -> None:

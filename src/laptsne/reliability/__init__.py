@@ -1,6 +1,5 @@
 """How far the position of every point can be relied on."""
 
-from laptsne.reliability.diagnosis import diagnosis
-from laptsne.reliability.scores import Reliability
+from laptsne.reliability.scores import Reliability, reliability_of
 
-__all__ = ["Reliability", "diagnosis"]
+__all__ = ["Reliability", "reliability_of"]

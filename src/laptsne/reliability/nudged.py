@@ -1,7 +1,6 @@
 """Affinities of a point whose data are moved along a direction, without a new neighbour search."""
 
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -11,7 +10,8 @@ from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.affinity import moments, precision
-from laptsne.graph.neighbors import EUCLIDEAN_METRICS, neighbor_distances
+from laptsne.graph.distances import EUCLIDEAN_METRICS
+from laptsne.graph.neighbors import neighbor_distances
 
 EUCLIDEAN, SQUARED, ANGULAR = range(3)  # how distances follow from inner products
 _FORMS = {"euclidean": EUCLIDEAN, "sqeuclidean": SQUARED, "cosine": ANGULAR, "correlation": ANGULAR}
@@ -21,78 +21,50 @@ _PCA_FEATURES = 2048  # beyond which their covariance matrix is not stored
 _SQUARABLE = (1e-15, 1e15)  # values whose products neither overflow nor underflow in single precision
 
 
-@dataclass(frozen=True)
-class NudgedNeighbors:
+class NudgedNeighbors(NamedTuple):
     """Neighbours of every point, and what their distances become when the point moves along a direction.
 
-    Parameters
-    ----------
-    indptr, indices : arrays
-        Neighbours of each point, and the points whose neighbour it is, in CSR format.
-    distances : array of shape (n_edges,)
-        Their distances.
-    rows : array of shape (n_samples, 4)
-        For the row of each point: precision, least and largest squared distance, and the sum of its weights, each
-        relative to that of the nearest neighbour.
-    projections : array of shape (n_samples, n_directions)
-        Inner products of the rows and the directions.
-    lengths : array of shape (n_directions,)
-        Squared lengths of the directions, which are 1 unless the metric projects them.
-    norms : array of shape (n_samples,)
-        Lengths of the rows, for angles.
-    form : int
-        How distances follow from inner products.
-    unit : float
-        Unit of the rows; all of the above are for rows divided by it.
-    radius : float
-        Median distance, in units of the data, to the neighbour whose rank is the perplexity.
+    All lengths except ``radius`` are in units of ``unit``. Edges are those of the neighbour graph in both directions.
     """
 
     indptr: Array
     indices: Array
     distances: Array
-    rows: Array
-    projections: Array
-    lengths: Array
-    norms: Array
-    form: int
+    rows: Array  # precision, least and largest squared distance and sum of weights of each point, (n_samples, 4)
+    projections: Array  # inner products of the points and the directions, (n_samples, n_directions)
+    lengths: Array  # squared lengths of the directions, which are 1 unless the metric projects them
+    norms: Array  # lengths of the rows, for angles
+    form: int  # how distances follow from inner products
     unit: float
-    radius: float
+    radius: float  # median distance, in units of the data, to the neighbour whose rank is the perplexity
 
-    @classmethod
-    def of(cls, X: Any, *, metric: str, perplexity: float, n_neighbors: int, workers: Workers) -> Self:
-        """Search the neighbours of X, for one of the metrics that follow from inner products."""
-        name = EUCLIDEAN_METRICS[metric]
-        X, unit = _scaled(X)
-        graph = neighbor_distances(X, n_neighbors, metric=name, metric_params=None, workers=workers)
-        n_samples = X.shape[0]
-        rows = np.empty((n_samples, 4))
-        squared = np.square(graph.data, dtype=np.float64)
-        args = (n_neighbors, squared, perplexity, rows)
-        workers.rows(_precision_rows, n_samples, *args, work=100.0 * squared.size)
-        directions = principal_directions(X)
-        if name == "correlation":
-            X = X - X.mean(axis=1, keepdims=True)
-            directions = directions - directions.mean(axis=1, keepdims=True)
-        norms = _norms(X)
-        chord = _chords(graph.data.reshape(n_samples, -1), norms, _FORMS[name])
-        rank = min(max(int(perplexity), 1), n_neighbors) - 1
-        both = _union(graph)
-        return cls(
-            *(both.indptr, both.indices, both.data, rows),
-            projections=np.asarray(X @ directions.T, dtype=np.float64),
-            lengths=(directions**2).sum(axis=1),
-            norms=norms,
-            form=_FORMS[name],
-            unit=unit,
-            radius=unit * float(np.median(np.partition(chord, rank, axis=1)[:, rank])),
-        )
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """What the kernels take."""
-        edges = (self.indptr, self.indices, self.distances, self.rows)
-        return (*edges, self.projections, self.lengths, self.norms, self.form)
+def nudged_neighbors(X: Any, *, metric: str, perplexity: float, n_neighbors: int, workers: Workers) -> NudgedNeighbors:
+    """Search the neighbours of X, for one of the metrics that follow from inner products."""
+    name = EUCLIDEAN_METRICS[metric]
+    X, unit = _scaled(X)
+    graph = neighbor_distances(X, n_neighbors, metric=name, metric_params=None, workers=workers)
+    n_samples = X.shape[0]
+    rows = np.empty((n_samples, 4))
+    squared = np.square(graph.data, dtype=np.float64)
+    workers.rows(_precision_rows, n_samples, n_neighbors, squared, perplexity, rows, work=100.0 * squared.size)
+    directions = principal_directions(X)
+    if name == "correlation":
+        X = X - X.mean(axis=1, keepdims=True)
+        directions = directions - directions.mean(axis=1, keepdims=True)
+    norms = _norms(X)
+    chord = _chords(graph.data.reshape(n_samples, -1), norms, _FORMS[name])
+    rank = min(max(int(perplexity), 1), n_neighbors) - 1
+    both = _union(graph)
+    return NudgedNeighbors(
+        *(both.indptr, both.indices, both.data, rows),
+        projections=np.asarray(X @ directions.T, dtype=np.float64),
+        lengths=(directions**2).sum(axis=1),
+        norms=norms,
+        form=_FORMS[name],
+        unit=unit,
+        radius=unit * float(np.median(np.partition(chord, rank, axis=1)[:, rank])),
+    )
 
 
 def _scaled(X: Any) -> tuple[Any, float]:

@@ -1,4 +1,6 @@
-"""The perturbation score: how far a point moves when its data are nudged."""
+"""The perturbation score: how far the minimum of a point's own loss moves when its data are nudged."""
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,16 +8,102 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne.fields.frame import MAX_NODES, Frame
+from laptsne.fields.potential import Potential, potential_at
 from laptsne.graph.affinity import moments, precision
 from laptsne.reliability.nudged import NudgedNeighbors, nudged_distance
-from laptsne.reliability.own_loss import Field, OwnPotential, attraction_at, repulsion_at, repulsion_hessian
 
+# Spacing of the mesh, by dimension: second derivatives need a finer one than placement.
+_SPACING = {1: 0.1, 2: 0.2, 3: 0.4}
 _MAX_STEPS = 50
 _MIN_STEP = 1e-3  # in units of the embedding
 _MAX_STEP = 2.0
 _MIN_CURVATURE = 1e-6  # least pivot of a Hessian that counts as positive
 _SAME = 1.0  # distance from a minimum within which a start leads to the same one, as a rule
 _NEGLIGIBLE = 1e-3  # affinity, relative to the highest, below which neighbours are left out
+
+
+class OwnPotential(NamedTuple):
+    r"""The potential V in which new points are placed on a finer mesh, for points of the embedding itself.
+
+    A point does not repel itself: its own loss has the potential :math:`V(y) - c / (1 + |y - y_i|^2)`.
+    """
+
+    origin: Array
+    spacing: float
+    grid: Array  # with three axes
+    charge: float  # the factor c
+
+
+def own_potential(potential: Potential, Y: Array, workers: Workers) -> OwnPotential:
+    """Compute the repulsion from the points, and the contraction that ``potential`` contains, on the finer mesh."""
+    y = np.array(Y.T, dtype=np.float64, order="C")
+    ones = np.ones((1, len(Y)), np.float32)
+    charge = np.float32(potential.charge)
+    coarse = Frame(potential.origin, potential.spacing, potential.grid.shape[::-1], workers)
+    contraction = potential.grid - charge * coarse.convolved(coarse.spread(y, ones))[0]
+    fine = Frame.around(y, min(_SPACING[len(y)], potential.spacing), workers, most=MAX_NODES)
+    grid = fine.convolved(fine.spread(y, ones))[0]
+    nodes = fine.nodes(np.arange(grid.size))
+    smooth = coarse.interpolate(nodes, contraction[None]).astype(np.float32).reshape(grid.shape)
+    total = Potential(fine.origin, fine.spacing, charge * grid + smooth)
+    return OwnPotential(total.origin, total.spacing, total.padded, potential.charge)
+
+
+@inlined
+def repulsion_at(y: Array, home: Array, potential: OwnPotential, w: Array, s: Array, gradient: Array) -> float:
+    """Return the potential at y without the point whose position is ``home``, and set its gradient."""
+    charge = potential.charge
+    value = potential_at(y, potential.origin, potential.spacing, potential.grid, w, s, gradient)
+    r2 = 0.0
+    for d in range(y.size):
+        r2 += (y[d] - home[d]) ** 2
+    k = 1 / (1 + r2)
+    for d in range(y.size):
+        gradient[d] += 2 * charge * k * k * (y[d] - home[d])
+    return value - charge * k
+
+
+@inlined
+def repulsion_hessian(
+    y: Array, home: Array, potential: OwnPotential, w: Array, s: Array, scratch: Array, hessian: Array
+) -> None:
+    """Set the Hessian of the potential of :func:`repulsion_at`, by central differences over one cell.
+
+    The second derivatives of the splines are piecewise linear; their mean over a cell is more accurate.
+    """
+    n_dims, spacing = y.size, potential.spacing
+    at, ahead, behind = scratch
+    for d in range(n_dims):
+        at[:] = y
+        at[d] = y[d] + spacing / 2
+        repulsion_at(at, home, potential, w, s, ahead)
+        at[d] = y[d] - spacing / 2
+        repulsion_at(at, home, potential, w, s, behind)
+        for e in range(n_dims):
+            hessian[d, e] = (ahead[e] - behind[e]) / spacing
+
+
+@inlined
+def attraction_at(y: Array, p: Array, near: Array, gradient: Array, hessian: Array) -> float:
+    """Return the sum of p log(1 + r^2) over the points ``near``, and add its derivatives to those given."""
+    n_dims = y.size
+    loss = 0.0
+    for e in range(p.size):
+        r2 = 0.0
+        for d in range(n_dims):
+            r2 += (y[d] - near[e, d]) ** 2
+        k = 1 / (1 + r2)
+        loss += p[e] * np.log(1 + r2)
+        pull = 2 * p[e] * k
+        bend = 2 * pull * k
+        for d in range(n_dims):
+            x = y[d] - near[e, d]
+            gradient[d] += pull * x
+            hessian[d, d] += pull
+            for f in range(n_dims):
+                hessian[d, f] -= bend * x * (y[f] - near[e, f])
+    return loss
 
 
 @inlined
@@ -73,23 +161,12 @@ def _descent_step(gradient: Array, hessian: Array, step: Array, factor: Array) -
 
 
 @inlined
-def _two_largest(p: Array) -> tuple[int, int]:
-    """Return the indices of the two largest values, the same one twice if there is one."""
-    first = int(np.argmax(p))
-    second = first
-    for e in range(p.size):
-        if e != first and (second == first or p[e] > p[second]):
-            second = e
-    return first, second
-
-
-@inlined
 def _descend(
     y: Array,
     home: Array,
     p: Array,
     near: Array,
-    field: Field,
+    potential: OwnPotential,
     w: Array,
     s: Array,
     scratch: Array,
@@ -102,14 +179,14 @@ def _descend(
     step[:] = 0
     moved[:] = y
     for _ in range(_MAX_STEPS):
-        value = repulsion_at(moved, home, field, w, s, gradient)
+        value = repulsion_at(moved, home, potential, w, s, gradient)
         hessian[:] = 0
         value += attraction_at(moved, p, near, gradient, hessian)
         if value <= loss:
             loss = value
             y[:] = moved
             square[1] = hessian
-            repulsion_hessian(y, home, field, w, s, scratch[3:], hessian)
+            repulsion_hessian(y, home, potential, w, s, scratch[3:], hessian)
             square[1] += hessian
             _descent_step(gradient, square[1], step, square[2])
         else:
@@ -127,15 +204,8 @@ def _jump_rows(
     length: float,
     perplexity: float,
     Y: Array,
-    indptr: Array,
-    indices: Array,
-    distances: Array,
-    rows: Array,
-    projections: Array,
-    lengths: Array,
-    norms: Array,
-    form: int,
-    field: Field,
+    neighbors: NudgedNeighbors,
+    potential: OwnPotential,
     jumps: Array,
 ) -> None:
     """Set the largest displacement of each point over all directions and both signs."""
@@ -143,22 +213,22 @@ def _jump_rows(
     w, s = np.empty((2, 3, 4))
     scratch, square = np.empty((6, n_dims)), np.empty((3, n_dims, n_dims))
     y, best = np.empty((2, n_dims))
+    indptr, form, norms = neighbors.indptr, neighbors.form, neighbors.norms
     for i in range(start, stop):
-        columns = indices[indptr[i] : indptr[i + 1]]
-        d = distances[indptr[i] : indptr[i + 1]]
+        columns = neighbors.indices[indptr[i] : indptr[i + 1]]
+        d = neighbors.distances[indptr[i] : indptr[i + 1]]
         k = columns.size
         near, old, squared, p = np.empty((k, n_dims)), np.empty(k), np.empty(k), np.empty(k)
         for e in range(k):
             old[e] = nudged_distance(d[e], form, 0.0, 0.0, 0.0, 0.0, norms[i], norms[columns[e]])
         jumps[i] = 0
-        for a in range(2 * lengths.size):
+        for a in range(2 * neighbors.lengths.size):
             step, direction = (length if a % 2 else -length), a // 2
-            zi = projections[i, direction]
+            z, along = neighbors.projections[:, direction], neighbors.lengths[direction]
             for e in range(k):
                 j = columns[e]
-                zj = projections[j, direction]
-                squared[e] = nudged_distance(d[e], form, step, zi, zj, lengths[direction], norms[i], norms[j])
-            _affinities(squared, old, rows, columns, perplexity, p)
+                squared[e] = nudged_distance(d[e], form, step, z[i], z[j], along, norms[i], norms[j])
+            _affinities(squared, old, neighbors.rows, columns, perplexity, p)
             kept, least = 0, _NEGLIGIBLE * p.max()
             for e in range(k):
                 if p[e] >= least:
@@ -166,14 +236,14 @@ def _jump_rows(
                     near[kept] = Y[columns[e]]
                     kept += 1
             q, around = p[:kept], near[:kept]
-            first, second = _two_largest(q)
+            strongest = np.argsort(-q, kind="mergesort")[:2]
             lowest = np.inf
             best[:] = Y[i]
-            for n in range(3):
-                y[:] = Y[i] if n == 0 else around[first if n == 1 else second]
+            for n in range(1 + strongest.size):
+                y[:] = Y[i] if n == 0 else around[strongest[n - 1]]
                 if n > 0 and ((y - best) ** 2).sum() < _SAME * _SAME:
                     continue
-                loss = _descend(y, Y[i], q, around, field, w, s, scratch, square)
+                loss = _descend(y, Y[i], q, around, potential, w, s, scratch, square)
                 if loss < lowest:
                     lowest = loss
                     best[:] = y
@@ -181,29 +251,10 @@ def _jump_rows(
 
 
 def perturbation_scores(
-    neighbors: NudgedNeighbors,
-    Y: Array,
-    potential: OwnPotential,
-    *,
-    length: float,
-    perplexity: float,
-    workers: Workers,
+    neighbors: NudgedNeighbors, Y: Array, potential: OwnPotential, *, length: float, perplexity: float, workers: Workers
 ) -> NDArray[np.float64]:
-    """Return how far the minimum of each point's own loss is, at most, from its position when its data are nudged.
-
-    Parameters
-    ----------
-    neighbors : NudgedNeighbors
-    Y : array of shape (n_samples, n_components)
-        The embedding.
-    potential : OwnPotential
-    length : float
-        By how much the data are moved, in their units.
-    perplexity : float
-    workers : Workers
-        Threads.
-    """
+    """Return how far the minimum of each point's own loss is, at most, from its position when its data are nudged."""
     jumps = np.empty(len(Y))
-    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), *neighbors.arrays, potential.field, jumps)
+    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), neighbors, potential, jumps)
     workers.rows(_jump_rows, len(Y), *args, work=1e3 * len(neighbors.indices))
     return jumps

@@ -1,6 +1,6 @@
 """LaptSNE for AnnData, in the style of scanpy: ``import laptsne.scanpy as lsc; lsc.tl.laptsne(adata)``."""
 
-from laptsne.graph.transformer import KNeighborsTransformer
+from laptsne.graph.neighbors import KNeighborsTransformer
 from laptsne.scanpy import pl, tl
 from laptsne.scanpy.representation import get_model
 

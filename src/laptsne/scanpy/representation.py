@@ -17,7 +17,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.warn import warn
 from laptsne.estimators.laptsne import LaptSNE
 from laptsne.graph.affinity import auto_perplexity
-from laptsne.graph.paths import nearest_by_path
+from laptsne.graph.neighbors import nearest_by_path
 
 if TYPE_CHECKING:
     from anndata import AnnData

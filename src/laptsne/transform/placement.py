@@ -13,7 +13,7 @@ from laptsne.contraction.lazy_potential import LazyPotential
 from laptsne.fields.potential import Potential, potential_at
 from laptsne.fields.umap_kernel import UmapKernel, umap_attraction
 from laptsne.graph.affinity import conditional_affinities
-from laptsne.graph.neighbors import NeighborIndex, neighbor_distances, row_batches
+from laptsne.graph.neighbors import NeighborIndex, nearest_in_rows, neighbor_distances, row_batches
 from laptsne.transform.support import MIN_SUPPORT, Support, voted
 
 _MAX_STEPS = 100
@@ -233,7 +233,9 @@ class Placement:
             yield rows, self._neighbors(X[rows], index, workers)
 
     def _neighbors(self, X: Any, index: NeighborIndex | None, workers: Workers) -> Neighbors:
-        if index is None:
+        if index is None and scipy.sparse.issparse(X):
+            indices, distances = nearest_in_rows(X, self.n_neighbors)
+        elif index is None:
             indices = np.argsort(X, axis=1, kind="stable")[:, : self.n_neighbors]
             distances = np.take_along_axis(X, indices, axis=1)
         else:

@@ -1,29 +1,36 @@
-"""Arrays in files: NPY and NPZ, and the archives of arrays and JSON that hold models and checkpoints.
+"""Atomic writes; arrays in NPY and NPZ files, and in the archives of arrays and JSON that hold models and checkpoints.
 
 Reading never executes anything from a file and never allocates more than the memory available; for archives, no more
 than the size of the file.
 """
 
+import contextlib
+import glob
 import hashlib
 import io
 import json
 import math
 import os
+import shutil
+import stat
+import tempfile
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from laptsne._runtime.atomic_file import atomic_write
 from laptsne._runtime.typing import Array
 
-VERSION = 1
+VERSION = 2  # of archives; 1 is that of laptsne 0.1.0, which is read as well
+_MARK = ".unfinished-"  # in the names of temporary files, by which leftovers are told from files of the user
 _HEADER = "header.json"
 _MAX_HEADER = 1 << 26  # bytes
 _MAX_ARRAY_HEADER = 1 << 14  # bytes; NumPy refuses longer ones
+_OBJECT = 16  # bytes of an item that has none in the file, as in arrays of type "<U0"
 
 # What NumPy and zipfile raise for files that are damaged, encrypted or of another format.
 DAMAGE = (
@@ -31,6 +38,67 @@ DAMAGE = (
     *(zipfile.BadZipFile, zlib.error),
     *(SyntaxError, tokenize.TokenError),  # NumPy parses the header of an array as a Python literal
 )
+
+
+@contextlib.contextmanager
+def atomic_open(path: Path) -> Iterator[IO[bytes]]:
+    """Open a temporary binary file, which becomes ``path`` on success and is removed on failure.
+
+    Symbolic links are followed, and an existing file keeps its permissions. What is not a regular file, such as a
+    device or a pipe, and a file that has several names, is written through when the temporary file is complete.
+    """
+    existing = path.stat() if path.exists() else None
+    in_place = existing is not None and (not stat.S_ISREG(existing.st_mode) or existing.st_nlink > 1)
+    target = path if in_place else Path(os.path.realpath(path))
+    # Some libraries choose the format by the suffix; remove_leftovers goes by the prefix.
+    names: dict[str, Any] = {"prefix": f".{target.name}{_MARK}", "suffix": path.suffix}
+    file = tempfile.NamedTemporaryFile("w+b", dir=None if in_place else target.parent, delete=False, **names)  # noqa: SIM115
+    temporary = Path(file.name)
+    try:
+        with file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if in_place:
+            with temporary.open("rb") as complete, path.open("wb") as out:
+                shutil.copyfileobj(complete, out)
+        else:
+            temporary.chmod(_mode_of_new_files() if existing is None else stat.S_IMODE(existing.st_mode))
+            temporary.replace(target)
+            _sync_folder(target.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yield the path of a temporary file that becomes ``path``, as with :func:`atomic_open`."""
+    with atomic_open(path) as file:
+        yield Path(file.name)
+
+
+def _mode_of_new_files() -> int:
+    # The umask can be read only by setting it: to the strictest, since other threads may create files meanwhile.
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return 0o666 & ~umask
+
+
+def _sync_folder(folder: Path) -> None:
+    """Write the entries of a folder to the disk, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove temporary files of processes that were killed while writing ``path``."""
+    target = Path(os.path.realpath(path))
+    for leftover in target.parent.glob(f".{glob.escape(target.name)}{_MARK}*"):
+        leftover.unlink(missing_ok=True)
 
 
 class ArrayHeader(NamedTuple):
@@ -41,8 +109,13 @@ class ArrayHeader(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """Size of the array in bytes; items without any, as of empty strings, count as well, since they may grow."""
-        return math.prod(max(size, 1) for size in self.shape) * max(self.dtype.itemsize, 1)
+        """Size of the array in bytes; items without bytes count too, since each may become an object."""
+        return math.prod(self.shape) * (self.dtype.itemsize or _OBJECT)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items; a side of length 0 counts as 1, since its rows are counted even without columns."""
+        return math.prod(max(side, 1) for side in self.shape)
 
 
 def read_array_header(file: IO[bytes]) -> ArrayHeader:
@@ -71,16 +144,16 @@ def _read_array(archive: zipfile.ZipFile, name: str) -> Array:
 
 def write_archive(path: str | os.PathLike[str], content: Any, arrays: dict[str, Array]) -> int:
     """Write a JSON value and arrays atomically; return the size of the file in bytes."""
-    path = Path(path)
     digests = {name: _digest(array) for name, array in arrays.items()}
     header = {"format": "laptsne", "version": VERSION, "content": content, "arrays": digests}
-    # Without compression no member can be larger than the file.
-    with atomic_write(path) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(_HEADER, json.dumps(header, allow_nan=True))
-        for key, array in arrays.items():
-            with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-    return path.stat().st_size
+    with atomic_open(Path(path)) as file:
+        # Without compression no member can be larger than the file.
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(_HEADER, json.dumps(header, allow_nan=True))
+            for key, array in arrays.items():
+                with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+        return file.seek(0, os.SEEK_END)
 
 
 def read_archive(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any, dict[str, Array]]:
@@ -114,7 +187,8 @@ def _check_sizes(archive: zipfile.ZipFile, headers: dict[str, ArrayHeader], size
     # Members of a ZIP file may overlap: each could claim the same bytes.
     if sum(info.file_size for info in members) > size:
         raise ValueError("its members are larger than the file")
-    if sum(header.nbytes for header in headers.values()) > size:
+    # Arrays may be empty, but not have more rows than the file has bytes.
+    if max(sum(getattr(header, part) for header in headers.values()) for part in ("nbytes", "n_items")) > size:
         raise ValueError("its arrays are larger than the file")
 
 

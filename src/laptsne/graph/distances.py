@@ -1,0 +1,311 @@
+"""Metrics, their parameters, and distances that rounding does not change."""
+
+import math
+from collections.abc import Callable, Iterable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.metrics import pairwise_distances_chunked
+from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
+from sklearn.utils import gen_batches
+from sklearn.utils.extmath import row_norms
+
+from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
+
+PAIRWISE_METRICS = ("precomputed", "affinities")
+# Metrics of scikit-learn's trees that its pairwise distances do not have.
+_TREES_ONLY = {"infinity", "p", "pyfunc", "sokalmichener"}
+METRICS = {*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"], *VALID_METRICS["kd_tree"]} - _TREES_ONLY
+# Metrics that are, or follow from, Euclidean distances.
+EUCLIDEAN_METRICS = {m: m for m in ("euclidean", "sqeuclidean", "cosine", "correlation")} | {"l2": "euclidean"}
+_TAKEN = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
+WORKING_MEMORY_MIB = 64  # of a block of distances
+ROWS_PER_BLOCK = 1024  # at most
+# Offset of the data, in units of their spread, up to which |x|^2 - 2xy + |y|^2 is accurate and nothing is gained by
+# centring: its rounding errors relative to squared distances are about 1e-16 times the square of this.
+_MAX_OFFSET = 1e3
+# Squared distances, in units of |x|^2, below which the rounding errors of this formula count.
+ROUNDED = 1e4 * float(np.finfo(np.float64).eps)
+_MAX_STEP = 0.01  # precision of the values of X, in units of their spread, beyond which there is a warning
+_SAMPLE = 10_000  # rows in which the precision is compared with the spread
+
+
+def canonical(X: Any) -> Any:
+    """Return X with repeated entries summed if it is sparse; the matrix of the caller does not change."""
+    if not scipy.sparse.issparse(X):
+        return X
+    X = X.tocsr()
+    if X.has_canonical_format:
+        return X
+    summed = X.copy()
+    summed.sum_duplicates()
+    return summed if summed.nnz < X.nnz else X
+
+
+def is_pairwise(metric: Any) -> bool:
+    """Whether X has one column per sample with this metric."""
+    return isinstance(metric, str) and metric in PAIRWISE_METRICS
+
+
+def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+    """Return the metric and its parameters as scikit-learn takes them for features X.
+
+    By default "seuclidean" gets the variances of the features, and "mahalanobis" the inverse of their covariance.
+    Raise ValueError if the metric does not support such features or a parameter is invalid; a function raises it when
+    it first returns something that is not a distance.
+    """
+    given = metric_params or {}
+    if not isinstance(metric, str):
+        return _Function(metric), given
+    if scipy.sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
+        raise ValueError(
+            f"metric={metric!r} does not support sparse features; give X as a dense array, or use one of "
+            f"{sorted(set(VALID_METRICS_SPARSE['brute']) - {'precomputed'})}."
+        )
+    taken = _TAKEN.get(metric, set())
+    if not set(given) <= taken:
+        raise ValueError(
+            f"metric_params has {sorted(set(given) - taken)}, but metric={metric!r} takes "
+            f"{sorted(taken) or 'no parameters'}; leave it out, or give a function as metric."
+        )
+    if metric == "seuclidean":
+        return metric, {"V": _variances(X, given)}
+    if metric == "mahalanobis":
+        return metric, {"VI": _inverse_covariance(X, given)}
+    if "p" in given and not (isinstance(given["p"], Real) and float(given["p"]) > 0):
+        raise ValueError(f"metric_params={{'p': {given['p']!r}}}: p must be a number above 0.")
+    if "w" in given and (_array("w", given, X.shape[1:]) < 0).any():
+        raise ValueError("metric_params={'w': ...}: weights must be at least 0.")
+    return metric, given
+
+
+class _Function:
+    """A distance function of the user whose results are checked, since scikit-learn accepts any number."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __call__(self, a: Any, b: Any, **params: Any) -> float:
+        found = self._function(a, b, **params)
+        try:
+            distance = float(found)
+        except (TypeError, ValueError):
+            distance = math.nan
+        if not 0 <= distance < math.inf:
+            raise ValueError(
+                f"metric={self._function!r} gave {found!r} as the distance of two rows of X; "
+                "it must return finite numbers of at least 0."
+            )
+        return distance
+
+
+def _array(name: str, given: dict[str, Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    try:
+        array = np.asarray(given[name], dtype=np.float64)
+        wrong = f"the shape is {array.shape}" if array.shape != shape else ""
+    except (TypeError, ValueError):
+        wrong = f"it is {given[name]!r}"
+    if wrong or not np.isfinite(array).all():
+        raise ValueError(
+            f"metric_params={{{name!r}: ...}} must hold finite numbers in the shape {shape}, as X has {shape[0]} "
+            f"features, but {wrong or 'some are not finite'}."
+        )
+    return array
+
+
+def _variances(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
+    if "V" not in given:
+        found = np.var(X, axis=0, ddof=1, dtype=np.float64)
+        return np.where(found > 0, found, 1.0)  # constant features add nothing to a distance
+    V = _array("V", given, X.shape[1:])
+    if (V <= 0).any():
+        raise ValueError("metric_params={'V': ...}: variances must be above 0.")
+    return V
+
+
+def _inverse_covariance(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
+    square = (X.shape[1], X.shape[1])
+    if "VI" in given:
+        VI = _array("VI", given, square)
+        eigenvalues = np.linalg.eigvalsh((VI + VI.T) / 2)
+        if eigenvalues[0] < -1e-9 * abs(eigenvalues).max():
+            raise ValueError(
+                "metric_params={'VI': ...} must be positive semidefinite, but its smallest "
+                f"eigenvalue is {eigenvalues[0]:.3g}."
+            )
+        return VI
+    covariance = _array("V", given, square) if "V" in given else np.atleast_2d(np.cov(X.T))
+    if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
+        raise ValueError(
+            f"metric='mahalanobis' needs the inverse of the covariance of {X.shape[1]} features, which has none: "
+            "some are constant or linearly dependent. Drop these, reduce X by PCA, or give metric_params={'VI': ...}."
+        )
+    return np.asarray(np.linalg.inv(covariance))
+
+
+def squaring_power(metric: Any, metric_params: dict[str, Any] | None) -> int:
+    """Return the power of a distance that is the squared Euclidean one, which scikit-learn expands; 0 for none."""
+    name = EUCLIDEAN_METRICS.get(metric) if isinstance(metric, str) and not metric_params else None
+    return {"euclidean": 2, "sqeuclidean": 1}.get(name or "", 0)
+
+
+def well_conditioned(X: Any, metric: Any, power: int) -> Any:
+    """Return dense X without what scikit-learn's rounding depends on: large offsets, and noise in constant rows."""
+    if scipy.sparse.issparse(X):
+        return X
+    if isinstance(metric, str) and metric == "correlation":
+        undirected = _lengths(X, metric)[1]
+        return np.where(undirected[:, None], X.dtype.type(0), X) if undirected.any() else X
+    if not power:
+        return X
+    # Relative to the median, since an outlier does not move it.
+    centre = np.median(X, axis=0).astype(np.float64)
+    spread = float(np.median(row_norms(X - centre)))
+    return X - centre if np.linalg.norm(centre) > _MAX_OFFSET * spread else X
+
+
+def warn_if_lost(n_rows: int) -> None:
+    """Warn of rows of sparse X whose distances scikit-learn's rounding may have changed."""
+    if n_rows:
+        warn(
+            f"the distances of {n_rows} rows of the sparse X to their neighbours are lost in rounding: its values are "
+            "millions of times larger than these distances. Scale its columns, or give X as a dense array."
+        )
+
+
+def warn_if_rounded(X: Array) -> None:
+    """Warn if the values of dense X are so far from zero that their own precision is less than their spread."""
+    sample = X[:: max(1, len(X) // _SAMPLE)]
+    spread = sample.std(axis=0, dtype=np.float64)
+    step = np.spacing(np.abs(sample).max(axis=0)).astype(np.float64)
+    column = int(np.argmax(np.where(spread > 0, step, 0)))
+    if step[column] > _MAX_STEP * np.sqrt(np.mean(spread**2)) > 0:
+        warn(
+            f"X is rounded to multiples of {step[column]:.2g} in column {column}, whose values are up to "
+            f"{np.abs(sample[:, column]).max():.2g} in {X.dtype}; neighbours are those of the rounded values. Subtract "
+            "the offset from X in double precision first."
+        )
+
+
+def _lengths(X: Array, metric: str) -> tuple[Array, NDArray[np.bool_]]:
+    """Return the lengths of the rows, shape (n, 1), and which have no direction: those that are zero or constant."""
+    lengths = np.linalg.norm(X, axis=1, keepdims=True)
+    if metric != "correlation":
+        return lengths, (lengths == 0).ravel()
+    centred = np.linalg.norm(X - X.mean(axis=1, keepdims=True), axis=1, keepdims=True)
+    return centred, (centred <= 4 * np.finfo(X.dtype).eps * lengths).ravel()
+
+
+def as_euclidean(X: Array, metric: str, *, n_features: int | None = None) -> tuple[Array, NDArray[np.bool_]]:
+    """Return points whose Euclidean distances determine those of X in the metric, and the rows without a direction.
+
+    A row without a direction is at a distance of 1 from all others. It gets one of its own, in one more dimension: if
+    there are any or, for new points, if those of the data have ``n_features``, which are one more than X has.
+    """
+    if metric not in ("cosine", "correlation"):
+        return X, np.zeros(len(X), np.bool_)
+    lengths, undirected = _lengths(X, metric)
+    points = X - X.mean(axis=1, keepdims=True) if metric == "correlation" else X
+    points = np.divide(points, lengths, out=np.zeros_like(points), where=~undirected[:, None])
+    if undirected.any() if n_features is None else n_features > X.shape[1]:
+        points = np.column_stack([points, undirected.astype(points.dtype)])
+    return points, undirected
+
+
+def from_euclidean(distances: Array, metric: str, undirected: NDArray[np.bool_]) -> Array:
+    """Return the distances in the metric of the points of :func:`as_euclidean`, given their Euclidean distances."""
+    if metric in ("cosine", "correlation"):
+        return np.where(undirected[:, None], distances.dtype.type(1), distances**2 / 2)
+    # Squares overflow in single precision from 1e19 on.
+    return np.square(distances, dtype=np.float64) if metric == "sqeuclidean" else distances
+
+
+def euclidean_name(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> str | None:
+    """Return the name of the metric if the inverted file index supports it for X."""
+    if not isinstance(metric, str) or metric_params or scipy.sparse.issparse(X):
+        return None
+    return EUCLIDEAN_METRICS.get(metric)
+
+
+def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> Array:
+    """Return the distances of all pairs as a float32 array, each row in units of its largest.
+
+    In these units nothing overflows, and the affinities of a row do not depend on its unit.
+    """
+    n_samples = X.shape[0]
+    distances = np.empty((n_samples, n_samples), dtype=np.float32)
+    start = 0
+    power = squaring_power(metric, metric_params)
+    if not is_pairwise(metric):
+        X = well_conditioned(squarable(canonical(X)), metric, power)
+    # In blocks: scikit-learn computes in double precision, which would take twice the memory.
+    for found in _distance_blocks(X, metric, metric_params):
+        if power and not scipy.sparse.issparse(X):
+            _refine_all(X, start, power, found)
+        block = defined(found, metric)
+        largest = block.max(axis=1, keepdims=True)
+        distances[start : start + len(block)] = np.divide(
+            block, largest, out=np.zeros_like(block, dtype=np.float64), where=largest > 0
+        )
+        start += len(block)
+    return distances
+
+
+def _refine_all(X: Array, start: int, power: int, distances: Array) -> None:
+    """Compute the distances of rows of X, from ``start`` on, by differences if rounding may have changed some."""
+    squares = row_norms(X[start : start + len(distances)], squared=True)[:, None]
+    rounded = distances**power < ROUNDED * squares
+    rounded.flat[start :: X.shape[0] + 1] = False  # the diagonal
+    rows = np.flatnonzero(rounded.any(axis=1))
+    if rows.size:
+        distances[rows] = cdist(X[start + rows], X, "sqeuclidean") ** (1 / power)
+
+
+def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[Array]:
+    if not is_pairwise(metric):
+        metric, metric_params = validated_metric(X, metric, metric_params)
+        options = {"metric": metric, "n_jobs": 1, "working_memory": WORKING_MEMORY_MIB}
+        return pairwise_distances_chunked(X, **options, **metric_params)  # type: ignore[no-any-return]
+    if scipy.sparse.issparse(X):
+        raise ValueError(
+            "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
+            "give a dense matrix of distances, or n_neighbors='auto'."
+        )
+    return (X[rows] for rows in gen_batches(X.shape[0], ROWS_PER_BLOCK))
+
+
+def defined(distances: Array, metric: Any = None) -> Array:
+    """Replace distances that a metric leaves undefined, like x / 0, by the longest of their row; correlations by 1."""
+    undefined = ~np.isfinite(distances)
+    if not undefined.any():
+        return distances
+    if isinstance(metric, str) and metric == "correlation":
+        return np.where(undefined, 1, distances)
+    longest = np.where(undefined, 0, distances).max(axis=1, keepdims=True)
+    return np.where(undefined, np.where(longest > 0, longest, 1), distances)
+
+
+def squarable(X: Any) -> Any:
+    """Return X in a precision in which the squares of its values neither overflow nor underflow."""
+    return X if 1e-15 < _largest(X) < 1e15 else in_double(X)
+
+
+def in_double(X: Any) -> Any:
+    """Return X in double precision; raise ValueError if its distances overflow even there."""
+    largest = _largest(X)
+    if largest > 1e150:
+        raise ValueError(
+            f"X has values up to {largest:.2g}, whose distances overflow. "
+            "Scale X down, for instance with sklearn.preprocessing.StandardScaler."
+        )
+    return X.astype(np.float64)
+
+
+def _largest(X: Any) -> float:
+    values = X.data if scipy.sparse.issparse(X) else X  # the maximum of a sparse matrix sorts its entries in place
+    return float(max(values.max(initial=0), -values.min(initial=0)))  # unlike abs(X).max(), without a copy of X

@@ -51,7 +51,7 @@ PARTS = {
     "repulsion of all pairs": ["laptsne.fields.exact:ExactFields._compute_unit"],
     "repulsion on the grid": [
         "laptsne.fields.fourier:FourierFields._compute_unit",
-        "laptsne.fields.coarse:CoarseFields._compute_unit",
+        "laptsne.fields.fourier:CoarseFields._compute_unit",
     ],
     "convolution by FFT": ["laptsne.fields.grid:convolved"],
     "contraction": ["laptsne.engine.run:Run._contraction_gradient"],

@@ -237,6 +237,13 @@ def test_clusters_of_a_model(rng, tmp_path):
     np.testing.assert_array_equal(loaded.labels_, labels)
 
 
+def test_fewer_clusters_than_requested(blobs):
+    """120 points have not 40 communities."""
+    with pytest.warns(UserWarning, match=r"n_clusters=40, but .* only \d+ communities"):
+        model = LaptSNE(n_clusters=40, perplexity=10, max_iter=20, random_state=0).fit(blobs[0])
+    assert model.n_clusters_ == model.labels_.max() + 1 == len(model.eigenvalues_) < 40
+
+
 def test_clusters_of_an_unfitted_model():
     with pytest.raises(AttributeError, match="not fitted"):
         LaptSNE().clusters_  # noqa: B018

@@ -6,9 +6,10 @@ from scipy.spatial import procrustes
 import laptsne
 from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.cluster_cut import ClusterCut
-from laptsne.contraction.displacement import SmoothDisplacement
-from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.cluster_term import ClusterTerm
+from laptsne.contraction.finished import SmoothDisplacement
+from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.fields import ExactFields
 from laptsne.graph.affinity import joint_affinities
 
 N = 250
@@ -49,6 +50,23 @@ def test_larger_strengths_open_wider_gaps(clusters):
     gaps = [gap(laptsne.contract(Y, X, strength=s), label) for s in (0, 0.3, 1, 3)]
     assert gaps == sorted(gaps)
     assert gaps[0] == gap(Y, label)
+
+
+def test_a_cluster_of_which_all_points_lie_in_another(clusters):
+    X, Y, label = clusters
+    X, Y = X.copy(), Y.copy()
+    X[:30] += 30  # a small cluster of its own in the data, and in the map in the midst of the third
+    Y[:30] = Y[label == 2].mean(axis=0) + 0.01 * Y[:30]
+    contracted = laptsne.contract(Y, X)
+    assert np.isfinite(contracted).all()
+    assert gap(contracted[30:], label[30:]) > gap(Y[30:], label[30:]) + 0.2
+
+
+def test_the_largest_strength_gives_a_finite_map(clusters):
+    X, Y, label = clusters
+    contracted = laptsne.contract(Y, X, strength=1000)
+    assert np.isfinite(contracted).all()
+    assert gap(contracted, label) > gap(Y, label)
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])
@@ -120,31 +138,39 @@ def test_all_points_in_one_position(clusters):
     assert (laptsne.contract(np.ones_like(Y), X) == 1).all()
 
 
+def cut_of(Y, label, width, penalty):
+    """The term with constant volumes."""
+    term = ClusterTerm(label, penalty, Similarity(width), min_share=0)
+    term.refresh(ExactFields(Y))
+    term.fix_volumes()
+    return term
+
+
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_gradient_of_the_cut(n_components):
+def test_gradient_with_constant_volumes(n_components):
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1, 2, -1], 40)
-    y = (rng.normal(size=(160, 3)) + 1.5 * rng.normal(size=(4, 3))[label]).T[:n_components].copy()
-    cut = ClusterCut(y, label, 0.8, Penalty("log", 0.01), Workers(1))
-    direction = rng.normal(size=y.shape)
+    Y = (rng.normal(size=(160, 3)) + 1.5 * rng.normal(size=(4, 3))[label])[:, :n_components]
+    term = cut_of(Y, label, 0.8, Penalty("log", 0.01))
+    direction = rng.normal(size=Y.shape)
     h = 1e-2
-    difference = (cut.evaluate(y + h * direction)[0] - cut.evaluate(y - h * direction)[0]) / (2 * h)
-    gradient = cut.evaluate(y)[1]
+    difference = (term.value(ExactFields(Y + h * direction)) - term.value(ExactFields(Y - h * direction))) / (2 * h)
+    term.refresh(ExactFields(Y))
+    gradient = term.gradient(ExactFields(Y))
     assert np.vdot(gradient, direction) == pytest.approx(difference, rel=2e-3)
-    assert not gradient[:, label < 0].any()
+    assert not gradient[label < 0].any()
 
 
-def test_cut_is_that_of_all_pairs():
+def test_value_with_constant_volumes():
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 50)
-    y = (rng.normal(size=(100, 2)) + 2.0 * label[:, None]).T.copy()
+    Y = rng.normal(size=(100, 2)) + 2.0 * label[:, None]
     width = 1.0
-    squared = ((y[:, :, None] - y[:, None]) ** 2).sum(axis=0)
-    w = np.exp(-squared / (2 * width**2))
+    w = np.exp(-((Y[:, None] - Y) ** 2).sum(axis=2) / (2 * width**2))
     np.fill_diagonal(w, 0)
     across = w[:50, 50:].sum()
     volumes = np.array([w[:50].sum(), w[50:].sum()]) + 0.03 * w.sum() / 100 * 50
-    value = ClusterCut(y, label, width, Penalty("trace", 0.0), Workers(1)).evaluate(y)[0]
+    value = cut_of(Y, label, width, Penalty("trace", 0.0)).value(ExactFields(Y))
     assert value == pytest.approx(across * (1 / volumes).sum(), rel=0.01)
 
 
@@ -167,6 +193,7 @@ def test_displacements_are_smooth_within_clusters():
         ({"Y": np.zeros(750)}, "Expected 2D array"),
         ({"strength": -1}, "strength=-1"),
         ({"strength": np.inf}, "strength=inf"),
+        ({"strength": 1e50}, r"strength=1e\+50 is not between 0 and 1000"),
         ({"strength": "strong"}, "strength='strong'"),
         ({"metric": "euclid"}, "metric='euclid' is not known"),
         ({"metric": "affinities"}, "needs a square matrix"),

@@ -8,15 +8,16 @@ from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import Penalty
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minimise import Descending
 from laptsne.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
-from laptsne.fields.chebyshev import _TERMS, coupling, coupling_bytes
+from laptsne.fields.chebyshev import TERMS, coupling, coupling_bytes
 from laptsne.fields.fourier import SPACING
-from laptsne.fields.grid import STUDENT, bulk_box, kernel_spectrum, n_cells, period
-from laptsne.fields.window import CubicSpline, ExponentialSemicircle
+from laptsne.fields.grid import STUDENT, Frame, bulk_box, kernel_spectrum, n_cells, period
+from laptsne.fields.spreading import CubicSpline, ExponentialSemicircle
+from laptsne.kernels import Gaussian
 
 SPANS = [1e-4, 0.1, 1.0, 1.99, 2.01, 8.0, 40.0, 150.0, 500.0]
 
@@ -91,6 +92,20 @@ def test_a_growing_embedding_rarely_changes_its_grid():
     assert first is second
 
 
+def test_the_spectrum_of_a_gaussian_kernel_is_used_again_while_the_embedding_grows(rng):
+    """The width of the kernel grows with the embedding, and the spacing of the mesh with the width."""
+    Y = 100 * rng.random((2, 500))  # so wide that there are transforms
+    with Workers(1) as workers:
+        for scale in (1.0, 1.07, 1.3):
+            width = 0.5 * scale
+            frame = Frame.around(scale * Y, 0.35 * width, workers, Gaussian(width))
+            before = kernel_spectrum.cache_info()
+            frame.convolved(frame.spread(scale * Y, np.ones((1, 500), np.float32)))
+            after = kernel_spectrum.cache_info()
+            assert after.hits + after.misses == before.hits + before.misses + 1
+    assert after.misses == before.misses
+
+
 def test_fields_of_an_elongated_embedding_agree_with_the_plain_sums(rng):
     Y = rng.normal(size=(800, 2)) * [40, 2]
     fourier, exact = both(Y)
@@ -135,7 +150,7 @@ def test_an_embedding_too_wide_for_a_grid_is_summed_by_pairs(blobs, rng):
     far = 1e5 * rng.random((120, 2))
     assert not grid_fits(far)
     assert grid_fits(1e-4 * far)
-    term = PairContraction(3, Penalty("log"), rng.normal(size=(120, 4)))
+    term = EigenvectorTerm(3, Penalty("log"), rng.normal(size=(120, 4)))
     near = rng.normal(scale=5, size=(120, 2))
     term.refresh(FourierFields(near), tol=1e-6, max_passes=50)
     fourier = term.gradient(FourierFields(near))
@@ -147,9 +162,7 @@ def test_an_embedding_too_wide_for_a_grid_is_summed_by_pairs(blobs, rng):
 
 
 def test_other_kernels_are_refused(blobs):
-    with pytest.raises(
-        ValueError, match=r"method='fourier' needs kernel='student', got kernel=Gaussian\(sigma=1.0\); use"
-    ):
+    with pytest.raises(ValueError, match=r"method='fourier' needs kernel='student', got kernel='gaussian'; use"):
         LaptSNE(method="fourier", kernel="gaussian", perplexity=10).fit(blobs[0])
 
 
@@ -191,8 +204,8 @@ def test_the_box_of_an_ordinary_embedding_is_its_bounding_box(rng, n_components,
 
 @pytest.mark.parametrize("n_components", [1, 2])
 def test_chebyshev_coefficients_are_those_of_the_kronecker_product(n_components):
-    node = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)
-    transform = np.polynomial.chebyshev.chebvander(node, _TERMS - 1).T * (2 / _TERMS)
+    node = np.cos(np.pi * (np.arange(TERMS) + 0.5) / TERMS)
+    transform = np.polynomial.chebyshev.chebvander(node, TERMS - 1).T * (2 / TERMS)
     transform[0] /= 2
     nodes = 0.5 * np.stack(np.meshgrid(*[node] * n_components, indexing="ij"), axis=-1).reshape(-1, n_components)
     k = 1 / (1 + ((nodes[:, None] - nodes) ** 2).sum(axis=-1))

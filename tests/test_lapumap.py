@@ -15,8 +15,7 @@ from laptsne.contraction import contraction_path
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.minimise import Descending
 from laptsne.fields import ExactFields
-from laptsne.fields.near import add_near_sums, sorted_into_cells
-from laptsne.fields.repulsion import grid_repulsion, pair_repulsion
+from laptsne.fields.repulsion import add_near_sums, grid_repulsion, pair_repulsion, sorted_into_cells
 from laptsne.fields.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
 from laptsne.graph.fuzzy import fuzzy_graph
 from laptsne.graph.spectrum import component_layout

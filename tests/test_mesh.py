@@ -1,117 +1,83 @@
+"""The contraction of eigenvectors in linear time, and the mesh of potentials."""
+
 import numpy as np
 import pytest
-from reference import laplacian_eigenvalues, relative_error, similarities
+from kernel_calls import from_python
+from reference import relative_error
 from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.mesh_term import MeshContraction
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import Similarity
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import Penalty
 from laptsne.fields import ExactFields, FourierFields
-from laptsne.fields.frame import MAX_NODES, Frame
-from laptsne.kernels import Student
+from laptsne.fields.grid import MAX_NODES, Frame
+from laptsne.fields.potential import potential_at
 
 
-def clusters(rng, n_components, n=1200, span=40.0):
+def clusters(rng, n_components, n=1200):
+    span = 10.0 if n_components == 3 else 40.0  # transforms in 3-D take long
     centres = rng.random((5, n_components)) * span
     return centres[rng.integers(0, 5, n)] + rng.normal(scale=2, size=(n, n_components))
 
 
-def refreshed(kind, Y, start, n_clusters=5, penalty="log", similarity=None):
-    term = kind(n_clusters, Penalty(penalty), start, similarity)
-    term.refresh(ExactFields(Y), tol=1e-4, max_passes=100)
+def refreshed(fields, start, n_clusters=5, penalty="log"):
+    term = EigenvectorTerm(n_clusters, Penalty(penalty), start)
+    term.refresh(fields, tol=1e-4, max_passes=100)
     return term
 
 
 @pytest.mark.parametrize("penalty", ["log", "trace", 0.5])
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_the_mesh_agrees_with_the_pairs(rng, n_components, penalty):
+def test_the_grid_agrees_with_the_pairs(rng, n_components, penalty):
     Y = clusters(rng, n_components, 600 if n_components == 3 else 1200)
     start = rng.normal(size=(len(Y), 8))
-    mesh, pairs = (refreshed(kind, Y, start, penalty=penalty) for kind in (MeshContraction, PairContraction))
-    np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=0.03, atol=2e-4)
-    found, expected = (term.gradient(ExactFields(Y)) for term in (mesh, pairs))
-    assert relative_error(found, expected) < (0.12 if n_components == 3 else 0.06)
+    grid, pairs = (refreshed(fields, start, penalty=penalty) for fields in (FourierFields(Y), ExactFields(Y)))
+    np.testing.assert_allclose(grid.eigenvalues, pairs.eigenvalues, rtol=1e-3, atol=1e-5)
+    assert relative_error(grid.gradient(FourierFields(Y)), pairs.gradient(ExactFields(Y))) < 0.01
 
 
-@pytest.mark.parametrize("width", [1.5, 4.0, None])
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-def test_the_mesh_resolves_a_kernel_of_its_own(rng, n_components, width):
-    Y = clusters(rng, n_components, 1200)
-    start = rng.normal(size=(len(Y), 8))
-    kinds = (MeshContraction, PairContraction)
-    mesh, pairs = (refreshed(kind, Y, start, similarity=Similarity(width)) for kind in kinds)
-    assert mesh.kernel.width == pairs.kernel.width
-    assert mesh.regularization == pytest.approx(pairs.regularization, rel=1e-3)
-    np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=0.07, atol=1e-5)
-    assert relative_error(mesh.gradient(ExactFields(Y)), pairs.gradient(ExactFields(Y))) < 0.07
-    if n_components < 3:  # in 3-D the number of nodes may limit it
-        assert mesh._frame.spacing == pytest.approx(0.35 * mesh.kernel.width)
+def test_new_points_feel_the_contraction(rng, n_components):
+    """The slope of the potential at the points is the gradient; at other points, that of the eigenvectors there."""
+    Y = clusters(rng, n_components, 600 if n_components == 3 else 1200)
+    fields = ExactFields(Y)
+    term = refreshed(fields, rng.normal(size=(len(Y), 8)), penalty="trace")
+    slopes = np.empty((2, *Y.shape))
+    for slope, strength in zip(slopes, (0.0, 1.0), strict=True):
+        potential = term.potential(strength)
+        for i, y in enumerate(Y):
+            work = np.empty((3, 4)), np.empty((3, 4))
+            from_python(potential_at)(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+    found = 2 / len(Y) * (slopes[1] - slopes[0])
+    assert relative_error(found, term.gradient(fields)) < (0.12 if n_components == 3 else 0.06)
 
 
-def test_eigenvectors_at_the_points_are_those_of_the_pairs(rng):
+def test_points_keep_their_gradient_on_the_grid(rng):
+    """For three iterations, since it takes as many transforms as there are eigenvectors."""
     Y = clusters(rng, 2)
-    start = rng.normal(size=(len(Y), 8))
-    mesh, pairs = (refreshed(k, Y, start, 3, similarity=Similarity(6.0)) for k in (MeshContraction, PairContraction))
-    overlap = np.linalg.svd(mesh.eigenvectors.T @ pairs.eigenvectors, compute_uv=False)
-    np.testing.assert_allclose(overlap, 1, atol=1e-3)
-
-
-@pytest.mark.parametrize("span", [0.5, 4.0, 300.0])
-def test_the_mesh_suits_embeddings_of_any_span(rng, span):
-    Y = clusters(rng, 2, 900)
-    Y *= span / np.ptp(Y)
-    expected = laplacian_eigenvalues(similarities(Y, Student()), 5)
-    mesh = refreshed(MeshContraction, Y, rng.normal(size=(900, 8)))
-    np.testing.assert_allclose(mesh.eigenvalues, expected, rtol=0.05, atol=2e-3)
-
-
-@pytest.mark.parametrize("n_components", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
-def test_the_gradient_is_that_of_the_eigenvalues_on_the_mesh(rng, n_components):
-    """In directions that move all points: the mesh has single precision, and a single point changes R little."""
-    Y = clusters(rng, n_components, 500)
-    start = rng.normal(size=(len(Y), 8))
-
-    def penalised(Y):
-        return Penalty("log").value(refreshed(MeshContraction, Y, start).eigenvalues).sum()
-
-    gradient = refreshed(MeshContraction, Y, start).gradient(ExactFields(Y))
-    random = rng.normal(size=Y.shape)
-    inward = Y.mean(axis=0) - Y
-
-    def agrees(direction, **tolerance):
-        step = 0.02
-        difference = (penalised(Y + step * direction) - penalised(Y - step * direction)) / (2 * step)
-        return np.sum(gradient * direction) == pytest.approx(difference, **tolerance)
-
-    for direction in (np.abs(random) * gradient, gradient, inward):
-        assert agrees(direction / np.abs(direction).max(), rel=0.02)
-    # A random direction is nearly orthogonal to the gradient. The tolerance is that of the others for a typical one:
-    # rounding of the single-precision mesh alone comes to a third of it on some CPUs.
-    typical = np.linalg.norm(gradient) * np.linalg.norm(random) / np.sqrt(random.size)
-    assert agrees(random, abs=0.02 * typical)
+    term = refreshed(FourierFields(Y), rng.normal(size=(len(Y), 8)))
+    assert term.max_age == 3
+    before = term.gradient(FourierFields(Y))
+    np.testing.assert_array_equal(term.gradient(FourierFields(1.1 * Y)), before)
+    term.refresh(ExactFields(Y))
+    assert term.max_age == np.inf
+    assert relative_error(term.gradient(ExactFields(1.1 * Y)), before) > 0.01
 
 
 def test_translations_do_not_change_the_gradient(rng):
-    Y = clusters(rng, 2)
-    term = refreshed(MeshContraction, Y, rng.normal(size=(len(Y), 8)))
-    before = term.gradient(ExactFields(Y))
-    after = term.gradient(ExactFields(Y + np.array([3.0, -1.0])))
-    assert relative_error(after, before) < 1e-3
-    assert term.moved(ExactFields(Y + np.array([3.0, -1.0]))) == pytest.approx(10**0.5)
+    Y, shift = clusters(rng, 2), np.array([3.0, -1.0])
+    start = rng.normal(size=(len(Y), 8))
+    term, other = (refreshed(FourierFields(points), start) for points in (Y, Y + shift))
+    assert relative_error(other.gradient(None), term.gradient(None)) < 1e-3
+    assert term.moved(FourierFields(Y + shift)) == pytest.approx(10**0.5)
 
 
 def test_a_refresh_starts_from_the_previous_eigenvectors(rng):
     Y = clusters(rng, 2)
-    term = refreshed(MeshContraction, Y, rng.normal(size=(len(Y), 8)))
-    term.refresh(ExactFields(Y + 5.0), max_passes=1)
+    term = refreshed(FourierFields(Y), rng.normal(size=(len(Y), 8)))
+    term.refresh(FourierFields(Y + 5.0), max_passes=1)
     assert term.residual < 0.01
-    vectors = term.vectors_at(ExactFields(Y))
-    pairs = PairContraction(5, Penalty("log"), vectors)
-    pairs.refresh(ExactFields(Y), max_passes=1)
-    assert pairs.residual < 0.05
 
 
 def test_bits_do_not_depend_on_the_number_of_threads(rng):
@@ -119,17 +85,16 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng):
     results = []
     for n_jobs in (1, 2, 4):
         with Workers(n_jobs) as workers:
-            term = MeshContraction(5, Penalty("log"), start)
+            term = EigenvectorTerm(5, Penalty("log"), start)
             term.refresh(FourierFields(Y, workers))
-            results.append(term.gradient(FourierFields(1.01 * Y, workers)))
+            results.append(term.gradient(FourierFields(Y, workers)))
     np.testing.assert_array_equal(results[1], results[0])
     np.testing.assert_array_equal(results[2], results[0])
 
 
 def test_there_may_be_fewer_distinct_positions_than_clusters(rng):
-    """Coinciding points occupy the same nodes."""
     Y = np.repeat(rng.normal(size=(1, 2)), 60, axis=0)
-    term = MeshContraction(20, Penalty("log"), rng.normal(size=(60, 22)))
+    term = EigenvectorTerm(20, Penalty("log"), rng.normal(size=(60, 22)))
     term.refresh(FourierFields(Y))
     assert term.eigenvalues.shape == (20,)
     assert np.isfinite(term.gradient(FourierFields(Y))).all()
@@ -137,9 +102,18 @@ def test_there_may_be_fewer_distinct_positions_than_clusters(rng):
 
 def test_the_gradient_with_a_distant_point_is_finite(rng):
     Y = np.vstack([clusters(rng, 2, 500), [[1e5, 2e5]]])
-    term = MeshContraction(4, Penalty("log"), rng.normal(size=(501, 6)))
-    term.refresh(ExactFields(Y))
-    assert np.isfinite(term.gradient(ExactFields(Y))).all()
+    term = EigenvectorTerm(4, Penalty("log"), rng.normal(size=(501, 6)))
+    term.refresh(FourierFields(Y))
+    assert np.isfinite(term.gradient(FourierFields(Y))).all()
+    assert np.isfinite(term.potential(0.1).grid).all()
+
+
+@pytest.mark.parametrize("kind", [ExactFields, FourierFields])
+def test_a_single_cluster_has_no_gradient(rng, kind):
+    fields = kind(clusters(rng, 2))
+    term = EigenvectorTerm(1, Penalty("log"), rng.normal(size=(1200, 4)))
+    term.refresh(fields)
+    assert not term.gradient(fields).any()
 
 
 @pytest.mark.parametrize("n_clusters", [3, 11])

@@ -5,8 +5,8 @@ from reference import relative_error
 from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import Penalty
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minibatch import Batches, TrackedSums
 from laptsne.fields import ExactFields
@@ -24,7 +24,7 @@ def Y(rng):
 
 
 def tracked(Y, kernel, start):
-    term = PairContraction(4, Penalty("log"), start)
+    term = EigenvectorTerm(4, Penalty("log"), start)
     term.refresh(ExactFields(Y, kernel), tol=1e-6, max_passes=100)
     found = TrackedSums(kernel)
     found.recompute(ExactFields(Y, kernel), term)

@@ -3,9 +3,8 @@ import pytest
 from reference import central_differences, kl_divergence, laplacian_eigenvalues, relative_error, similarities
 
 from laptsne import Descent
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import Similarity
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import Penalty
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minimise import AllPoints, Descending, iterate
 from laptsne.engine.schedule import Schedule
@@ -71,7 +70,7 @@ def test_exaggeration_multiplies_the_attraction(rng, P):
 def test_contraction_is_the_penalised_sum_of_eigenvalues(rng, n_components, kernel, kind):
     Y = three_clusters(rng, n_components)
     penalty = Penalty(kind)
-    term = PairContraction(3, penalty, rng.normal(size=(N, 6)))
+    term = EigenvectorTerm(3, penalty, rng.normal(size=(N, 6)))
     fields = ExactFields(Y, kernel)
     term.refresh(fields, tol=1e-11, max_passes=200)
 
@@ -86,74 +85,18 @@ def test_contraction_is_the_penalised_sum_of_eigenvalues(rng, n_components, kern
 @pytest.mark.parametrize("kernel", KERNELS, ids=KERNEL_NAMES)
 def test_between_refreshes_the_gradient_is_that_of_the_value(rng, n_components, kernel):
     Y = three_clusters(rng, n_components)
-    term = PairContraction(4, Penalty("log"), rng.normal(size=(N, 6)))
+    term = EigenvectorTerm(4, Penalty("log"), rng.normal(size=(N, 6)))
     term.refresh(ExactFields(Y, kernel), tol=1e-10, max_passes=200)
     moved = Y + rng.normal(scale=0.1, size=Y.shape)
     expected = central_differences(lambda Y: term.value(ExactFields(Y, kernel)), moved)
     assert relative_error(term.gradient(ExactFields(moved, kernel)), expected) < 1e-6
 
 
-@pytest.mark.parametrize("n_components", [1, 2, 3])
-@pytest.mark.parametrize("kind", PENALTIES)
-@pytest.mark.parametrize("moved", [False, True])
-def test_a_kernel_of_its_own_with_regularised_degrees(rng, n_components, kind, moved):
-    Y = three_clusters(rng, n_components)
-    penalty = Penalty(kind, 0.01)
-    term = PairContraction(3, penalty, rng.normal(size=(N, 6)), Similarity(width=2.0, regularization=0.05))
-    term.refresh(ExactFields(Y), tol=1e-11, max_passes=200)
-    term.fixed = True
-    assert term.kernel.width == 2.0
-    assert term.regularization == pytest.approx(0.05 * similarities(Y, Gaussian(2.0)).sum(1).mean())
-    if moved:  # the gradient is that of the tangent
-        Y = Y + rng.normal(scale=0.1, size=Y.shape)
-        expected = central_differences(lambda Y: term.value(ExactFields(Y)), Y)
-    else:
-
-        def penalised(Y):
-            sigma = laplacian_eigenvalues(similarities(Y, Gaussian(2.0)), 3, term.regularization)
-            return penalty.value(sigma.clip(0)).sum()
-
-        assert term.value(ExactFields(Y)) == pytest.approx(penalised(Y), rel=1e-8, abs=1e-10)
-        expected = central_differences(penalised, Y)
-    assert relative_error(term.gradient(ExactFields(Y)), expected) < 1e-6
-
-
-def test_outliers_do_not_take_the_place_of_clusters(rng):
-    """Two clusters that touch and three far pairs of points: the pairs are isolated, but there is one eigenvalue."""
-    clusters = np.vstack([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + np.array([5, 0])])
-    pairs = np.repeat([[40, 0], [0, 40], [-40, 0]], 2, axis=0) + rng.normal(scale=0.5, size=(6, 2))
-    Y = np.vstack([clusters, pairs])
-
-    def eigenvectors(regularization):
-        term = PairContraction(2, Penalty("log"), rng.normal(size=(126, 6)), Similarity(1.0, regularization))
-        term.refresh(ExactFields(Y), tol=1e-9, max_passes=200)
-        return term.eigenvectors[:, 1]
-
-    second = eigenvectors(0.03)
-    sides = np.sign(second[:120]) == np.repeat([1, -1], 60)
-    assert max(sides.mean(), 1 - sides.mean()) > 0.97
-    isolated = eigenvectors(1e-12)
-    assert np.abs(isolated[120:]).max() > 5 * np.abs(isolated[:120]).max()
-
-
-def test_the_width_follows_the_embedding_until_it_is_fixed(rng):
-    Y = three_clusters(rng, 2)
-    term = PairContraction(3, Penalty("log"), rng.normal(size=(N, 6)), Similarity())
-    term.refresh(ExactFields(Y))
-    width, regularization = term.kernel.width, term.regularization
-    term.refresh(ExactFields(3 * Y))
-    assert term.kernel.width == pytest.approx(3 * width)
-    assert term.regularization == pytest.approx(regularization, rel=1e-5)  # the graph is the same
-    term.fixed = True
-    term.refresh(ExactFields(Y))
-    assert term.kernel.width == pytest.approx(3 * width)
-
-
 def test_the_tangent_follows_the_term_to_first_order(rng):
     Y = three_clusters(rng, 2)
     direction = rng.normal(size=Y.shape)
     penalty = Penalty("trace")
-    term = PairContraction(3, penalty, rng.normal(size=(N, 6)))
+    term = EigenvectorTerm(3, penalty, rng.normal(size=(N, 6)))
     term.refresh(ExactFields(Y), tol=1e-11, max_passes=200)
 
     def error(step):
@@ -166,7 +109,7 @@ def test_the_tangent_follows_the_term_to_first_order(rng):
 
 def test_values_before_the_first_refresh_are_refused(rng):
     with pytest.raises(RuntimeError, match="refresh"):
-        PairContraction(3, Penalty("log"), rng.normal(size=(N, 6))).value(ExactFields(np.zeros((N, 2))))
+        EigenvectorTerm(3, Penalty("log"), rng.normal(size=(N, 6))).value(ExactFields(np.zeros((N, 2))))
 
 
 @pytest.mark.parametrize("kind", PENALTIES)
@@ -200,7 +143,7 @@ def test_small_steps_never_raise_the_objective(rng, P, kind):
     descent = Descent(momentum=0, contraction_start=0, contraction_ramp=0, refresh_every=1, tol=0)
     schedule = Schedule(201, descent, early_exaggeration=1, learning_rate=0.5, strength=strength, gains=False)
     start = Position.at(rng.normal(size=(N, 2)), gains=False, refresh_every=1)
-    term = PairContraction(4, penalty, rng.normal(size=(N, 8)))
+    term = EigenvectorTerm(4, penalty, rng.normal(size=(N, 8)))
     iterate(Descending(InDouble(P), term, schedule, start), AllPoints(), [record])
     assert len(objectives) == 201
     assert max(np.diff(objectives)) <= 0

@@ -17,8 +17,8 @@ from sklearn.preprocessing import FunctionTransformer
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.mesh_term import MeshContraction
-from laptsne.contraction.penalty import Penalty
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import Penalty
 from laptsne.fields import ExactFields
 from laptsne.fields.potential import potential_at
 from laptsne.kernels import Gaussian
@@ -154,7 +154,7 @@ def test_the_potential_is_the_change_of_the_objective_by_a_point(rng, n_componen
     """Value and gradient against sums over all points; gradient against differences."""
     centres = rng.random((4, n_components)) * 20
     Y = centres[rng.integers(0, 4, 400)] + rng.normal(size=(400, n_components))
-    term = MeshContraction(4, Penalty("log"), rng.normal(size=(400, 6)))
+    term = EigenvectorTerm(4, Penalty("log"), rng.normal(size=(400, 6)))
     fields = ExactFields(Y)
     term.refresh(fields, tol=1e-4, max_passes=100)
     potential = term.potential(0.0)
@@ -168,7 +168,8 @@ def test_the_potential_is_the_change_of_the_objective_by_a_point(rng, n_componen
     assert relative_error(np.array([slope for _, slope in found]), expected[1]) < (0.15 if n_components == 3 else 0.05)
     contracted = term.potential(0.02)
     added = np.array([evaluated(contracted, y)[1] - evaluated(potential, y)[1] for y in Y])
-    assert relative_error(added, 400 * 0.02 / 2 * term.gradient(fields)) < 1e-3
+    limit = 0.15 if n_components == 3 else 0.06  # errors of interpolation
+    assert relative_error(added, 400 * 0.02 / 2 * term.gradient(fields)) < limit
     for y in new[:10]:
         slope = evaluated(contracted, y)[1]
         steps = 1e-4 * np.eye(n_components)
@@ -178,7 +179,7 @@ def test_the_potential_is_the_change_of_the_objective_by_a_point(rng, n_componen
 
 def test_the_potential_is_divided_by_the_exaggeration(rng, blobs):
     """The attraction of new points is not multiplied, and must have the same relative strength as in the fit."""
-    term = MeshContraction(3, Penalty("log"), rng.normal(size=(120, 4)))
+    term = EigenvectorTerm(3, Penalty("log"), rng.normal(size=(120, 4)))
     term.refresh(ExactFields(blobs[0][:, :2].astype(np.float32)))
     np.testing.assert_allclose(term.potential(0.02, 6.0).grid, term.potential(0.02).grid / 6, rtol=1e-6)
     model = LaptSNE(contraction=0, method="exact", optimizer=Descent(exaggeration=6.0), **FAST).fit(blobs[0])

@@ -10,7 +10,7 @@ from sklearn.neighbors import VALID_METRICS
 from laptsne._runtime import available_memory
 from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.warn import warn
-from laptsne.fields.frame import MAX_NODES
+from laptsne.fields.grid import MAX_NODES
 from laptsne.fields.repulsion import CELLS_PER_POINT, MAX_CELLS
 from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
 from laptsne.graph.distances import EUCLIDEAN_METRICS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB, is_pairwise

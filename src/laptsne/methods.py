@@ -16,12 +16,10 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
-from laptsne.contraction.cluster_term import ClusterContraction
-from laptsne.contraction.pair_term import PairContraction
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import MAX_CONTRACTED, Similarity
+from laptsne.contraction.cluster_term import ClusterTerm
+from laptsne.contraction.eigenvector_term import EigenvectorTerm, indicators
+from laptsne.contraction.similarity import MAX_CONTRACTED, Penalty, Similarity
 from laptsne.contraction.term import Contraction as Term
-from laptsne.contraction.term import indicators
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import initial_embedding
@@ -88,13 +86,10 @@ class ContractionSettings:
 
     def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Term:
         """Return the contraction term, given the cluster of every point, -1 for none, and a guess of eigenvectors."""
-        similarity = None if self.one_kernel else Similarity(self.width)
-        if similarity is None:
-            # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
-            block = np.column_stack([indicators(labels, n_clusters), start])
-            return PairContraction(n_clusters, self.penalty, block)
-        kind = ClusterContraction if self.on_mesh else PairContraction
-        return kind(n_clusters, self.penalty, start, similarity, labels.clip(0))
+        if not self.one_kernel:
+            return ClusterTerm(labels, self.penalty, Similarity(self.width), mesh=self.on_mesh)
+        # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
+        return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators(labels, n_clusters), start]))
 
 
 @dataclass(frozen=True)

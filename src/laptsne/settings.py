@@ -11,8 +11,7 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from laptsne._runtime.warn import warn
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import FLOOR
+from laptsne.contraction.similarity import FLOOR, Penalty
 from laptsne.engine.schedule import Descent, Schedule
 from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel

@@ -14,6 +14,7 @@ from sklearn.utils import gen_batches
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
 from laptsne.graph.affinity import plus_transpose
 from laptsne.graph.communities import Cut, communities, within_parts
 
@@ -142,7 +143,14 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
         labels = divided
         if labels.max() + 1 >= n_clusters:
             break
-    return by_size(graph.merged(labels, 0.0, n_groups=n_clusters), 1, n_clusters)
+    found = by_size(graph.merged(labels, 0.0, n_groups=n_clusters), 1, n_clusters)
+    n_found = int(found.max()) + 1
+    if n_found < n_clusters:
+        warn(
+            f"n_clusters={n_clusters}, but the neighbour graph of the data has only {n_found} communities, so that "
+            f"{n_found} clusters were found. Set n_clusters to at most {n_found}.",
+        )
+    return found
 
 
 def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:

@@ -1,159 +1,264 @@
-"""The contraction term of the clusters of the data, on a mesh: an eigenproblem with one row per cluster."""
+"""The contraction of the clusters of the data: an eigenproblem with one row per cluster."""
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.contraction.mesh_term import (
-    EMPTY,
-    MIN_DEGREE,
-    SPACING_PER_WIDTH,
-    full_potential,
-    rows_of,
-)
-from laptsne.contraction.term import Contraction
-from laptsne.fields import Fields
-from laptsne.fields.frame import MAX_NODES, Frame
-from laptsne.fields.potential import Potential
-from laptsne.graph.spectrum import Eigenpairs
+from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.contraction.term import Contraction, rows_of
+from laptsne.fields import ExactFields, Fields
+from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Frame
+from laptsne.kernels import Gaussian
 
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
-_ABOVE = 4.0  # larger than all eigenvalues
-_RIDGE = 1e-5  # added to both sides of the eigenproblem, relative to the norms of the functions
+_MIN_FIELD = 1e-3  # of all clusters, below which a point is astray wherever it is
+# Share of the own cluster in the field at a point below which the point is astray.
+_MIN_SHARE = 0.2
+_SHARPNESS = 4  # power of the fields of the clusters in the share that a new point has in each
 
 
-class ClusterContraction(Contraction):
-    r"""The contraction term among functions that are constant on each cluster of the data.
+class ClusterTerm(Contraction):
+    r"""The contraction term :math:`R = \sum_k \phi(\sigma_k)` of the clusters of the data.
 
-    All points are spread once on a mesh, each on the grid of its cluster. With :math:`n_a` the density of cluster a,
-    n the total density and :math:`f_a = n_a / n` the share of the cluster at each node, the functions are
-    :math:`u = \sum_a c_a f_a`: a stray point counts as one of the cluster around it. With the similarities W of the
-    nodes and the degrees :math:`d = W n - 1`, the eigenvalues are those of a problem with one row per cluster,
+    With the similarities :math:`w_{ij}` of the points, the :math:`\sigma_k` are the eigenvalues of the normalised
+    Laplacian of the graph whose nodes are the clusters,
 
-    .. math:: S c_k = (1 - \sigma_k) D c_k, \quad S_{ab} = n_a^T (W n_b - f_b), \quad D_{ab} = n_a^T d f_b.
+    .. math:: (D - S) c_k = \sigma_k D c_k, \quad
+              S_{ab} = \sum_{i \in a, j \in b, j \ne i} w_{ij} + \frac{\rho}{n} n_a n_b, \quad D = \mathrm{diag}(S 1),
 
-    The gradient at a point is that of the potential of :class:`MeshContraction`, for functions other than eigenvectors:
+    with the numbers of points :math:`n_a` and the regularisation :math:`\rho`. These are Ritz values of the Laplacian
+    of all points, among the functions that are constant on each cluster. By first-order perturbation, the gradient at a
+    point of cluster a is that of the potential
 
-    .. math:: \psi = W (n g) - \sum_k s_k u_k [2 W (n u_k) - u_k - (1 - \sigma_k) d u_k],
-              \quad g = \sum_k s_k (1 - \sigma_k) u_k^2, \quad s_k = \phi'(\sigma_k).
+    .. math:: \psi_a = 2 \sum_b M_{ab} \varphi_b, \quad
+              M_{ab} = \sum_k \phi'(\sigma_k) [(1 - \sigma_k) (c_{ka}^2 + c_{kb}^2) / 2 - c_{ka} c_{kb}],
 
-    A refresh takes as many convolutions as there are clusters, on few nodes. Between refreshes points keep their
-    gradients.
+    where :math:`\varphi_b(y) = \sum_{j \in b} w(y, y_j)`. The width of the kernel and :math:`\rho` are constants in
+    this: they follow the embedding from refresh to refresh until they are fixed. Points keep their gradients between
+    refreshes. Points with the label -1 are in no cluster: they exert no force and feel none. So do stray points, until
+    the next refresh: those in whose position the field of their cluster is below a fifth of the field of all.
+
+    Sums are computed on a mesh, at a cost that hardly depends on the number of points, or over all pairs. Up to the
+    errors of interpolation, both have the same results.
     """
 
-    _tol, _passes = 0.0, 1  # not used: the eigenproblem is solved directly
-    max_age = 3  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
+    max_age = 3.0  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
 
-    _gradient: NDArray[np.float64] | None = None
+    def __init__(
+        self,
+        labels: NDArray[np.integer[Any]],
+        penalty: Penalty,
+        similarity: Similarity,
+        *,
+        mesh: bool = True,
+        min_share: float = _MIN_SHARE,
+    ) -> None:
+        sizes = np.bincount(labels[labels >= 0], minlength=1)
+        if not sizes.all():
+            raise ValueError(f"labels: cluster {sizes.argmin()} has no points; number the clusters from 0 on.")
+        super().__init__(sizes.size, penalty)
+        self.similarity, self.regularization, self.fixed = similarity, 0.0, False
+        self.labels, self.mesh, self.min_share = labels, mesh, min_share
+        order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
+        self._ordered = order, sizes  # points by cluster, and their numbers
+        self._order, self._sizes = self._ordered  # the same without stray points
+        self._keeps_members = False  # those that are not astray
+        self._volumes: Array | None = None
+        self._sums: _MeshSums | _PairSums | None = None
+        self._gradient: NDArray[np.float64] | None = None
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        assert self.labels is not None
-        # Points are spread cluster by cluster.
-        self._order = np.argsort(self.labels, kind="stable")
-        self._sizes = np.bincount(self.labels, minlength=self.n_clusters)
+    def value(self, fields: Fields) -> float:
+        """Return R at an embedding, with the points that are in clusters since the last refresh."""
+        observer = copy.copy(self)
+        observer._keeps_members = self._fields is not None
+        observer.refresh(fields)
+        return float(self.penalty.value(observer.eigenvalues).sum())
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         """Return the gradient at the last refresh."""
         if self._gradient is None:
-            self._gradient = self._frame.gradient(self._y, self._potential(self._share))
+            at = self._refreshed_at
+            assert self._sums is not None
+            self._gradient = np.zeros(at.Y.shape)
+            if self.n_clusters > 1:
+                self._gradient[self._order] = self._sums.gradient(self._slopes)
         return self._gradient
 
     @property
-    def eigenvectors(self) -> NDArray[np.float64]:
-        """Ritz vectors of the K smallest eigenvalues at the last refresh, shape (n_samples, n_clusters)."""
-        shapes = np.vstack([np.ones(self.n_clusters), self._coefficients]) @ self._share
-        grids = np.vstack([self._degrees, shapes]).astype(np.float32).reshape(-1, *self._frame.cells[::-1])
-        at_points = self._frame.interpolate(self._y, grids)
-        vectors = np.sqrt(np.maximum(at_points[:, :1], MIN_DEGREE)) * at_points[:, 1:]
-        return np.asarray(vectors / np.linalg.norm(vectors, axis=0))
+    def eigenvalues(self) -> NDArray[np.float64]:
+        """The eigenvalues at the last refresh, one per cluster."""
+        self._refreshed_at  # noqa: B018
+        return self._sigma
 
     @property
     def residual(self) -> float:
-        """Largest residual norm of the Ritz vectors at the last refresh."""
-        shapes = self._coefficients @ self._share
-        image = self._coefficients @ self._images - shapes
-        rest = image - self._refreshed.values[:, None] * self._degrees * shapes
-        return float(np.sqrt((rest**2 / self._degrees @ self._density).max(initial=0.0)))
+        """Residual norm of the eigenpairs: 0, since the small problem is solved directly."""
+        return 0.0
 
-    @property
-    def points(self) -> Array:
-        """Embedding of the last refresh, of shape (n_components, n_samples)."""
-        return np.asarray(self._y)
+    def fix_volumes(self) -> None:
+        """Keep D, with its regularisation, as it is at the last refresh, so that only S follows the embedding.
 
-    def potential(self, strength: float, exaggeration: float = 1.0) -> Potential:
-        """Return the potential of a new point; see :meth:`MeshContraction.potential`."""
-        assert self._fields is not None
-        return full_potential(self._fields, self._frame, self._potential_of_new(), strength, exaggeration)
+        Lowering R then separates clusters and does not shrink them.
+        """
+        self._volumes, self.fixed, self.regularization = self._degrees, True, 0.0
+        self._keeps_members = True
 
-    def potential_at(self, y: Array) -> Array:
-        """Return the contraction term of new points at positions of shape (n_components, n_points)."""
-        return np.asarray(self._frame.interpolate(y, self._potential_of_new()[None])[:, 0])
+    def shares(self) -> Array:
+        """Return the share of each cluster in the field at every point, shape (n_clusters, n_samples)."""
+        sums = self._on_mesh()
+        fields = np.maximum(sums.frame.interpolate(self.points, sums.fields).T, 0)
+        return np.asarray(fields / np.maximum(fields.sum(axis=0), np.finfo(np.float32).tiny))
 
-    def _potential_of_new(self) -> Array:
-        # Beyond the points, the shares are those in the fields.
-        near = np.maximum(self._images, _TINY)
-        return self._potential(np.where(self._density > EMPTY, self._share, near / near.sum(axis=0)))
+    def potential_grid(self, frame: Frame) -> Array:
+        r"""Return the potential of a new point at the nodes of a mesh.
 
-    def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
-        assert self.kernel is not None
-        self._y = rows_of(fields.Y)
-        most = min(MAX_NODES, _MAX_NUMBERS // self.n_clusters)
-        spacing = SPACING_PER_WIDTH * self.kernel.width
-        self._frame = Frame.around(self._y, spacing, fields.workers, self.kernel, most)
-        grids = self._frame.spread_clusters(self._y.take(self._order, axis=1), self._sizes)
-        fields_of_clusters = self._frame.convolved(grids).reshape(self.n_clusters, -1)
-        densities = grids.reshape(self.n_clusters, -1)
-        self._density = densities.sum(axis=0)
-        self._share = densities / np.maximum(self._density, np.float32(EMPTY))
-        degrees = fields_of_clusters.sum(axis=0) - 1
-        n = self._y.shape[1]
-        self._regularize(float(self._density @ degrees) / n)
-        self._degrees = np.maximum(degrees + np.float32(self.regularization), np.float32(MIN_DEGREE))
-        # W n_a, with what the regularisation adds to all similarities.
-        self._images = fields_of_clusters + (self.regularization / n * self._sizes).astype(np.float32)[:, None]
-        similarity = densities @ (self._images - self._share).T
-        metric = (densities * self._degrees) @ self._share.T
-        values, self._coefficients = _ritz(similarity.astype(np.float64), metric.astype(np.float64))
-        return Eigenpairs(values, self._coefficients, 0.0)
+        Its cluster is not known: at each node, the point belongs to the clusters in proportion to a power of their
+        fields, so that in a cluster it is nearly that of a point of this cluster.
+        """
+        sums = self._on_mesh()
+        fields = np.maximum(sums.fields.reshape(self.n_clusters, -1), 0)
+        constant = (self.regularization / self._sizes.sum() * self._sizes).astype(np.float32)
+        potentials = (2 * self._slopes).astype(np.float32) @ (fields + constant[:, None])
+        share = (fields / np.maximum(fields.max(axis=0), np.float32(_TINY))) ** _SHARPNESS
+        share /= np.maximum(share.sum(axis=0), np.float32(_TINY))
+        grid = np.einsum("an,an->n", share, potentials).reshape(sums.fields.shape[1:])
+        nodes = frame.nodes(np.arange(np.prod(frame.cells)))
+        return sums.frame.interpolate(nodes, grid[None]).astype(np.float32).reshape(frame.cells[::-1])
 
-    def _prepare(self, fields: Fields) -> None:
+    def state(self) -> dict[str, Any]:
+        """Return the numbers that follow the embedding."""
+        state = {"regularization": self.regularization, "fixed": self.fixed}
+        return state if self.kernel is None else state | {"width": self.kernel.width}
+
+    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
+        """Restore a state; there is no gradient before the next refresh."""
+        self.regularization, self.fixed = state["regularization"], state["fixed"]
+        self.kernel = Gaussian(state["width"]) if "width" in state else None
+
+    def released(self) -> Self:
+        """Return a copy for potentials, on the mesh: with the same similarities and no embedding."""
+        assert self.similarity is not None
+        term = type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)
+        term.restore(self.state())
+        term.fixed = self.kernel is not None
+        return term
+
+    def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
+        assert self.similarity is not None
         self._gradient = None
+        if not self.fixed:
+            self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
+        if not self._keeps_members:
+            self._order, self._sizes = self._ordered
+        self._sums = self._sums_of(fields)
+        if self.min_share and not self._keeps_members and self._leave_out_strays(self._sums):
+            self._sums = self._sums_of(fields)
+        similarity = self._sums.similarity
+        n = int(self._sizes.sum())
+        if not self.fixed:
+            self.regularization = self.similarity.regularization * float(similarity.sum()) / n
+        similarity = similarity + self.regularization / n * np.outer(self._sizes, self._sizes)
+        degrees = np.maximum(similarity.sum(axis=1), _TINY)
+        self._degrees = degrees if self._volumes is None else self._volumes
+        sigma, vectors = _smallest(similarity, self._degrees)
+        self._sigma = np.concatenate([[0.0], sigma])
+        slope = self.penalty.slope(sigma)
+        products = (vectors * slope) @ vectors.T
+        # Where D follows the embedding, it takes back a part of what the row sums of S do.
+        own = vectors**2 @ (slope if self._volumes is not None else slope * (1 - sigma))
+        self._slopes = (own[:, None] + own) / 2 - products
 
-    def _potential(self, share: Array) -> Array:
-        """Return the derivative of R with respect to the density of points with these shares of clusters."""
-        mu, c = self._refreshed.values, self._coefficients
-        weighted = self.penalty.slope((1 - mu).clip(0, 2))[:, None] * c
-        own = (weighted.T @ c).astype(np.float32) @ (2 * self._images - share)
-        curved = ((mu[:, None] * weighted).T @ c).astype(np.float32) @ share
-        g = np.einsum("kn,kn->n", share, curved)
-        shape = self._frame.cells[::-1]
-        charges = (self._density * g).reshape(1, *shape)
-        own -= self._degrees * curved
-        potential = self._frame.convolved(charges)[0].ravel() - np.einsum("kn,kn->n", share, own)
-        return np.asarray(potential, dtype=np.float32).reshape(shape)
+    def _leave_out_strays(self, sums: _MeshSums | _PairSums) -> bool:
+        """Leave stray points out of their clusters, but never all points of one; return whether there are any."""
+        is_kept = sums.own_shares() >= self.min_share
+        part = np.repeat(np.arange(self.n_clusters), self._sizes)
+        is_kept |= (np.bincount(part[is_kept], minlength=self.n_clusters) == 0)[part]
+        self._order, self._sizes = self._order[is_kept], np.bincount(part[is_kept])
+        return not is_kept.all()
+
+    def _sums_of(self, fields: Fields) -> _MeshSums | _PairSums:
+        if self.mesh:
+            return self._mesh_sums(fields)
+        return _PairSums(ExactFields(fields.Y[self._order], self.kernel, fields.workers), self._sizes)
+
+    def _on_mesh(self) -> _MeshSums:
+        return self._sums if isinstance(self._sums, _MeshSums) else self._mesh_sums(self._refreshed_at)
+
+    def _mesh_sums(self, fields: Fields) -> _MeshSums:
+        assert self.kernel is not None
+        y = rows_of(fields.Y)
+        most = min(MAX_NODES, _MAX_NUMBERS // self.n_clusters)
+        frame = Frame.around(y, SPACING_PER_WIDTH * self.kernel.width, fields.workers, self.kernel, most)
+        return _MeshSums(frame, y.take(self._order, axis=1), self._sizes)
 
 
-def _ritz(similarity: NDArray[np.float64], metric: NDArray[np.float64]) -> tuple[NDArray[np.float64], Array]:
-    """Return the eigenvalues of S c = mu D c without the first, largest first, and their vectors, one per row.
+class _MeshSums:
+    """Sums over points ordered by cluster, on a mesh. The slopes of the similarities are exact up to rounding."""
 
-    The first eigenvector is constant. The eigenvalue of a cluster that cannot be told apart from others is 0.
+    def __init__(self, frame: Frame, y: Array, sizes: Array) -> None:
+        self.frame, self._y, self._edges = frame, y, np.concatenate([[0], np.cumsum(sizes)])
+        densities = frame.spread_clusters(y, sizes)
+        self.fields = frame.convolved(densities)  # of each cluster, self-interaction included
+        parts = densities.reshape(len(sizes), -1), self.fields.reshape(len(sizes), -1)
+        similarity = (parts[0] @ parts[1].T).astype(np.float64)
+        similarity[np.diag_indices(len(sizes))] -= sizes
+        self.similarity = np.maximum((similarity + similarity.T) / 2, 0)
+
+    def own_shares(self) -> Array:
+        """Return the share of the own cluster in the field at each point."""
+        total = self.frame.interpolate(self._y, self.fields.sum(axis=0)[None])[:, 0] - 1
+        own = np.empty_like(total)
+        for field, start, stop in zip(self.fields, self._edges[:-1], self._edges[1:], strict=True):
+            own[start:stop] = self.frame.interpolate(self._y[:, start:stop], field[None])[:, 0] - 1
+        return np.asarray(own / np.maximum(total, _MIN_FIELD))
+
+    def gradient(self, slopes: Array) -> Array:
+        """Return the gradient of the sum of slopes times similarities, shape (n_samples, n_dims)."""
+        potentials = np.tensordot(2 * slopes.astype(np.float32), self.fields, 1)
+        gradient = np.empty(self._y.T.shape)
+        for potential, start, stop in zip(potentials, self._edges[:-1], self._edges[1:], strict=True):
+            gradient[start:stop] = self.frame.gradient(self._y[:, start:stop], potential)
+        return gradient
+
+
+class _PairSums:
+    """The same sums over all pairs."""
+
+    def __init__(self, fields: ExactFields, sizes: Array) -> None:
+        self._fields, self._labels = fields, np.repeat(np.arange(len(sizes)), sizes)
+        self._indicators = (self._labels[:, None] == np.arange(len(sizes))).astype(np.float64)
+        self._values = fields.values(self._indicators)
+        similarity = self._indicators.T @ self._values
+        self.similarity = (similarity + similarity.T) / 2
+
+    def own_shares(self) -> Array:
+        own = self._values[np.arange(len(self._labels)), self._labels]
+        return np.asarray(own / np.maximum(self._values.sum(axis=1), _MIN_FIELD))
+
+    def gradient(self, slopes: Array) -> Array:
+        weights = 2 * slopes[self._labels]
+        return self._fields.weighted_gradient(self._fields.pack(weights, self._indicators))
+
+
+def _smallest(similarity: Array, volumes: Array) -> tuple[Array, Array]:
+    """Return the eigenvalues of the Laplacian of a graph with given volumes, without the first, and their vectors.
+
+    The vectors are columns, orthonormal with respect to the volumes. The first one is constant.
     """
-    scale = 1 / np.sqrt(np.maximum(np.diag(metric), _TINY))
-    scaled = (metric + metric.T) / 2 * np.outer(scale, scale)
-    laplacian = scaled - (similarity + similarity.T) / 2 * np.outer(scale, scale)
-    constant = 1 / scale
-    # On the diagonal, differences of large numbers would drown the small eigenvalues.
+    root = 1 / np.sqrt(volumes)
+    laplacian = -similarity * np.outer(root, root)
+    # From the other entries: differences of large numbers would drown the small eigenvalues.
     np.fill_diagonal(laplacian, 0)
-    np.fill_diagonal(laplacian, -(laplacian @ constant) / constant)
-    first = scaled @ constant
-    laplacian += _ABOVE / max(float(constant @ first), _TINY) * np.outer(first, first)
-    share = _RIDGE * np.eye(len(scaled))
-    sigma, vectors = scipy.linalg.eigh(laplacian + share, scaled + share, check_finite=False)
-    return 1 - sigma[:-1], (vectors * scale[:, None]).T[:-1]
+    np.fill_diagonal(laplacian, -(laplacian @ (1 / root)) * root)
+    first = 1 / root / np.sqrt(volumes.sum())
+    above = 1 + np.trace(laplacian)  # larger than all eigenvalues
+    sigma, vectors = scipy.linalg.eigh(laplacian + above * np.outer(first, first), check_finite=False)
+    return np.maximum(sigma[:-1], 0), vectors[:, :-1] * root[:, None]

@@ -1,5 +1,7 @@
 """Contraction of a finished embedding, from this library or any other."""
 
+from __future__ import annotations
+
 from numbers import Real
 from typing import Any
 
@@ -12,19 +14,22 @@ from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import find_clusters, main_clusters
-from laptsne.contraction.cluster_cut import ClusterCut
-from laptsne.contraction.displacement import SmoothDisplacement
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, rms_radius
+from laptsne.contraction.cluster_term import ClusterTerm
+from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Penalty, Similarity, rms_radius
+from laptsne.fields import ExactFields
+from laptsne.fields.grid import SPACING_PER_WIDTH, Frame
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
 from laptsne.graph.distances import METRICS, PAIRWISE_METRICS
 from laptsne.graph.neighbors import neighbor_graph
+from laptsne.kernels import Gaussian
 
 # Width of the kernel in which clusters are similar, in RMS radii of the map / sqrt(n_clusters), and distance over which
 # displacements vary, in these widths (benchmarks/lapumap.py has others).
 WIDTH = 0.25
 SMOOTHNESS = 4.0
 _MIN_SHARE = 0.2  # of the own cluster in the density at a point; a point with less goes with the cluster around it
+_MAX_NODES = 1 << 20  # of the mesh of a cluster, on which displacements are computed
+_MAX_STRENGTH = 1e3  # above 10, clusters are apart, and only get further apart
 _MAX_ITER = 150
 _FIRST_STEP, _MAX_STEP, _MIN_STEP = 0.3, 1.0, 1e-5  # 1 would reach the minimum if the gradient were constant
 _TOL = 1e-4  # decrease of the objective per step at which the descent ends; an eigenvalue contributes up to log(100)
@@ -46,10 +51,11 @@ def contract(
 
     .. math:: \lambda \sum_k \log(\sigma_k(Y + U) + \varepsilon) + \frac{1}{2 N w^2} \|U\|^2,
 
-    with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_cut.ClusterCut`), and a norm that
-    is small if the points of a cluster move together. Hence clusters keep their shape and their place, clusters that
-    are apart already stay where they are, and the map is not scaled, rotated or shifted. A map of data without evidence
-    of clusters is returned unchanged. A point that lies deep inside another cluster stays there.
+    with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_term.ClusterTerm`), the volumes
+    of which are constant, and a norm that is small if the points of a cluster move together. Hence clusters keep their
+    shape and their place, clusters that are apart already stay where they are, and the map is not scaled, rotated or
+    shifted. A map of data without evidence of clusters is returned unchanged. A point that lies deep inside another
+    cluster stays there.
 
     Parameters
     ----------
@@ -65,7 +71,7 @@ def contract(
     metric_params : dict, optional
         Further arguments of the metric.
     strength : float, default=1.0
-        :math:`\lambda`: larger values make gaps wider, and 0 changes nothing.
+        :math:`\lambda`, between 0 and 1000: larger values make gaps wider, and 0 changes nothing.
     n_jobs : int, optional
         Number of threads; None and -1 use all available cores. The result does not depend on it.
 
@@ -106,22 +112,33 @@ def _contracted(Y: Array, labels: Array, strength: float, workers: Workers) -> A
     radius, centre = rms_radius(Y.astype(np.float64)), Y.mean(axis=0, dtype=np.float64)
     y = np.ascontiguousarray((Y - centre).T / radius, dtype=np.float64)
     width = WIDTH / (int(labels.max()) + 1) ** (1 / len(y))
-    penalty = Penalty("log", FLOOR)
-    shares = ClusterCut(y, labels, width, penalty, workers).shares(y)
+    term = _cut_of(y, labels, width, workers)
+    shares = term.shares()
     own = np.where(labels < 0, 0, shares[labels, np.arange(labels.size)])
     labels = np.where((own < _MIN_SHARE) & (shares.max(axis=0) > 0), shares.argmax(axis=0), labels)
-    cut = ClusterCut(y, labels, width, penalty, workers)
-    displacements = SmoothDisplacement(y, cut.members, SMOOTHNESS * width, workers)
-    moved = _descended(cut, displacements, y, strength, 1 / (labels.size * width**2))
+    left = np.unique(labels[labels >= 0])  # without clusters of which all points lie in others
+    labels = np.where(labels < 0, -1, np.searchsorted(left, labels))
+    term = _cut_of(y, labels, width, workers)
+    members = [np.flatnonzero(labels == c) for c in range(term.n_clusters)]
+    displacements = SmoothDisplacement(y, members, SMOOTHNESS * width, workers)
+    moved = _descended(term, displacements, y, strength, 1 / (labels.size * width**2))
     return np.asarray(Y + (radius * moved.T).astype(Y.dtype))
 
 
+def _cut_of(y: Array, labels: Array, width: float, workers: Workers) -> ClusterTerm:
+    """Return the contraction term with the volumes that clusters have in the embedding."""
+    term = ClusterTerm(labels, Penalty("log", FLOOR), Similarity(width), min_share=0)
+    term.refresh(ExactFields(y.T, workers=workers))
+    term.fix_volumes()
+    return term
+
+
 def _descended(
-    cut: ClusterCut, displacements: SmoothDisplacement, y: Array, strength: float, stiffness: float
+    term: ClusterTerm, displacements: SmoothDisplacement, y: Array, strength: float, stiffness: float
 ) -> Array:
     """Return the displacements of a gradient descent in their Hilbert space, with a step size that adapts."""
     coefficients, moved = np.zeros_like(y), np.zeros_like(y)
-    value, slope = cut.evaluate(y)
+    value, slope = _evaluated(term, y, displacements.workers)
     objective, step = strength * value, _FIRST_STEP
     for _ in range(_MAX_ITER):
         direction = -(strength / stiffness * slope + coefficients)
@@ -129,7 +146,9 @@ def _descended(
         while decrease < 0 and step > _MIN_STEP:
             tried = coefficients + step * direction
             there = displacements.of(tried)
-            value, slope_there = cut.evaluate(y + there)
+            if not np.isfinite(there).all():
+                return moved
+            value, slope_there = _evaluated(term, y + there, displacements.workers)
             decrease = objective - strength * value - 0.5 * stiffness * float(np.vdot(tried, there))
             step = min(1.3 * step, _MAX_STEP) if decrease >= 0 else 0.5 * step
         if decrease < 0:
@@ -140,9 +159,16 @@ def _descended(
     return moved
 
 
+def _evaluated(term: ClusterTerm, y: Array, workers: Workers) -> tuple[float, Array]:
+    """Return the term and its gradient, of shape (n_components, n_samples)."""
+    fields = ExactFields(y.T, workers=workers)
+    term.refresh(fields)
+    return float(term.penalty.value(term.eigenvalues[1:]).sum()), np.ascontiguousarray(term.gradient(fields).T)
+
+
 def _checked_strength(strength: Any) -> float:
-    if not isinstance(strength, Real) or not 0 <= float(strength) < np.inf:
-        raise ValueError(f"strength={strength!r} is not a finite number of at least 0; the default is 1.")
+    if not isinstance(strength, Real) or not 0 <= float(strength) <= _MAX_STRENGTH:
+        raise ValueError(f"strength={strength!r} is not between 0 and {_MAX_STRENGTH:g}; the default is 1.")
     return float(strength)
 
 
@@ -181,3 +207,34 @@ def _is_graph(X: Any) -> bool:
     if not scipy.sparse.issparse(X) or X.shape[0] != X.shape[1]:
         return False
     return bool(X.nnz > 0 and X.data.min() >= 0 and abs(X - X.T).max() <= 1e-6 * X.data.max())
+
+
+class SmoothDisplacement:
+    r"""Displacements :math:`U = K A` of coefficients A, with a Gaussian kernel K between points of the same cluster.
+
+    With the sums :math:`d` of the kernel, :math:`K_{ij} = d_i^{-1/2} k(|y_i - y_j|)\, d_j^{-1/2}`. Points of a cluster
+    that are close to each other move together, so that the cluster keeps its shape up to the width of the kernel. The
+    squared norm of U in the Hilbert space of the kernel is :math:`\sum_i a_i \cdot u_i`. Points that are not among the
+    ``members`` are not displaced.
+    """
+
+    def __init__(self, y: Array, members: list[Array], width: float, workers: Workers) -> None:
+        self.workers = workers
+        self._parts = []
+        for rows in members:
+            own = np.ascontiguousarray(y[:, rows])
+            frame = Frame.around(own, SPACING_PER_WIDTH * width, workers, Gaussian(width), _MAX_NODES)
+            sums = _smoothed(frame, own, np.ones((1, rows.size)))
+            self._parts.append((rows, own, frame, 1 / np.sqrt(np.maximum(sums, 1))))
+
+    def of(self, coefficients: Array) -> Array:
+        """Return the displacements of coefficients, both of shape (n_components, n_samples)."""
+        displacements = np.zeros_like(coefficients)
+        for rows, own, frame, root in self._parts:
+            displacements[:, rows] = root * _smoothed(frame, own, root * coefficients[:, rows])
+        return displacements
+
+
+def _smoothed(frame: Frame, y: Array, values: Array) -> Array:
+    """Return the sums of values of shape (n_fields, n_points) over all points, weighted by the kernel."""
+    return np.asarray(frame.interpolate(y, frame.convolved(frame.spread(y, values.astype(np.float32)))).T)

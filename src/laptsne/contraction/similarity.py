@@ -1,4 +1,4 @@
-"""Similarities of the contraction term: a Gaussian kernel whose width follows the scale of the embedding."""
+"""What the contraction acts on: similarities of the points of an embedding, and penalties of their eigenvalues."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,6 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne.kernels import Gaussian
+
+Values = NDArray[np.float64]
 
 # Width of the kernel, in RMS radii of the embedding / sqrt(n_clusters); total similarity added to each degree, as a
 # share of the mean degree (docs/method.md has what else was tried).
@@ -23,14 +25,9 @@ _MIN_WIDTH = 0.6
 class Similarity:
     """Gaussian similarities of the points of an embedding.
 
-    Parameters
-    ----------
-    width : float, optional
-        Width of the kernel. By default it is proportional to the radius that each of K equal clusters has if together
-        they fill the embedding.
-    regularization : float
-        Total similarity added to the degree of each point, as a share of the mean degree. Points and small groups with
-        a lower degree than that do not count as clusters, however isolated they are.
+    By default, the width of the kernel is proportional to the radius that each of K equal clusters has if together they
+    fill the embedding. The regularisation is a total similarity added to the degree of each point, as a share of the
+    mean degree. Points and small groups with a lower degree do not count as clusters, however isolated they are.
     """
 
     width: float | None = None
@@ -52,3 +49,48 @@ def rms_radius(Y: NDArray[Any]) -> float:
     """Return the RMS distance of the points from their mean."""
     # Column by column: reductions over short rows are slow.
     return float(np.sqrt(sum(np.var(column, dtype=np.float64) for column in Y.T)))
+
+
+@dataclass(frozen=True)
+class Penalty:
+    r"""A concave function :math:`\phi(\sigma)` of an eigenvalue, and its slope.
+
+    ====================  ==========================================================
+    ``kind``              :math:`\phi(\sigma)`
+    ====================  ==========================================================
+    "trace", 1            :math:`\sigma`
+    p in (0, 1)           :math:`(\sigma + \varepsilon)^p - \varepsilon^p`
+    "log"                 :math:`\log(\sigma + \varepsilon)`
+    ====================  ==========================================================
+
+    The floor :math:`\varepsilon` keeps the slope finite at 0: an eigenvalue well below it counts as zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from laptsne.contraction.similarity import Penalty
+    >>> Penalty("trace").value(np.array([0.0, 0.25]))
+    array([0.  , 0.25])
+    >>> Penalty("log").slope(np.array([0.009])).round(6)
+    array([100.])
+    """
+
+    kind: str | float
+    floor: float = 1e-3
+
+    def value(self, sigma: Values) -> Values:
+        """Return the penalty of each eigenvalue."""
+        if self.kind == "log":
+            return np.log(sigma + self.floor)
+        p = self._power
+        return np.asarray((sigma + self.floor) ** p - self.floor**p)
+
+    def slope(self, sigma: Values) -> Values:
+        """Return the derivative of the penalty at each eigenvalue."""
+        if self.kind == "log":
+            return 1 / (sigma + self.floor)
+        return np.asarray(self._power * (sigma + self.floor) ** (self._power - 1))
+
+    @property
+    def _power(self) -> float:
+        return 1.0 if self.kind == "trace" else float(self.kind)

@@ -1,177 +1,156 @@
-"""The contraction term: penalised smallest eigenvalues of the normalised Laplacian of the embedding's graph."""
+"""What both contraction terms have in common: the kernel, refreshes, and the potential of new points."""
 
 from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne._runtime.threads import Workers
-from laptsne.contraction.penalty import Penalty
-from laptsne.contraction.similarity import Similarity
-from laptsne.fields import Fields
-from laptsne.graph.spectrum import Eigenpairs
+from laptsne._runtime.threads import Workers, single_threaded_blas
+from laptsne._runtime.typing import Array
+from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.fields import ExactFields, Fields
+from laptsne.fields.grid import Frame
+from laptsne.fields.potential import Potential
 from laptsne.kernels import Gaussian
 
-# Vectors in the block beyond the wanted ones, which speed up the convergence of the last of these.
-_GUARD = 2
-
-
-def indicators(labels: NDArray[Any], n_clusters: int) -> NDArray[np.float32]:
-    """Return the indicators of all clusters but the first, shape (n_samples, n_clusters - 1)."""
-    return np.asarray(labels[:, None] == np.arange(1, n_clusters), dtype=np.float32)
+# Spacing of the mesh of a potential with the Student kernel, by dimension.
+SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
+_MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D would take minutes
+_MIN_CELLS = 16  # per side, for small embeddings
+_LARGE = 1e30  # limit of factors in single precision
+_TOL = 1e-3  # residual of the eigenvectors behind a potential
 
 
 class Contraction(ABC):
-    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k(L_Y))` of an embedding.
+    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k)` of an embedding, with Laplacian eigenvalues.
 
-    :math:`L_Y = I - D^{-1/2} W D^{-1/2}` is the normalised Laplacian of the similarities :math:`w_{ij}` of the
-    embedding, with eigenvalues :math:`\sigma_1 = 0 \le \sigma_2 \le \dots`. :meth:`refresh` computes the eigenpairs of
-    an embedding; until the next refresh :meth:`gradient` follows the embedding with these.
-
-    Parameters
-    ----------
-    n_clusters : int
-        K, the number of eigenvalues.
-    penalty : Penalty
-        :math:`\phi`.
-    start : array of shape (n_samples, n_vectors)
-        First guess of the eigenvectors, for instance those of the data's graph; not needed with ``labels``.
-    similarity : Similarity, optional
-        How the similarities are computed; by default they are those of the KL divergence.
-    labels : integer array of shape (n_samples,), optional
-        Cluster of the data, from 0 to ``n_clusters - 1``, of every point. With these, eigenvectors are sought among the
-        functions that are constant on each cluster: the eigenvalues are Ritz values, upper bounds of those of the
-        embedding's graph, and lowering them separates these clusters and divides none of them.
-
-    Attributes
-    ----------
-    max_age : float
-        Number of iterations after which a refresh is due at the latest.
-    kernel : Gaussian or None
-        Kernel of the similarities at the last refresh; None for that of the KL divergence.
-    regularization : float
-        Total similarity added to the degree of each point at the last refresh.
-    fixed : bool
-        Whether kernel and regularisation stay as they are, rather than following the embedding at each refresh.
+    :meth:`refresh` computes the eigenvalues :math:`\sigma_1 = 0 \le \sigma_2 \le \dots` of an embedding and what its
+    gradient needs.
     """
 
-    max_age = float("inf")
+    max_age = float("inf")  # iterations after which a refresh is due at the latest
+    similarity: Similarity | None = None  # None for that of the KL divergence
+    kernel: Gaussian | None = None  # of the similarities at the last refresh
+    fixed = True  # whether the kernel stays as it is, rather than following the embedding at each refresh
 
-    def __init__(
-        self,
-        n_clusters: int,
-        penalty: Penalty,
-        start: NDArray[np.float64],
-        similarity: Similarity | None = None,
-        labels: NDArray[np.integer[Any]] | None = None,
-    ) -> None:
-        self.n_clusters, self.penalty, self.similarity, self.labels = n_clusters, penalty, similarity, labels
-        self.kernel: Gaussian | None = None
-        self.regularization, self.fixed = 0.0, similarity is None
-        self.start = start[:, : n_clusters - 1 + _GUARD]
+    def __init__(self, n_clusters: int, penalty: Penalty) -> None:
+        self.n_clusters, self.penalty = n_clusters, penalty
         self._fields: Fields | None = None  # of the embedding at the last refresh
-        self._pairs: Eigenpairs | None = None
 
     def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
-        """Compute the eigenpairs of an embedding, starting from those of the last refresh.
-
-        Few passes suffice to follow an embedding that moves slowly; the first refresh may take ten.
-        """
-        if not self.fixed and self.similarity is not None:
-            self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
-        passes = max_passes or (10 if self._pairs is None else self._passes)
-        self._pairs = self._solve(fields, tol or self._tol, passes if self.labels is None else 1)
+        """Compute the eigenvalues of an embedding; iterative methods take a tolerance and a number of passes."""
         self._fields = fields
-        self._prepare(fields)
+        self._solve(fields, tol, max_passes)
 
-    _tol: float
-    _passes: int
-
-    @classmethod
-    def like(cls, other: Contraction, start: NDArray[Any] | None = None) -> Self:
-        """Return a term of this kind with the similarities of another one.
-
-        It has the clusters and the first guess of the other term, or no clusters and the first guess ``start``.
-        """
-        if start is None:
-            term = cls(other.n_clusters, other.penalty, other.start, other.similarity, other.labels)
-        else:
-            term = cls(other.n_clusters, other.penalty, start, other.similarity)
-        term.kernel, term.regularization, term.fixed = other.kernel, other.regularization, True
-        return term
+    @abstractmethod
+    def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
+        """Compute the eigenvalues and what the gradient needs."""
 
     @property
     @abstractmethod
-    def eigenvectors(self) -> NDArray[np.float64]:
-        """Eigenvectors of the K smallest eigenvalues at the last refresh, shape (n_samples, n_clusters)."""
+    def eigenvalues(self) -> NDArray[np.float64]:
+        """The K smallest eigenvalues at the last refresh."""
 
+    @property
     @abstractmethod
-    def _solve(self, fields: Fields, tol: float, max_passes: int) -> Eigenpairs:
-        """Compute the eigenpairs, without the first."""
-
-    @abstractmethod
-    def _prepare(self, fields: Fields) -> None:
-        """Compute from the eigenpairs what the gradient needs."""
+    def residual(self) -> float:
+        """Largest residual norm of the eigenpairs of the last refresh: a bound on the error of each eigenvalue."""
 
     @abstractmethod
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        """Gradient with respect to the embedding, with the eigenpairs of the last refresh."""
+        """Return the gradient with respect to the embedding, with the eigenpairs of the last refresh."""
 
+    @abstractmethod
+    def potential_grid(self, frame: Frame) -> Array:
+        """Return the derivative of R by the density of further points, at the nodes of a mesh, in their shape."""
+
+    @abstractmethod
     def state(self) -> dict[str, Any]:
-        """Numbers and arrays from which the next refresh can start."""
-        state: dict[str, Any] = {"start": self.start, "regularization": self.regularization, "fixed": self.fixed}
-        if self.kernel is not None:
-            state["width"] = self.kernel.width
-        if self._pairs is not None:
-            state |= {"values": self._pairs.values, "vectors": self._pairs.vectors, "residual": self._pairs.residual}
-        return state
+        """Return numbers and arrays from which the next refresh can start."""
 
-    def restore(self, state: dict[str, Any], workers: Workers) -> None:
+    @abstractmethod
+    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
         """Restore a state; there is no gradient before the next refresh."""
-        self.start = state["start"]
-        self.regularization, self.fixed = state["regularization"], state["fixed"]
-        self.kernel = Gaussian(state["width"]) if "width" in state else None
-        if "values" in state:
-            self._pairs = Eigenpairs(state["values"], state["vectors"], state["residual"])
+
+    @abstractmethod
+    def released(self) -> Self:
+        """Return a copy of this term that keeps its similarities but not its embedding, to be refreshed again."""
+
+    @property
+    def points(self) -> Array:
+        """Embedding of the last refresh, of shape (n_components, n_samples)."""
+        return rows_of(self._refreshed_at.Y)
+
+    def potential(self, strength: float, exaggeration: float = 1.0) -> Potential:
+        r"""Return the potential of a new point over the embedding of the last refresh, without the attraction.
+
+        It is the change of the objective by the point, times N / 2: :math:`(N / Z) \varphi_1 + (N \lambda / 2) \psi`,
+        with the ``strength`` :math:`\lambda` and the derivative :math:`\psi` of R by the density. It is divided by the
+        exaggeration, so that the attraction of the new point needs no factor.
+        """
+        return _potential(self if strength else None, self._refreshed_at, strength, exaggeration)
 
     def observed_at(self, fields: Fields) -> Self:
-        """The term refreshed at another embedding; this object is unchanged."""
+        """Return the term refreshed at another embedding; this object is unchanged."""
         if fields is self._fields:
             return self
         observer = copy.copy(self)
         observer.refresh(fields)
         return observer
 
-    def _regularize(self, mean_degree: float) -> None:
-        """Set the regularisation by the mean degree of the points, unless it is fixed."""
-        if not self.fixed and self.similarity is not None:
-            self.regularization = self.similarity.regularization * mean_degree
-
     def moved(self, fields: Fields) -> float:
-        """RMS displacement of the points since the last refresh; infinite before the first."""
+        """Return the RMS displacement of the points since the last refresh; infinite before the first."""
         if self._fields is None:
             return float("inf")
         return float(np.linalg.norm(fields.Y - self._fields.Y) / np.sqrt(fields.n_samples))
 
     @property
-    def eigenvalues(self) -> NDArray[np.float64]:
-        """The K smallest eigenvalues of the Laplacian at the last refresh."""
-        mu = self._refreshed.values[: self.n_clusters - 1]
-        sigma = np.ones(self.n_clusters)  # also for those that a graph of fewer points lacks
-        sigma[0], sigma[1 : mu.size + 1] = 0, 1 - mu
-        return sigma.clip(0, 2)
-
-    @property
-    def residual(self) -> float:
-        """Largest residual norm of the eigenpairs of the last refresh: a bound on the error of each eigenvalue."""
-        return self._refreshed.residual
-
-    @property
-    def _refreshed(self) -> Eigenpairs:
-        if self._pairs is None:
+    def _refreshed_at(self) -> Fields:
+        if self._fields is None:
             raise RuntimeError("Contraction: call refresh(fields) before reading values or gradients.")
-        return self._pairs
+        return self._fields
+
+
+@dataclass(frozen=True)
+class LazyPotential:
+    """A potential that is computed when the first new point is placed, by a term that is not refreshed yet."""
+
+    term: Contraction
+    strength: float
+    exaggeration: float
+    normaliser: float = 0.0  # sum of the similarities of all pairs; 0 if it is to be computed
+
+    def compute(self, Y: NDArray[Any], workers: Workers) -> Potential:
+        """Compute the potential of an embedding."""
+        fields, term = ExactFields(Y.astype(np.float32), workers=workers), copy.copy(self.term)
+        with single_threaded_blas():
+            if self.strength:
+                term.refresh(fields, tol=_TOL)
+            options = (self.strength, self.exaggeration, self.normaliser)
+            return _potential(term if self.strength else None, fields, *options)
+
+
+def _potential(
+    term: Contraction | None, fields: Fields, strength: float, exaggeration: float, normaliser: float = 0.0
+) -> Potential:
+    """Return the potential of a new point; see :meth:`Contraction.potential`."""
+    n, y = fields.n_samples, rows_of(fields.Y)
+    normaliser = normaliser or max(float(fields.degrees.sum()), float(np.finfo(np.float32).tiny))
+    repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
+    fine = float(np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], SPACING[len(y)]))
+    frame = Frame.around(y, fine, fields.workers)
+    grid = repulsion * frame.convolved(frame.spread(y, np.ones((1, n), np.float32)))[0]
+    if term is not None:
+        grid += contraction * term.potential_grid(frame)
+    divisor = np.float32(min(exaggeration, _LARGE))
+    return Potential(frame.origin, frame.spacing, grid / divisor, charge=float(repulsion / divisor))
+
+
+def rows_of(Y: Array) -> Array:
+    """Return the coordinates, one row per dimension."""
+    return np.array(Y.T, dtype=np.float64, order="C")

@@ -12,7 +12,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.term import Contraction as Term
 from laptsne.fields import ExactFields, Fields
-from laptsne.fields.frame import Frame
+from laptsne.fields.grid import Frame
 from laptsne.fields.potential import Potential
 from laptsne.fields.repulsion import Repulsion, grid_repulsion, pair_repulsion
 from laptsne.fields.umap_kernel import SOFTENING, FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
@@ -127,8 +127,7 @@ class CrossEntropy:
         charges = (1 + self.degrees).astype(np.float32)[None]
         grid = self.repulsion / (4 * y.shape[1]) * frame.convolved(frame.spread(y, charges))[0]
         if strength:
-            nodes = frame.nodes(np.arange(grid.size))
-            grid += y.shape[1] * strength / 2 * term.potential_at(nodes).reshape(grid.shape)
+            grid += y.shape[1] * strength / 2 * term.potential_grid(frame)
         return Potential(frame.origin, frame.spacing, (grid / exaggeration).astype(np.float32))
 
     def value(self, fields: Fields, exaggeration: float = 1.0) -> float:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.contraction.lazy_potential import LazyPotential
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import Contraction as Term
+from laptsne.contraction.term import LazyPotential
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
-from laptsne.fields.coarse import is_fast
+from laptsne.fields.fourier import is_fast
 from laptsne.fields.potential import Potential
 from laptsne.kernels import Kernel, Student, attraction
 
@@ -177,11 +178,9 @@ class KLDivergence:
         """Return the potential of new points in the final embedding; None for kernels other than Student's."""
         if not isinstance(self.sums.kernel, Student):
             return None
-        from laptsne.contraction.cluster_term import ClusterContraction
-        from laptsne.contraction.mesh_term import MeshContraction
-
-        kind = MeshContraction if term.labels is None else ClusterContraction
-        return LazyPotential(kind.like(term), strength, exaggeration, normaliser=_normaliser(fields))
+        if isinstance(term, EigenvectorTerm) and self.sums.fourier:  # its eigenvectors would take long once more
+            return term.potential(strength, exaggeration)
+        return LazyPotential(term.released(), strength, exaggeration, normaliser=_normaliser(fields))
 
     def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
         """Return the KL divergence, with the attractive part multiplied by ``exaggeration``."""

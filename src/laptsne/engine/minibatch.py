@@ -7,7 +7,7 @@ import scipy.sparse
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
-from laptsne.contraction.pair_term import PairContraction, inverse_root
+from laptsne.contraction.eigenvector_term import EigenvectorTerm, inverse_root
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minimise import AllPoints, Descending
 from laptsne.fields import ExactFields, Fields
@@ -136,13 +136,13 @@ class TrackedSums:
         """Sum of the similarities of all pairs."""
         return max(float(self.degrees.sum()), float(np.finfo(np.float64).tiny))
 
-    def is_due(self, fields: Fields, contraction: PairContraction | None) -> bool:
+    def is_due(self, fields: Fields, contraction: EigenvectorTerm | None) -> bool:
         """Whether everything should be recomputed, including the eigenvectors of the contraction if it is given."""
         if self._n_moved >= _EPOCHS * self.degrees.size or (contraction is not None and not self._has_vectors):
             return True
         return bool(np.linalg.norm(fields.Y - self._computed_at) > _MAX_MOVE * self._spread)
 
-    def recompute(self, fields: Fields, contraction: PairContraction | None) -> None:
+    def recompute(self, fields: Fields, contraction: EigenvectorTerm | None) -> None:
         """Compute everything from scratch; the contraction, if given, is refreshed."""
         self.degrees = fields.degrees.copy()
         self._n_moved, self._computed_at = 0, fields.Y
@@ -219,7 +219,7 @@ class BatchOfPoints(AllPoints):
     def __call__(self, descent: Descending, fields: Fields) -> bool:
         """Move a batch; return False, without a move, if the embedding would diverge."""
         position, term, loss, strength = descent.position, descent.term, descent.loss, descent.strength
-        tracked = term if strength > 0 and isinstance(term, PairContraction) else None
+        tracked = term if strength > 0 and isinstance(term, EigenvectorTerm) else None
         if self.tracked.is_due(fields, tracked):
             self.tracked.recompute(fields, tracked)
         rows = self.batches.draw()
@@ -246,7 +246,7 @@ class BatchOfPoints(AllPoints):
 
     def is_resumable(self, descent: Descending) -> bool:
         """Return whether everything that is tracked is stored; the gradient of a mesh is not."""
-        return isinstance(descent.term, PairContraction)
+        return isinstance(descent.term, EigenvectorTerm)
 
     def state(self) -> dict[str, Any]:
         """Return the rest of the epoch, the state of the random numbers and the tracked sums."""

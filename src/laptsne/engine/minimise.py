@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.contraction.lazy_potential import LazyPotential
 from laptsne.contraction.similarity import rms_radius
 from laptsne.contraction.term import Contraction as Term
+from laptsne.contraction.term import LazyPotential
 from laptsne.engine.checkpoint import Checkpoint
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import MAX_COORDINATE

@@ -23,7 +23,7 @@ from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.contraction.lazy_potential import LazyPotential
+from laptsne.contraction.term import LazyPotential
 from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.distributed import is_dask, mapped, on_one_worker, rows_of
 from laptsne.estimators.laptsne import LaptSNE

@@ -1,4 +1,8 @@
-"""Fields of an embedding of small span, in double precision, by Chebyshev interpolation of the kernel."""
+"""Fields of an embedding of small span, in double precision, by Chebyshev interpolation of the kernel.
+
+In the first iterations of t-SNE the embedding is tiny, and forces are small differences of large sums, which a grid in
+single precision would lose in rounding.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -6,81 +10,158 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from laptsne._runtime.compiled import compiled, inlined
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne.kernels import Student
 
 # Larger spans would need too many terms, and a grid is accurate enough for them.
 MAX_SPAN = 2.0
-_TERMS = 14
+TERMS = 14  # polynomials per axis
+_BLOCK = 64  # points for which these are computed together
+_PARTS = 4  # of the points, summed one by one, so that bits do not depend on the number of threads
+
+
+@inlined
+def _polynomials(y: Array, centre: float, half_span: float, basis: Array) -> None:
+    """Set the first Chebyshev polynomials at the coordinates y."""
+    for p in range(y.size):
+        basis[0, p] = 1
+        basis[1, p] = (y[p] - centre) / half_span
+    for k in range(2, basis.shape[0]):
+        for p in range(y.size):
+            basis[k, p] = 2 * basis[1, p] * basis[k - 1, p] - basis[k - 2, p]
+
+
+@inlined
+def _derivatives(basis: Array, half_span: float, size: int, slopes: Array) -> None:
+    """Set the derivatives of the polynomials: T'_k = 2 k T_(k-1) + k / (k - 2) T'_(k-2)."""
+    for p in range(size):
+        slopes[0, p] = 0
+        slopes[1, p] = 1 / half_span
+        slopes[2, p] = 4 * basis[1, p] / half_span
+    for k in range(3, basis.shape[0]):
+        for p in range(size):
+            slopes[k, p] = 2 * k * basis[k - 1, p] / half_span + k / (k - 2) * slopes[k - 2, p]
+
+
+@compiled
+def _moment_parts(
+    start: int, stop: int, y: Array, centre: Array, half_span: float, charges: Array, edges: Array, moments: Array
+) -> None:
+    """Set the sums of charge times product of polynomials over the points of each part: moments[part, field, z, x, y].
+
+    Axes that the embedding lacks have a single polynomial, 1.
+    """
+    n_dims, n_terms = y.shape[0], moments.shape[3]
+    bases = np.ones((3, n_terms, _BLOCK))
+    outer, left = np.empty((2, _BLOCK))
+    for part in range(start, stop):
+        for lo in range(edges[part], edges[part + 1], _BLOCK):
+            size = min(_BLOCK, edges[part + 1] - lo)
+            for d in range(n_dims):
+                _polynomials(y[d, lo : lo + size], centre[d], half_span, bases[d])
+            for f in range(charges.shape[0]):
+                for c in range(moments.shape[2]):
+                    for p in range(size):
+                        outer[p] = charges[f, lo + p] * bases[2, c, p]
+                    for a in range(n_terms):
+                        basis = bases[0, a]
+                        for p in range(size):
+                            left[p] = outer[p] * basis[p]
+                        for b in range(moments.shape[4]):
+                            right, total = bases[1, b], 0.0
+                            for p in range(size):
+                                total += left[p] * right[p]
+                            moments[part, f, c, a, b] += total
+
+
+@compiled
+def _evaluate_rows(
+    start: int,
+    stop: int,
+    y: Array,
+    centre: Array,
+    half_span: float,
+    coefficients: Array,
+    charges: Array,
+    weights: Array | None,
+    field: Array,
+    gradient: Array,
+) -> None:
+    """Set field[i, f] to the fields without the point itself, and add their weighted gradients to gradient."""
+    n_dims, n_terms = y.shape[0], coefficients.shape[2]
+    bases, slopes = np.ones((3, n_terms, _BLOCK)), np.zeros((3, n_terms, _BLOCK))
+    row, change, value, g0, g1, g2 = np.empty((6, _BLOCK))
+    for lo in range(start, stop, _BLOCK):
+        size = min(_BLOCK, stop - lo)
+        for d in range(n_dims):
+            _polynomials(y[d, lo : lo + size], centre[d], half_span, bases[d])
+            _derivatives(bases[d], half_span, size, slopes[d])
+        for f in range(coefficients.shape[0]):
+            g0[:], g1[:], g2[:] = 0, 0, 0
+            for p in range(size):
+                value[p] = -charges[f, lo + p]
+            for c in range(coefficients.shape[1]):
+                outer, outer_slope = bases[2, c], slopes[2, c]
+                for b in range(coefficients.shape[3]):
+                    row[:], change[:] = 0, 0
+                    for a in range(n_terms):
+                        q, basis, derivative = coefficients[f, c, a, b], bases[0, a], slopes[0, a]
+                        for p in range(_BLOCK):
+                            row[p] += q * basis[p]
+                            change[p] += q * derivative[p]
+                    basis, derivative = bases[1, b], slopes[1, b]
+                    for p in range(size):
+                        value[p] += row[p] * basis[p] * outer[p]
+                        g0[p] += change[p] * basis[p] * outer[p]
+                        g1[p] += row[p] * derivative[p] * outer[p]
+                        g2[p] += row[p] * basis[p] * outer_slope[p]
+            for p in range(size):
+                field[lo + p, f] = value[p]
+                if weights is not None:
+                    gradient[lo + p, 0] += weights[f, lo + p] * g0[p]
+                    gradient[lo + p, 1] += weights[f, lo + p] * g1[p]
+                    gradient[lo + p, 2] += weights[f, lo + p] * g2[p]
 
 
 class ChebyshevBox:
-    r"""A box around the embedding, in which :math:`k(x - y) = \sum_{ab} A_{ab} T_a(x) T_b(y)`.
+    r"""A box around points of shape (n_dims, n_samples), in which :math:`k(x - y) = \sum_{ab} A_{ab} T_a(x) T_b(y)`.
 
-    :math:`T_a` are products of Chebyshev polynomials. In the first iterations of t-SNE the embedding is tiny, and
-    forces are small differences of large sums, which a grid in single precision would lose in rounding.
-
-    Parameters
-    ----------
-    Y : array of shape (n_samples, n_components)
-        Embedding with a span of at most ``MAX_SPAN``.
+    :math:`T_a` are products of Chebyshev polynomials. The span of the points is at most ``MAX_SPAN``.
     """
 
-    def __init__(self, Y: NDArray[np.float64]) -> None:
-        centre = (Y.max(axis=0) + Y.min(axis=0)) / 2
+    def __init__(self, y: Array, workers: Workers, n_terms: int = TERMS) -> None:
+        low, high = y.min(axis=1), y.max(axis=1)
+        self._y, self._workers, self._n_terms, self._centre = y, workers, n_terms, (low + high) / 2
         # A power of two, so that the coefficients of a growing embedding are often those of the previous iteration.
-        reach = max(float(np.abs(Y - centre).max()), 1e-6)
-        self.half_span = float(2.0 ** np.ceil(np.log2(reach)))
-        x = ((Y - centre) / self.half_span).T
-        self.bases = [np.polynomial.chebyshev.chebvander(column, _TERMS - 1) for column in x]
+        self._half_span = float(2.0 ** np.ceil(np.log2(max(float((high - low).max()) / 2, 1e-6))))
 
     def fields(
         self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the fields of the charges, self-interaction included, and the weighted sum of their gradients."""
-        n_dims = len(self.bases)
-        coefficients_of = coupling(self.half_span, n_dims)
-        field = np.empty_like(charges)
-        gradient = np.zeros((len(charges), n_dims))
-        coefficients = []
-        for f in range(charges.shape[1]):
-            moments = _moments(charges[:, f], self.bases)
-            coefficients.append((coefficients_of @ moments.ravel()).reshape(moments.shape))
-            field[:, f] = _evaluate(coefficients[f], self.bases)
-        if weights is not None:
-            for d in range(n_dims):  # one at a time: with all slopes, these would be the peak of a fit's memory
-                bases = [self._slopes(e) if e == d else self.bases[e] for e in range(n_dims)]
-                for f in range(charges.shape[1]):
-                    gradient[:, d] += weights[:, f] * _evaluate(coefficients[f], bases)
-        return field, gradient
-
-    def _slopes(self, d: int) -> NDArray[np.float64]:
-        """Return the derivatives of the polynomials along one dimension."""
-        derivative = np.polynomial.chebyshev.chebder(np.eye(_TERMS))
-        slopes = self.bases[d] @ np.vstack([derivative, np.zeros((1, _TERMS))])
-        slopes /= self.half_span
-        return slopes
-
-
-def _moments(charges: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the sums over the points of charge times product of polynomials, one axis per dimension."""
-    if len(bases) < 3:
-        weighted = charges[:, None] * bases[0]
-        return weighted.T @ bases[1] if len(bases) == 2 else weighted.sum(axis=0)
-    return np.stack([_moments(charges * column, bases[1:]) for column in bases[0].T])
-
-
-def _evaluate(coefficients: NDArray[np.float64], bases: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the polynomial with these coefficients at each point."""
-    if len(bases) == 1:
-        return bases[0] @ coefficients
-    if len(bases) == 2:
-        return np.asarray(np.einsum("ij,ij->i", bases[0] @ coefficients, bases[1]))
-    parts = [_evaluate(part, bases[1:]) * column for part, column in zip(coefficients, bases[0].T, strict=True)]
-    return np.asarray(np.sum(parts, axis=0))
+        """Return the fields of the charges, without the points' own, and the weighted sum of their gradients."""
+        (n_dims, n), n_fields, n_terms = self._y.shape, charges.shape[1], self._n_terms
+        geometry = (self._y, self._centre, self._half_span)
+        lines = np.ascontiguousarray(charges.T)
+        edges = np.linspace(0, n, _PARTS + 1).astype(np.int64)
+        shape = (n_terms if n_dims > 2 else 1, n_terms, n_terms if n_dims > 1 else 1)
+        moments = np.zeros((_PARTS, n_fields, *shape))
+        work = float(np.prod(shape)) * n * n_fields
+        self._workers.rows(_moment_parts, _PARTS, *geometry, lines, edges, moments, work=work, alignment=1)
+        sums = moments.sum(axis=0).reshape(n_fields, -1)
+        # One by one: the bits of a product of matrices depend on their shape.
+        matrix = coupling(self._half_span, n_dims, n_terms)
+        coefficients = np.stack([matrix @ part for part in sums]).reshape(n_fields, *shape)
+        field, gradient = np.empty((n, n_fields)), np.zeros((n, 3))
+        factors = None if weights is None else np.ascontiguousarray(weights.T)
+        args = (*geometry, coefficients, lines, factors, field, gradient)
+        self._workers.rows(_evaluate_rows, n, *args, work=2 * work)
+        return field, np.ascontiguousarray(gradient[:, :n_dims])
 
 
 @lru_cache(maxsize=1)  # they are large, and an embedding grows slowly
-def coupling(half_span: float, n_dims: int, n_terms: int = _TERMS) -> NDArray[Any]:
+def coupling(half_span: float, n_dims: int, n_terms: int = TERMS) -> NDArray[Any]:
     """Return the coefficients of the Student kernel in the polynomials of both points, of shape (terms, terms)."""
     node = np.cos(np.pi * (np.arange(n_terms) + 0.5) / n_terms)
     transform = np.polynomial.chebyshev.chebvander(node, n_terms - 1).T * (2 / n_terms)
@@ -99,4 +180,4 @@ def coupling(half_span: float, n_dims: int, n_terms: int = _TERMS) -> NDArray[An
 
 def coupling_bytes(n_dims: int) -> int:
     """Return the peak memory of computing the coefficients while the previous ones are cached, in bytes."""
-    return int(3 * 8 * _TERMS ** (2 * n_dims))
+    return int(3 * 8 * TERMS ** (2 * n_dims))

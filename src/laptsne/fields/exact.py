@@ -1,19 +1,74 @@
-"""Fields summed over all pairs, without storing any N x N matrix."""
+"""The interface of fields, and fields summed over all pairs, without storing any N x N matrix."""
 
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.base import Field, Fields
 from laptsne.kernels import Kernel, Student, similarity
+
+Field = NDArray[np.float64]
 
 # Pairs are processed in tiles of _ROWS by _COLUMNS, which fit into the L1 cache, and charges four at a time, so that
 # each number loaded is used four times.
 _ROWS = 4
 _COLUMNS = 512
+
+
+class Fields(ABC):
+    r"""Fields of charges on the points of an embedding :math:`Y`, and their gradients.
+
+    The field of charges :math:`c` is :math:`\varphi_c(y_i) = \sum_{j \ne i} c_j w_{ij}`, with the similarities
+    :math:`w_{ij}` of the embedding. t-SNE and its contraction need only such fields and their gradients.
+    """
+
+    n_samples: int
+    n_components: int
+    workers: Workers
+    Y: NDArray[Any]
+    geometry: tuple[Any, ...]  # three arrays of coordinates and one of precisions for the kernels, or None instead
+
+    @property
+    def degrees(self) -> Field:
+        """Field of unit charges, shape (n_samples,): the degrees of the embedding's graph."""
+        return self._unit[0]
+
+    @property
+    def slope(self) -> Field:
+        """Gradient of the field of unit charges, shape (n_samples, n_components)."""
+        return self._unit[1]
+
+    @cached_property
+    def _unit(self) -> tuple[Field, Field]:
+        return self._compute_unit()
+
+    @property
+    def accurate(self) -> Fields:
+        """Fields of the same embedding that are accurate enough to be reported."""
+        return self
+
+    @abstractmethod
+    def _compute_unit(self) -> tuple[Field, Field]:
+        """Compute degrees and slope."""
+
+    @abstractmethod
+    def values(self, charges: Field) -> Field:
+        """Return the fields of the columns of ``charges``, shape (n_samples, n_charges)."""
+
+    @abstractmethod
+    def pack(self, weights: Field, charges: Field) -> Any:
+        """Convert weights and charges for :meth:`weighted_gradient` of this embedding and later ones."""
+
+    @abstractmethod
+    def weighted_gradient(self, packed: Any) -> Field:
+        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` for packed weights :math:`a` and charges :math:`c`."""
 
 
 @inlined
@@ -166,18 +221,10 @@ def _gradient_rows(
 
 
 class ExactFields(Fields):
-    """Fields of an embedding, exact up to rounding, in O(n_samples^2) time and O(n_samples) memory.
+    """Fields of an embedding of 1 to 3 dimensions, exact up to rounding, in quadratic time and linear memory.
 
-    Parameters
-    ----------
-    Y : array of shape (n_samples, n_components)
-        The embedding, of 1 to 3 dimensions. Sums are computed in its precision and returned in double precision.
-    kernel : Student or Gaussian, default=Student()
-        Similarity of two points.
-    workers : Workers, optional
-        Threads.
-    rows : integer array, optional
-        Points at which fields are computed, one row of each result per entry; all points by default.
+    Sums are computed in the precision of the embedding and returned in double precision. With ``rows``, fields are
+    computed at these points only, one row of each result per entry.
     """
 
     def __init__(

@@ -1,21 +1,30 @@
 """Fields in linear time: charges are spread on a grid, convolved with the kernel by FFT, and interpolated.
 
 The gradient is interpolated with the derivative of the window, so that a field and its gradient share one pair of
-transforms.
+transforms. In two dimensions, steps of a descent have a coarser grid (:class:`CoarseFields`).
 """
+
+from __future__ import annotations
 
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.base import Field, Fields
 from laptsne.fields.chebyshev import MAX_SPAN, ChebyshevBox
+from laptsne.fields.exact import Field, Fields
 from laptsne.fields.grid import bulk_box, convolved, n_cells, period
-from laptsne.fields.stencil import interpolate, spread
-from laptsne.fields.window import ExponentialSemicircle
+from laptsne.fields.spreading import (
+    CubicSpline,
+    ExponentialSemicircle,
+    interpolate,
+    spline_slopes,
+    spline_weights,
+    spread,
+)
 
 SPACING = 0.35
 _WIDTH = 8
@@ -28,6 +37,18 @@ _MAX_CELLS = 1 << 28  # of a transform
 _SMALL_GRID = 1 << 22
 # Cells per point beyond which stray points are left out of the box. Embeddings have about 5.
 _CELLS_PER_POINT = 32
+
+
+# Of the grid of a step, and that of embeddings of a small span, which costs next to nothing (docs/performance.md has
+# the errors of these and other spacings).
+_COARSE_SPACING, _SMALL_SPACING, _SMALL_SPAN = 0.6, 0.3, 30.0
+_COARSE_TERMS = 10  # polynomials per axis of a step while the embedding is small
+# Shift of the grid per step, in cells: modulo 1, multiples of these fill the square evenly.
+_SHIFT = np.array([0.7548776662466927, 0.5698402909980532])
+_SPLINE = CubicSpline()
+_PARTS = 4  # of the points, summed one by one, so that bits do not depend on the number of threads
+# Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/coarse_grid.py).
+_FIXED, _PER_POINT, _PER_CELL = 3e6, 200.0, 40.0
 
 
 def _lines(columns: Array) -> Array:
@@ -66,16 +87,13 @@ def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
     return surely or _cells_of(Y) <= _MAX_CELLS
 
 
-class FourierFields(Fields):
-    """Fields of an embedding with the Student kernel, in time and memory linear in n_samples and the area.
+def is_fast(n_samples: int, n_transformed: float = 0.0) -> bool:
+    """Whether a grid is faster than all pairs, given the number of cells of its transform."""
+    return _FIXED + _PER_POINT * n_samples + _PER_CELL * n_transformed < float(n_samples) ** 2
 
-    Parameters
-    ----------
-    Y : array of shape (n_samples, n_components)
-        The embedding, of 1 to 3 dimensions.
-    workers : Workers, optional
-        Threads.
-    """
+
+class FourierFields(Fields):
+    """Fields of an embedding of 1 to 3 dimensions with the Student kernel, in time and memory linear in the area."""
 
     def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None) -> None:
         self.n_samples, self.n_components = Y.shape
@@ -88,12 +106,12 @@ class FourierFields(Fields):
         self._y = y
 
     @cached_property
-    def _grid(self) -> "ChebyshevBox | _Grid":
+    def _grid(self) -> ChebyshevBox | _Grid:
         small = float(np.ptp(self._y, axis=1).max()) <= MAX_SPAN
-        return ChebyshevBox(self._y.T) if small else _Grid(self._y, self.workers)
+        return ChebyshevBox(self._y, self.workers) if small else _Grid(self._y, self.workers)
 
     def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._grid.fields(charges, None)[0] - charges
+        return self._grid.fields(charges, None)[0]
 
     def pack(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> tuple[Array, Array]:
         return weights, charges
@@ -105,8 +123,7 @@ class FourierFields(Fields):
     def _compute_unit(self) -> tuple[Field, Field]:
         ones = np.ones((self.n_samples, 1))
         field, gradient = self._grid.fields(ones, ones)
-        # On the grid a point interacts with itself, with similarity 1.
-        return np.maximum(field[:, 0] - 1, np.finfo(np.float32).tiny), gradient
+        return np.maximum(field[:, 0], np.finfo(np.float32).tiny), gradient
 
 
 class _Grid:
@@ -122,7 +139,7 @@ class _Grid:
     def fields(
         self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the fields of the charges, self-interaction included, and the weighted sum of their gradients."""
+        """Return the fields of the charges, without the points' own, and the weighted sum of their gradients."""
         field, gradient = np.empty(charges.shape), np.zeros((len(charges), len(self.u)))
         batch = min(max(_BATCH_CELLS // int(2 ** len(self.cells) * np.prod(self.cells)), 1), _MAX_BATCH)
         for start in range(0, charges.shape[1], batch):
@@ -132,4 +149,115 @@ class _Grid:
             lines = None if weights is None else _lines(weights[:, columns])
             field[:, columns], part = interpolate(_WINDOW, self.u, grids, lines, self.workers)
             gradient += part
+        field -= charges  # on the grid a point interacts with itself, with similarity 1
         return field, gradient / SPACING
+
+
+# Steps take most of the time of a fit, and have kernels of their own: for two dimensions and one field, with splines
+# evaluated rather than tabulated, and with the loop over four nodes written out.
+@inlined
+def _cell(y: float, low: float, high: float, spacing: float) -> tuple[int, float]:
+    """Return the first of the four nodes around a coordinate, and the distance from the second, in cells."""
+    u = (min(max(y, low), high) - low) / spacing
+    cell = int(u)
+    return cell, u - cell
+
+
+@compiled
+def _spread_parts(
+    start: int, stop: int, y: Array, low: Array, high: Array, spacing: float, edges: Array, grids: Array
+) -> None:
+    """Add unit charges at the points of each part to its own grid."""
+    single = grids.dtype.type
+    for part in range(start, stop):
+        grid = grids[part]
+        for i in range(edges[part], edges[part + 1]):
+            x0, t0 = _cell(y[0, i], low[0], high[0], spacing)
+            x1, t1 = _cell(y[1, i], low[1], high[1], spacing)
+            a0, a1, a2, a3 = spline_weights(t0)
+            w0, w1, w2, w3 = single(a0), single(a1), single(a2), single(a3)
+            b0, b1, b2, b3 = spline_weights(t1)
+            for row, b in enumerate((b0, b1, b2, b3)):
+                line, q = grid[x1 + row, x0 : x0 + 4], single(b)
+                line[0] += q * w0
+                line[1] += q * w1
+                line[2] += q * w2
+                line[3] += q * w3
+
+
+@compiled
+def _interpolate_rows(
+    start: int,
+    stop: int,
+    y: Array,
+    low: Array,
+    high: Array,
+    spacing: float,
+    grid: Array,
+    degrees: Array,
+    slope: Array,
+) -> None:
+    """Set the degrees, without the point itself, and their gradient from the field of all points on the grid."""
+    single, tiny = grid.dtype.type, np.finfo(np.float32).tiny
+    for i in range(start, stop):
+        x0, t0 = _cell(y[0, i], low[0], high[0], spacing)
+        x1, t1 = _cell(y[1, i], low[1], high[1], spacing)
+        a0, a1, a2, a3 = spline_weights(t0)
+        s0, s1, s2, s3 = spline_slopes(t0)
+        value = across = along = single(0)
+        for row, (b, d) in enumerate(zip(spline_weights(t1), spline_slopes(t1))):  # noqa: B905
+            line = grid[x1 + row, x0 : x0 + 4]
+            v = single(a0) * line[0] + single(a1) * line[1] + single(a2) * line[2] + single(a3) * line[3]
+            value += single(b) * v
+            across += single(d) * v
+            along += single(b) * (
+                single(s0) * line[0] + single(s1) * line[1] + single(s2) * line[2] + single(s3) * line[3]
+            )
+        degrees[i] = max(value - 1, tiny)
+        slope[i, 0] = along / spacing
+        slope[i, 1] = across / spacing
+
+
+class CoarseFields(FourierFields):
+    """Forces for the steps of a descent in two dimensions, on a coarse grid with a narrow window.
+
+    A step needs less accuracy than a value that is reported: errors of forces by a few percent vary with the position
+    of a point in its cell. The grid is shifted from step to step, so that they average out. On a fixed grid, points
+    would come to rest at certain places in its cells. Only the field of unit charges and its gradient are computed.
+    """
+
+    def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None, step: int = 0) -> None:
+        super().__init__(Y, workers)
+        self._low, self._high = box(self._y, _COARSE_SPACING)
+        sides = self._high - self._low
+        self._span = float(sides.max())
+        self._spacing = _COARSE_SPACING if self._span > _SMALL_SPAN else _SMALL_SPACING
+        # One more cell, so that the size of the grid does not depend on the shift.
+        self._cells = tuple(n_cells(float(side) + self._spacing, self._spacing, _SPLINE.width) for side in sides)
+        if self._span > MAX_SPAN:
+            self._low = self._low - self._spacing * (step * _SHIFT % 1)
+        self._edges = np.linspace(0, self.n_samples, _PARTS + 1).astype(np.int64)
+
+    @property
+    def is_fast(self) -> bool:
+        """Whether the grid is faster than all pairs."""
+        return is_fast(self.n_samples, transform_cells(self._cells, self._spacing))
+
+    @cached_property
+    def accurate(self) -> FourierFields:
+        """The same fields on a finer grid."""
+        return FourierFields(self.Y, self.workers)
+
+    def _compute_unit(self) -> tuple[Field, Field]:
+        if self._span <= MAX_SPAN:
+            ones = np.ones((self.n_samples, 1))
+            field, gradient = ChebyshevBox(self._y, self.workers, _COARSE_TERMS).fields(ones, ones)
+            return field[:, 0], gradient
+        degrees, slope = np.empty(self.n_samples), np.empty((self.n_samples, 2))
+        geometry = (self._y, self._low, self._high, self._spacing)
+        grids = np.zeros((_PARTS, *reversed(self._cells)), np.float32)
+        work = 40.0 * self.n_samples
+        self.workers.rows(_spread_parts, _PARTS, *geometry, self._edges, grids, work=work, alignment=1)
+        grid = convolved(grids.sum(axis=0, keepdims=True), self._spacing, _SPLINE, self.workers)[0]
+        self.workers.rows(_interpolate_rows, self.n_samples, *geometry, grid, degrees, slope, work=2 * work)
+        return degrees, slope

@@ -1,10 +1,13 @@
-r"""Convolution with the Student kernel on a regular grid, by FFT.
+r"""Convolution with a kernel on a regular grid, by FFT.
 
 The Fourier transform of the kernel decays like :math:`e^{-|\omega|}`, so that a grid with a spacing of at most half the
 kernel's width resolves it. Charges are spread on the grid and fields interpolated from it by a window, whose effect on
 the spectrum is compensated in the spectrum of the kernel (particle-mesh method; Hockney and Eastwood 1988).
 """
 
+from __future__ import annotations
+
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +16,7 @@ import scipy.fft
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.window import Window
+from laptsne.fields.spreading import CubicSpline, Window, interpolate, spread, spread_parts
 from laptsne.kernels import Gaussian, RadialKernel, Student
 
 # The Student kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
@@ -27,7 +30,13 @@ _MAX_SHARP = 0.7
 _MAX_SIDE = 256
 _OPERATIONS = 16  # of a matrix product, in the time of an elementary one
 _MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
-STUDENT = Student()
+STUDENT, GAUSSIAN = Student(), Gaussian()
+SPACING_PER_WIDTH = 0.35  # of a mesh for a Gaussian kernel; errors are quadratic in it, up to 6 % of gradients here
+_SPLINE = CubicSpline()
+_MARGIN = 4  # cells around the embedding, for the splines and for points that move
+# Upper limit of the number of nodes: proportional to the number of points, between these bounds.
+_NODES_PER_POINT = 64
+_FEW_NODES, MAX_NODES = 1 << 18, 1 << 21
 
 
 def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
@@ -92,8 +101,11 @@ def _along(values: Array, axis: int, n_dims: int) -> Array:
 
 def convolved(grids: Array, spacing: float, window: Window, workers: Workers, kernel: RadialKernel = STUDENT) -> Array:
     """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
+    if isinstance(kernel, Gaussian):
+        # In widths, so that spectra can be used again while an embedding grows, and width and spacing with it.
+        kernel, spacing = GAUSSIAN, round(spacing / kernel.width, 12)
     if isinstance(kernel, Gaussian) and max(grids.shape[1:]) <= _MAX_SIDE:
-        matrices = [_gaussian_matrix(side, spacing / kernel.width, window) for side in grids.shape[1:]]
+        matrices = [_gaussian_matrix(side, spacing, window) for side in grids.shape[1:]]
         out = np.empty_like(grids)
         work = float(grids.size) * sum(grids.shape[1:]) / _OPERATIONS
         workers.rows(_convolve_by_axis, len(grids), grids, matrices, out, work=work, alignment=1)
@@ -112,18 +124,18 @@ def convolved(grids: Array, spacing: float, window: Window, workers: Workers, ke
 
 def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array], out: Array) -> None:
     """Set out to the grids convolved with a Gaussian kernel, given its matrix for each axis."""
-    product = grids[start:stop]
-    for matrix in reversed(matrices):  # the last axis becomes the first: after one turn, they are in order
-        product = np.moveaxis(np.ascontiguousarray(product) @ matrix, -1, 1)
-    out[start:stop] = product
+    for g in range(start, stop):  # one by one: the bits of a product depend on its number of rows
+        product = grids[g]
+        for matrix in reversed(matrices):  # the last axis becomes the first: after one turn, they are in order
+            product = np.moveaxis(np.ascontiguousarray(product) @ matrix, -1, 0)
+        out[g] = product
 
 
 @lru_cache(maxsize=8)
 def _gaussian_matrix(cells: int, spacing: float, window: Window) -> Array:
     """Return the Gaussian kernel between the nodes of an axis, with the window compensated; spacing in widths."""
-    unit = Gaussian()
-    size = period(cells, spacing, unit)
-    line = scipy.fft.irfft(kernel_spectrum((size,), spacing, window, unit), size)
+    size = period(cells, spacing, GAUSSIAN)
+    line = scipy.fft.irfft(kernel_spectrum((size,), spacing, window, GAUSSIAN), size)
     return np.ascontiguousarray(line[np.abs(np.arange(cells)[:, None] - np.arange(cells))], dtype=np.float32)
 
 
@@ -142,3 +154,66 @@ def _convolve(
             spectrum = scipy.fft.ifft(spectrum, axis=axis, **options)
             spectrum = spectrum[(slice(None),) * axis + (slice(cells[axis]),)]
         out[g] = scipy.fft.irfft(spectrum, sizes[-1], axis=-1, **options)[..., : cells[-1]]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A regular mesh: node m lies at origin + spacing m."""
+
+    origin: Array
+    spacing: float
+    cells: tuple[int, ...]
+    workers: Workers
+    kernel: RadialKernel = STUDENT
+
+    @classmethod
+    def around(
+        cls, y: Array, spacing: float, workers: Workers, kernel: RadialKernel = STUDENT, most: int | None = None
+    ) -> Frame:
+        """Return a mesh over the points, coarser than requested if it would have more than ``most`` nodes."""
+        most = most or min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
+        low, high = bulk_box(y, spacing, most)
+        extents = high - low
+        thin = float(extents.max()) * (2 * _MARGIN + 2) ** (len(y) - 1) / most  # if the points lie on a line
+        spacing = max(spacing, float(np.prod(extents) / most) ** (1 / len(y)), thin)
+        # On a fixed lattice, so that the nodes of successive meshes coincide.
+        origin = (np.floor(low / spacing) - _MARGIN) * spacing
+        cells = tuple(n_cells(float(extent), spacing, _MARGIN + 1) for extent in high - origin)
+        return cls(origin, spacing, cells, workers, kernel)
+
+    def _cell_units(self, y: Array) -> Array:
+        """Return coordinates in cells, clipped to the inside of the mesh.
+
+        Kernels index their arrays by these: no position that is not finite may reach them.
+        """
+        last = np.array(self.cells)[:, None] - 3.0
+        u = (y - self.origin[:, None]) / self.spacing
+        if np.isnan(u).any():
+            raise FloatingPointError("positions of points are not finite; lower the strength of the forces.")
+        return np.asarray(u.clip(1, np.nextafter(last, 0)))
+
+    def spread(self, y: Array, charges: Array) -> Array:
+        """Return charges of shape (n_fields, n_samples) at y, of shape (n_dims, n_samples), spread on the nodes."""
+        return spread(_SPLINE, self._cell_units(y), charges, self.cells, self.workers)
+
+    def spread_clusters(self, y: Array, sizes: Array) -> Array:
+        """Return points ordered by cluster, spread on one grid per cluster; ``sizes`` are those of the clusters."""
+        return spread_parts(_SPLINE, self._cell_units(y), sizes, self.cells, self.workers)
+
+    def interpolate(self, y: Array, grids: Array) -> Array:
+        """Return the fields given by grids at y, shape (n_samples, n_fields)."""
+        return interpolate(_SPLINE, self._cell_units(y), grids, None, self.workers)[0]
+
+    def gradient(self, y: Array, grid: Array) -> Array:
+        """Return the gradient of the field given by a grid at y, shape (n_samples, n_dims)."""
+        ones = np.ones((1, y.shape[1]), np.float32)
+        return interpolate(_SPLINE, self._cell_units(y), grid[None], ones, self.workers)[1] / self.spacing
+
+    def convolved(self, grids: Array) -> Array:
+        """Return grids convolved with the kernel."""
+        return convolved(grids, self.spacing, _SPLINE, self.workers, self.kernel)
+
+    def nodes(self, active: Array) -> Array:
+        """Return the coordinates of nodes given by flat index, shape (n_dims, n_active)."""
+        index = np.unravel_index(active, self.cells[::-1])
+        return np.stack(index[::-1]) * self.spacing + self.origin[:, None]

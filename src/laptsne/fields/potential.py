@@ -6,29 +6,20 @@ import numpy as np
 
 from laptsne._runtime.compiled import inlined
 from laptsne._runtime.typing import Array
-from laptsne.fields.window import cubic_spline
+from laptsne.fields.spreading import cubic_spline
 
 
 @dataclass(frozen=True)
 class Potential:
-    r"""Smooth function of the position, given by coefficients of cubic B-splines on a regular mesh.
+    """Smooth function of the position, given by coefficients of cubic B-splines on a regular mesh.
 
-    Parameters
-    ----------
-    origin : array of shape (n_components,)
-        Coordinates of the first node.
-    spacing : float
-        Distance between adjacent nodes.
-    grid : single-precision array of shape (..., n_y, n_x)
-        Coefficients.
-    charge : float, default=0.0
-        Factor of the repulsion: each point of the embedding contributes ``charge`` times its similarity to y. It is 0
-        if unknown, as in files of earlier versions.
+    Each point of the embedding contributes ``charge`` times its similarity to the position; it is 0 if unknown, as in
+    files of earlier versions.
     """
 
-    origin: Array
+    origin: Array  # of the first node
     spacing: float
-    grid: Array
+    grid: Array  # coefficients in single precision, of shape (..., n_y, n_x)
     charge: float = 0.0
 
     def __post_init__(self) -> None:

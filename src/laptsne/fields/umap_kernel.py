@@ -34,17 +34,11 @@ class UmapKernel:
     distances it falls linearly with :math:`\sqrt s`. The softening :math:`\varepsilon` = 0.001 makes it smooth for
     points that coincide. McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection for
     Dimension Reduction".
-
-    Parameters
-    ----------
-    a, b : float
-    bound : float
-        Largest force of the repulsion of a pair.
     """
 
     a: float
     b: float
-    bound: float = _BOUNDS[2]
+    bound: float = _BOUNDS[2]  # of the force of the repulsion of a pair
 
     @classmethod
     def of(cls, min_dist: float, spread: float, n_components: int = 2) -> UmapKernel:
@@ -115,11 +109,6 @@ class FarRepulsion:
     """The repulsion of a kernel, made smooth at distances below a cutoff, so that a grid resolves it.
 
     Below the cutoff it is the Taylor polynomial in the squared distance. The difference, the near part, ends there.
-
-    Parameters
-    ----------
-    kernel : UmapKernel
-    cutoff : float
     """
 
     kernel: UmapKernel

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.frame import MAX_NODES, Frame
+from laptsne.fields.grid import MAX_NODES, Frame
 from laptsne.fields.potential import Potential, potential_at
 from laptsne.graph.affinity import moments, precision
 from laptsne.reliability.nudged import NudgedNeighbors, nudged_distance

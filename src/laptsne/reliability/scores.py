@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.potential import Potential
-from laptsne.graph.metric_params import is_pairwise
-from laptsne.graph.neighbors import EUCLIDEAN_METRICS
+from laptsne.graph.distances import EUCLIDEAN_METRICS, is_pairwise
 from laptsne.reliability.nudged import nudged_neighbors
 from laptsne.reliability.perturbation import own_potential, perturbation_scores
 

@@ -9,7 +9,7 @@ import scipy.sparse
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.contraction.lazy_potential import LazyPotential
+from laptsne.contraction.term import LazyPotential
 from laptsne.fields.potential import Potential, potential_at
 from laptsne.fields.umap_kernel import UmapKernel, umap_attraction
 from laptsne.graph.affinity import conditional_affinities

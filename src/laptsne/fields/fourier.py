@@ -47,7 +47,7 @@ _COARSE_TERMS = 10  # polynomials per axis of a step while the embedding is smal
 _SHIFT = np.array([0.7548776662466927, 0.5698402909980532])
 _SPLINE = CubicSpline()
 _PARTS = 4  # of the points, summed one by one, so that bits do not depend on the number of threads
-# Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/coarse_grid.py).
+# Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/sums.py).
 _FIXED, _PER_POINT, _PER_CELL = 3e6, 200.0, 40.0
 
 

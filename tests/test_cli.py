@@ -513,8 +513,8 @@ class TestTransform:
 
     def test_clusters_and_support(self, run, table, model, monkeypatch):
         support = np.repeat([0.009, 0.5], [12, 108])
-        monkeypatch.setattr(FittedMap, "support", lambda self, X, workers: support[: len(X)])
-        monkeypatch.setattr(FittedMap, "predict", lambda self, X, workers: np.where(support[: len(X)] < 0.01, -1, 2))
+        monkeypatch.setattr(FittedMap, "support", lambda self, X, n_jobs: support[: len(X)])
+        monkeypatch.setattr(FittedMap, "predict", lambda self, X, n_jobs: np.where(support[: len(X)] < 0.01, -1, 2))
         result = run("transform", model, table, "--out", "p.csv")
         assert "laptsne: 12 of 120 rows (10%) are unlike the training data" in result.stderr
         rows = rows_of("p.csv")
@@ -539,7 +539,7 @@ class TestTransform:
             patch.setattr(FittedMap, "network", Untold(LaptSNE.load(model).fitted_map_))
             assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
         assert run("transform", model, "new.csv", *files, "--label", "sort").exit_code == 0
-        monkeypatch.setattr(FittedMap, "predict", lambda self, X, workers: np.arange(len(X)) - 1)
+        monkeypatch.setattr(FittedMap, "predict", lambda self, X, n_jobs: np.arange(len(X)) - 1)
         assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
         expected = (["new"] * 10, ["sort 0"] * 10, ["no cluster", *map(str, range(9))])
         old = LaptSNE.load(model).embedding_

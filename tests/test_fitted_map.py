@@ -12,9 +12,8 @@ import pytest
 import scipy.sparse
 from sklearn.metrics import pairwise_distances
 
-from laptsne import FittedMap, LandmarkLaptSNE, LaptSNE, LapUMAP
+from laptsne import FittedMap, LandmarkLaptSNE, LaptSNE, LapUMAP, fitted_map
 from laptsne.engine.cross_entropy import CrossEntropy
-from laptsne.estimators import distributed
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.transform.preprocessing import Preprocessing
 
@@ -150,14 +149,14 @@ class TestUmap:
 def test_blocks_of_dask_take_as_many_threads_as_requested(blobs, monkeypatch, n_jobs, threads):
     opened = []
 
-    class Counted(distributed.Workers):
+    class Counted(fitted_map.Workers):
         def __init__(self, n_jobs=None):
             opened.append(n_jobs)
             super().__init__(n_jobs)
 
     model = fitted(LaptSNE, blobs[0], n_jobs=n_jobs)
     lazy = model.transform(da.from_array(blobs[0], chunks=(60, -1)))
-    monkeypatch.setattr(distributed, "Workers", Counted)
+    monkeypatch.setattr(fitted_map, "Workers", Counted)
     np.testing.assert_array_equal(lazy.compute(scheduler="synchronous"), model.embedding_)
     assert set(opened) == {threads}
 

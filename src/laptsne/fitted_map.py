@@ -157,27 +157,29 @@ class FittedMap:
             return "transform needs kernel='student', or out_of_sample='network' and a fit that was not interrupted"
         return None
 
-    def place(self, X: Any, workers: Workers | None = None) -> NDArray[Any]:
+    def place(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the positions of new points, each independent of the others, shape (n_points, n_components).
 
         X has rows of features, or of distances to the points of the map if it was fitted to distances.
         """
         if self.obstacle is not None:
             raise ValueError(f"{self.obstacle}.")
-        X, threads = self._prepared(X), workers or Workers(1)
-        return self._placement.place(X, threads) if self.network is None else self.network.place(X, threads)
+        with Workers(n_jobs) as workers:
+            return (self.network or self._placement).place(self._prepared(X), workers)
 
-    def support(self, X: Any, workers: Workers | None = None) -> NDArray[np.float64]:
+    def support(self, X: Any, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the share of points of the data that are at least as isolated as each new point."""
-        return self._compared.supported(self._prepared(X), workers or Workers(1))
+        with Workers(n_jobs) as workers:
+            return self._compared.supported(self._prepared(X), workers)
 
-    def predict(self, X: Any, workers: Workers | None = None) -> NDArray[np.int64]:
+    def predict(self, X: Any, n_jobs: int | None = None) -> NDArray[np.int64]:
         """Return the cluster of each new point by a vote of its neighbours, -1 for none or too little support."""
-        return self._compared.labelled(self._prepared(X), self.labels, workers or Workers(1))
+        with Workers(n_jobs) as workers:
+            return self._compared.labelled(self._prepared(X), self.labels, workers)
 
-    def reliability(self, length: float | None = None, workers: Workers | None = None) -> Reliability:
+    def reliability(self, length: float | None = None, n_jobs: int | None = None) -> Reliability:
         """Compute how far each point moves if its data are nudged by ``length``; see :meth:`LaptSNE.diagnose`."""
-        threads, reason = workers or Workers(1), None
+        reason = None
         if self.kernel is not None:
             reason = "scores are for the loss of t-SNE; fit a LaptSNE"
         elif self.is_sample:
@@ -186,16 +188,18 @@ class FittedMap:
             reason = "scores are for kernel='student'"
         if reason is not None:
             return Reliability(None, reason=reason)
-        potential = None if self.data is None else self._placement.potential(threads)
         options: dict[str, Any] = {"metric": self.metric.name, "metric_params": self.metric.params, "length": length}
-        options |= {"perplexity": self.metric.perplexity, "workers": threads}
-        return reliability_of(self.data, self.embedding, potential, **options)
+        with Workers(n_jobs) as workers:
+            potential = None if self.data is None else self._placement.potential(workers)
+            options |= {"perplexity": self.metric.perplexity, "workers": workers}
+            return reliability_of(self.data, self.embedding, potential, **options)
 
-    def computed(self, workers: Workers) -> FittedMap:
+    def computed(self, n_jobs: int | None = None) -> FittedMap:
         """Return the same map with the potential, if there is one, computed."""
         if not isinstance(self.potential, LazyPotential):
             return self
-        return replace(self, potential=self._placement.potential(workers))
+        with Workers(n_jobs) as workers:
+            return replace(self, potential=self._placement.potential(workers))
 
     def after(self, preprocessing: Preprocessing) -> FittedMap:
         """Return the same map for rows that go through these steps first."""
@@ -204,8 +208,7 @@ class FittedMap:
     def to_file(self, path: str | os.PathLike[str], **content: Any) -> int:
         """Write the map, and other plain values, to a file of arrays and JSON; return its size in bytes."""
         writer = _Writer()
-        with Workers() as workers:
-            computed = self.computed(workers)
+        computed = self.computed()
         parts = {part.name: getattr(computed, part.name) for part in _saved(self)}
         encoded = {name: writer.encode(value, name) for name, value in (content | parts).items()}
         return write_archive(path, encoded, writer.arrays)

@@ -195,6 +195,30 @@ def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callba
     return found
 
 
+def without_transform(p: dict[str, Any]) -> str | None:
+    """Return why no new points can be embedded with the parameters of an estimator, or None."""
+    if isinstance(p["metric"], str) and p["metric"] == "affinities":
+        return "transform needs features or distances, but this model was fitted to affinities"
+    if isinstance(kernel_of(p.get("kernel", "student")), Gaussian) and p["out_of_sample"] == "placement":
+        return (
+            f"transform is not available with kernel={p['kernel']!r} and out_of_sample='placement', which needs "
+            "kernel='student'; use out_of_sample='network'"
+        )
+    return None
+
+
+def without_comparison(p: dict[str, Any]) -> str | None:
+    """Return why new points cannot be compared with the data with the parameters of an estimator, or None."""
+    if isinstance(p["metric"], str) and p["metric"] == "affinities":
+        return "support and predict need features or distances, but this model was fitted to affinities"
+    reason = None
+    if p.get("out_of_sample") == "network":
+        reason = "out_of_sample='network', which keeps no data to compare with; use out_of_sample='placement'"
+    elif isinstance(kernel_of(p.get("kernel", "student")), Gaussian):
+        reason = f"kernel={p['kernel']!r}, which keeps no data to compare with; use kernel='student'"
+    return None if reason is None else f"support and predict are not available with {reason}"
+
+
 def check_shared(p: dict[str, Any], n_samples: int) -> None:
     """Raise ValueError for parameters of any estimator that do not work together, or not for this number of samples."""
     if not isinstance(p["n_clusters"], str) and p["n_clusters"] >= n_samples:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne._runtime.threads import Workers
 from laptsne.cli.options import InputOptions
 from laptsne.cli.outputs import (
     STDOUT,
@@ -58,10 +57,10 @@ def transform_source(
     dataset, X = preprocessed(dataset, steps)  # here, where errors name columns and options
     print_notes(dataset.notes, quiet=data.quiet)
     placed, found = replace(fitted, preprocessing=None), {}
-    with input_errors(), Workers(n_jobs) as workers:
-        Y = placed.place(X, workers)
+    with input_errors():
+        Y = placed.place(X, n_jobs)
         if placed.network is None:  # models that keep their data
-            found = {"cluster": placed.predict(X, workers), "support": placed.support(X, workers)}
+            found = {"cluster": placed.predict(X, n_jobs), "support": placed.support(X, n_jobs)}
             _warn_of_support(found["support"])
     write_map(files.out, Y, dataset.columns, found)
     _draw(files, old, Y, dataset, found)

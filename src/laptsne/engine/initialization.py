@@ -27,20 +27,9 @@ def initial_embedding(
 ) -> NDArray[np.float64]:
     """Return the initial embedding, of shape (n_samples, n_components).
 
-    Parameters
-    ----------
-    init : "spectral", "pca", "random" or array of shape (n_samples, n_components)
-        "spectral" takes the eigenvectors after the first, which only reflects the degrees. Except for an array, the
-        embedding is scaled to a small standard deviation, and noise separates points that coincide (duplicates, or
-        points of one component of a disconnected graph).
-    X : array or sparse matrix
-        The data, for "pca".
-    eigenvectors : array of shape (n_samples, n_vectors)
-        Eigenvectors of the Laplacian of the data's graph.
-    n_components : int
-    metric : str or callable
-        What X holds, as in :class:`laptsne.LaptSNE`.
-    random_state : RandomState
+    "spectral" takes the eigenvectors after the first, which only reflects the degrees. Except for an array, the
+    embedding is scaled to a small standard deviation, and noise separates points that coincide (duplicates, or points
+    of one component of a disconnected graph).
     """
     n_samples = X.shape[0]
     if not isinstance(init, str):

@@ -73,22 +73,14 @@ def _coordinates(bits: int) -> tuple[np.float32, np.float32]:
 
 @compiled
 def _planar_gradient_rows(
-    start: int,
-    stop: int,
-    points: Array,
-    indptr: Array,
-    indices: Array,
-    affinities: Array,
-    attraction: float,
-    repulsion: float,
-    slope: Array,
-    gradient: Array,
+    start: int, stop: int, points: Array, graph: Any, factors: Any, slope: Array, gradient: Array
 ) -> None:
     """Set the gradient in two dimensions, with the Student kernel, given the factors of attraction and repulsion.
 
     Both coordinates of a point are loaded at once: loads from scattered addresses take most of the time. The indices
     are unsigned, for which there is no check for negative ones.
     """
+    (indptr, indices, affinities), (attraction, repulsion) = graph, factors
     one = np.float32(1)
     for i in range(start, stop):
         x0, x1 = _coordinates(points[i])
@@ -200,7 +192,7 @@ class KLDivergence:
         points = np.column_stack(fields.geometry[:2]).view(np.uint64).ravel()
         indices = self.P.indices.view(f"u{self.P.indices.itemsize}")
         gradient = np.empty((fields.n_samples, 2))
-        args = (points, self.P.indptr, indices, self.P.data, attraction, repulsion, fields.slope, gradient)
+        args = (points, (self.P.indptr, indices, self.P.data), (attraction, repulsion), fields.slope, gradient)
         fields.workers.rows(_planar_gradient_rows, fields.n_samples, *args, work=4.0 * indices.size)
         return gradient
 

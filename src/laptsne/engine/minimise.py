@@ -46,12 +46,7 @@ _ROUNDING = 1e-6  # of a KL divergence
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a descent.
-
-    ``contraction`` is the strength at the last step, ``contraction_width`` the width of the contraction's kernel, or
-    None if it is that of the loss, and ``eigenvalues`` are the penalised ones, with their error bound ``residual``. The
-    ``potential`` is that in which new points are placed.
-    """
+    """The result of a descent; ``contraction`` is the strength at the last step, ``residual`` that of eigenvalues."""
 
     embedding: Embedding
     n_iter: int
@@ -133,7 +128,7 @@ class Descending:
             stiffness, boundary, centre = _STIFFNESS / n_samples, _BOUNDARY * rms_radius(whole), whole.mean(axis=0)
         moved = np.empty_like(Y)
         rules = (rate, momentum, self.schedule.max_step, scale * _GAIN_INCREASE, centre, boundary, stiffness)
-        args = (gradient, *rules, gains, velocity, Y, moved)
+        args = (gradient, rules, gains, velocity, Y, moved)
         self.loss.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
         largest = float(np.maximum(moved.max(), -moved.min()))
         in_bounds = largest < MAX_COORDINATE  # False for NaN
@@ -155,20 +150,19 @@ class Descending:
         return self.strength == 0 or step.is_resumable(self) or self.refresh_due(self.fields())
 
     def state(self, step: AllPoints) -> dict[str, Any]:
-        """Return everything that a checkpoint stores."""
+        """Return everything that a checkpoint stores, by part and name."""
         parts = {"position": self.position.state(), "term": self.term.state(), "step": step.state()}
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
     def restore(self, state: dict[str, Any], step: AllPoints) -> None:
         """Resume from a state; raise ValueError, naming the part, if it is not one of this descent."""
-
-        def part(name: str) -> dict[str, Any]:
-            prefix = f"{name}."
-            return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
-
-        self.position.restore(part("position"), self.schedule.max_iter)
-        self.term.restore(part("term"), self.loss.workers)
-        step.restore(part("step"))
+        parts: dict[str, dict[str, Any]] = {"position": {}, "term": {}, "step": {}}
+        for key, value in state.items():
+            part, _, name = key.partition(".")
+            parts[part][name] = value
+        self.position.restore(parts["position"], self.schedule.max_iter)
+        self.term.restore(parts["term"])
+        step.restore(parts["step"])
 
 
 class AllPoints:
@@ -285,19 +279,14 @@ def _step_rows(
     start: int,
     stop: int,
     gradient: Embedding,
-    rate: float,
-    momentum: float,
-    max_step: float,
-    gain_increase: float,
-    centre: Array,
-    boundary: float,
-    stiffness: float,
+    rules: Any,
     gains: Embedding | None,
     velocity: Embedding,
     Y: Embedding,
     moved: Embedding,
 ) -> None:
     """Update the velocity and gains of each point, and set its new position."""
+    rate, momentum, max_step, gain_increase, centre, boundary, stiffness = rules
     n_dims = Y.shape[1]
     for i in range(start, stop):
         square = distance = 0.0

@@ -7,46 +7,28 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from laptsne.engine.state import State
 
 _EVERY_LINE, _EVERY_UPDATE = 50, 25  # iterations between evaluations of the loss, which cost time
 
 
-class Progress(Protocol):
-    """A callback that shows the state of the descent, and at last its result."""
-
-    def __call__(self, state: State) -> None:
-        """Show the state before a step."""
-
-    def end(self, n_iter: int, loss: float, contraction: float) -> None:
-        """Show the final result; callbacks only see states before a step."""
-
-
-def progress(max_iter: int, loss_name: str) -> AbstractContextManager[Progress]:
-    """Return a callback, as a context manager: a progress bar if rich is installed, lines of text otherwise."""
-    if find_spec("rich") is None:
-        return nullcontext(_Lines(max_iter, loss_name))
-    return ProgressBar(max_iter, loss_name=loss_name)
-
-
-class _Lines:
-    """Lines of text on standard error."""
+class ProgressLines:
+    """A callback that prints lines of text on standard error."""
 
     def __init__(self, max_iter: int, loss_name: str) -> None:
         self.max_iter, self.loss_name = max_iter, loss_name
         self._started = time.perf_counter()
 
     def __call__(self, state: State) -> None:
+        """Print the loss of every fiftieth state."""
         if state.iteration and state.iteration % _EVERY_LINE == 0:
-            self._print(state.iteration, state.kl_divergence)
+            self.end(state.iteration, state.kl_divergence, state.contraction)
 
     def end(self, n_iter: int, loss: float, contraction: float) -> None:
-        self._print(n_iter, loss)
-
-    def _print(self, iteration: int, loss: float) -> None:
-        text = f"iteration {iteration} of {self.max_iter}, {self.loss_name} {loss:.3f}"
+        """Print the loss after a number of iterations."""
+        text = f"iteration {n_iter} of {self.max_iter}, {self.loss_name} {loss:.3f}"
         print(f"[laptsne] {text}, {time.perf_counter() - self._started:.1f} s", file=sys.stderr)
 
 
@@ -130,3 +112,10 @@ def _bar(console: Any, *columns: Any) -> Any:
             self.refresh()
 
     return NotebookProgress(*columns, console=console)
+
+
+def progress(max_iter: int, loss_name: str) -> AbstractContextManager[ProgressLines | ProgressBar]:
+    """Return a callback, as a context manager: a progress bar if rich is installed, lines of text otherwise."""
+    if find_spec("rich") is None:
+        return nullcontext(ProgressLines(max_iter, loss_name))
+    return ProgressBar(max_iter, loss_name=loss_name)

@@ -52,16 +52,12 @@ class Position:
         for name, now in self.state().items():
             value = state[name]
             if isinstance(now, np.ndarray):
-                if value.shape != now.shape or value.dtype != now.dtype or not np.isfinite(value).all():
-                    raise ValueError(f"{name} is not a finite array of shape {now.shape}")
-            elif isinstance(value, bool) or not isinstance(value, int if isinstance(now, int) else int | float):
-                raise ValueError(f"{name}={value!r} is not a number")
-        if not 0 <= state["iteration"] <= max_iter:
-            raise ValueError(f"iteration {state['iteration']} is not between 0 and {max_iter}")
-        if self.gains is not None and state["gains"].min() <= 0:
-            raise ValueError("gains are not positive")
-        for name in self.state():
-            setattr(self, name, state[name])
+                fits = value.shape == now.shape and value.dtype == now.dtype and (name != "gains" or value.min() > 0)
+            else:
+                fits = type(value) in (type(now), int)
+            if not fits or (name == "iteration" and not 0 <= value <= max_iter):
+                raise ValueError(f"{name} is not that of a descent of this length and size")
+            setattr(self, name, value)
 
 
 class State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
@@ -30,7 +30,7 @@ from laptsne.graph.neighbors import neighbor_graph
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Method, data_eigenvalues, fit
 from laptsne.reliability import Reliability
-from laptsne.settings import callbacks_of
+from laptsne.settings import callbacks_of, without_comparison, without_transform
 from laptsne.transform import Network
 
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
@@ -64,13 +64,17 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     verbose: bool
     n_components: int
 
+    def _store(self, parameters: dict[str, Any]) -> None:
+        """Set the arguments of ``__init__``, its ``locals()``, as attributes."""
+        self.__dict__.update({name: parameters[name] for name in self._get_param_names()})
+
     @abstractmethod
     def _method(self, X: Any) -> Method:
         """Return the method that the parameters stand for, resolved for X."""
 
     @abstractmethod
-    def _check_parameters(self, X: Any) -> None:
-        """Raise an error for parameters that do not work together, or not with X."""
+    def _check_parameters(self, n_samples: int) -> None:
+        """Raise an error for parameters that do not work together, or not with this number of samples."""
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -91,7 +95,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             X = neighbor_graph(*X)
         with self._unchanged_by_failure():
             X = self._validated(X, ensure_min_samples=2)
-            self._check_parameters(X)
+            self._check_parameters(X.shape[0])
             check_memory(self.get_params(deep=False), self._kind, X)
             random_state = check_random_state(self.random_state)
             method = self._method(X)
@@ -133,10 +137,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if is_dask(X):
             return mapped(X, self.fitted_map_, self.n_jobs)
         rows = self._new(X)
-        with Workers(self.n_jobs) as workers:
-            return self.fitted_map_.place(rows, workers)
+        return self.fitted_map_.place(rows, self.n_jobs)
 
-    @available_if(lambda self: self._can_compare())  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._can(without_comparison))  # type: ignore[untyped-decorator]
     def support(self, X: Any) -> NDArray[np.float64]:
         """Compare the distances of new points to their neighbours in the training data with distances within the data.
 
@@ -156,10 +159,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         support : array of shape (n_points,)
         """
         rows = self._new(X)
-        with Workers(self.n_jobs) as workers:
-            return self.fitted_map_.support(rows, workers)
+        return self.fitted_map_.support(rows, self.n_jobs)
 
-    @available_if(lambda self: self._can_compare())  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._can(without_comparison))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the cluster of new points: that of their neighbours in the training data.
 
@@ -177,8 +179,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         labels : array of shape (n_points,)
         """
         rows = self._new(X)
-        with Workers(self.n_jobs) as workers:
-            return self.fitted_map_.predict(rows, workers)
+        return self.fitted_map_.predict(rows, self.n_jobs)
 
     @property
     def clusters_(self) -> ClusterTable:
@@ -229,8 +230,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         if length is not None and not (np.isfinite(length) and length > 0):
             raise ValueError(f"length={length!r} must be a positive number; leave it out for the default.")
-        with Workers(self.n_jobs) as workers:
-            self.reliability_ = self.fitted_map_.reliability(length, workers)
+        self.reliability_ = self.fitted_map_.reliability(length, self.n_jobs)
         return self.reliability_
 
     def distinguish(
@@ -280,7 +280,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         }
         fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
         fitted = {name: value for name, value in fitted.items() if name not in self._not_saved}
-        if self.fitted_map_.data is None and hasattr(self, "affinities_"):
+        lost = self.fitted_map_.data is None or self.fitted_map_.is_sample
+        if lost and hasattr(self, "affinities_"):
             computed = {"clusters_": self.clusters_, "data_eigenvalues_": self.data_eigenvalues_}
         else:  # with the data, they can be computed after loading
             computed = {"clusters_": self._clusters, "data_eigenvalues_": self._data_eigenvalues}
@@ -347,12 +348,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.reliability_ = None
         return found
 
-    def _mapped(self, method: Method, X: Any, found: Fit, random_state: Any) -> FittedMap:
-        """Return the map of a fit."""
+    def _mapped(self, method: Method, X: Any, found: Fit, random_state: Any, *, keeps_data: bool = True) -> FittedMap:
+        """Return the map of a fit, with the network trained, if there is one; not after an interrupt."""
         if getattr(self, "out_of_sample", "placement") == "placement":
-            return FittedMap.of(method, X, found)
+            return FittedMap.of(method, X, found, keeps_data=keeps_data)
         Y = found.result.embedding.astype(X.dtype, copy=False)
-        # After an interrupt nothing more is computed.
         network = None if found.result.interrupted else Network.trained(X, Y, random_state)
         return FittedMap.of(method, X, found, network=network, keeps_data=False)
 
@@ -388,10 +388,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         P = getattr(self, "affinities_", None)
         if P is not None:
             return P
-        if self.fitted_map_.data is None:
+        if self.fitted_map_.data is None or self.fitted_map_.is_sample:
             raise AttributeError(
-                f"{wanted} needs affinities_, which the file of this model lacks, as it has no data; fit the model "
-                "again and save it."
+                f"{wanted} needs affinities_, which the file of this model lacks; fit the model again, and read "
+                f"{wanted} before it is saved."
             )
         return self._method(self.fitted_map_.data).graph(self.fitted_map_.data, workers)
 
@@ -405,18 +405,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Positions of the points of ``affinities_``."""
         return self.embedding_
 
-    def _can_transform(self) -> bool:
-        """Whether the parameters allow ``transform``; raise an AttributeError that says why if not."""
-        if isinstance(self.metric, str) and self.metric == "affinities":
-            raise AttributeError("transform needs features or distances, but this model was fitted to affinities.")
-        return True
-
-    def _can_compare(self) -> bool:
-        """Whether the parameters allow ``support`` and ``predict``; raise an AttributeError that says why if not."""
-        if isinstance(self.metric, str) and self.metric == "affinities":
-            raise AttributeError(
-                "support and predict need features or distances, but this model was fitted to affinities."
-            )
+    def _can(self, obstacle: Callable[[dict[str, Any]], str | None]) -> bool:
+        """Whether the parameters allow a method; raise an AttributeError that says why if not."""
+        reason = obstacle(self.get_params(deep=False))
+        if reason is not None:
+            raise AttributeError(f"{reason}.")
         return True
 
     @property
@@ -455,7 +448,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 # After the class: set_output would wrap a conditional method into one that is always there.
-MapEstimator.transform = available_if(lambda self: self._can_transform())(MapEstimator.transform)  # type: ignore[method-assign]
+MapEstimator.transform = available_if(lambda self: self._can(without_transform))(MapEstimator.transform)  # type: ignore[method-assign]
 
 
 def _summary(name: str, Y: Array, labels: Array | None, lines: list[str]) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from laptsne._runtime.threads import Workers
 from laptsne.fitted_map import FittedMap
 from laptsne.transform.sampling import Sample, Sampler, checked_block
 
@@ -60,9 +59,8 @@ def mapped(X: Any, fitted: FittedMap, n_jobs: int | None = None, *, labels: bool
     if X.ndim != 2 or X.shape[1] != fitted.n_features:
         raise ValueError(f"X has shape {X.shape}, but the model was fitted with {fitted.n_features} features.")
     X = X.rechunk({1: -1})
-    with Workers(n_jobs) as workers:
-        # What is lazy is computed once here rather than once per worker; what only a fit needs stays here.
-        sent = replace(fitted.computed(workers), affinities=None, method=None)
+    # What is lazy is computed once here rather than once per worker; what only a fit needs stays here.
+    sent = replace(fitted.computed(n_jobs), affinities=None, method=None)
     n_components, dtype = fitted.embedding.shape[1], np.dtype(np.int64) if labels else fitted.embedding.dtype
     shape: dict[str, Any] = {"drop_axis": 1} if labels else {"chunks": (X.chunks[0], (n_components,))}
     meta = np.empty((0,) if labels else (0, n_components), dtype)
@@ -72,9 +70,8 @@ def mapped(X: Any, fitted: FittedMap, n_jobs: int | None = None, *, labels: bool
 
 def _placed(block: Any, fitted: FittedMap, n_threads: int, labels: bool, block_info: Any = None) -> Any:  # noqa: FBT001
     number = block_info[0]["chunk-location"][0] if block_info else "?"
-    with Workers(n_threads) as workers:
-        rows = checked_block(block, number, accept_sparse="csr")
-        return fitted.predict(rows, workers) if labels else fitted.place(rows, workers)
+    rows = checked_block(block, number, accept_sparse="csr")
+    return fitted.predict(rows, n_threads) if labels else fitted.place(rows, n_threads)
 
 
 def _block_sample(block: Any, offset: int, n_rows: int, sampler: Sampler, number: int) -> Sample:

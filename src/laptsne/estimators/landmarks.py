@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -35,7 +35,6 @@ from laptsne.kernels import Gaussian
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Tsne
 from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, paper_settings, tsne_method
-from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
 from laptsne.transform.sampling import Sample, Sampler, checked_block, row_hashes
 
@@ -112,9 +111,7 @@ class LandmarkLaptSNE(MapEstimator):
 
     @_listing_settings
     def __init__(self, n_landmarks: int = 1000, **settings: Any) -> None:
-        self.n_landmarks = n_landmarks
-        for name, value in LaptSNE(**settings).get_params(deep=False).items():
-            setattr(self, name, value)
+        self._store({"n_landmarks": n_landmarks, **LaptSNE(**settings).get_params(deep=False)})
 
     @classmethod
     def paper(cls, n_clusters: int | str = "eigengap", contraction: float = 0.01, **changes: Any) -> Self:
@@ -142,7 +139,7 @@ class LandmarkLaptSNE(MapEstimator):
         -------
         self : LandmarkLaptSNE
         """
-        self._check_landmarks()
+        self._check_parameters(self.n_landmarks)
         X = stacked_rows(X)
         seed = int(check_random_state(self.random_state).randint(2**31))
         sampler = Sampler.of(self.n_landmarks, seed)
@@ -195,11 +192,8 @@ class LandmarkLaptSNE(MapEstimator):
         del parameters["n_landmarks"]
         return tsne_method(parameters, X)
 
-    def _check_parameters(self, X: Any) -> None:
-        self._check_landmarks()
-
-    def _check_landmarks(self) -> None:
-        check_tsne(self.get_params(deep=False), self.n_landmarks)
+    def _check_parameters(self, n_samples: int) -> None:
+        check_tsne(self.get_params(deep=False), n_samples)
         if is_pairwise(self.metric):
             raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features for k-means; use LaptSNE.")
         if self.n_neighbors == "all":
@@ -228,40 +222,38 @@ class LandmarkLaptSNE(MapEstimator):
                 f"more than {n_clusters} are needed. Use LaptSNE, or a lower n_clusters."
             )
         with Workers(self.n_jobs) as workers:
-            neighborhood = _Neighborhood.of(X, rows, method, workers)
-            P = neighborhood.take_affinities()
+            near, P = _neighborhood(X, rows, method, workers)
             # Sums of t-SNE follow the number of landmarks, not of sampled rows.
             landmarks = replace(self._method(X[rows]), metric=method.metric)
             found = self._descended(landmarks, X[rows], P, random_state, workers)
-            del P
             self.landmarks_, self.landmark_labels_ = sample.indices[rows], self.labels_
             self.landmark_embedding_ = found.result.embedding.astype(X.dtype, copy=False)
             del self.labels_  # those of all rows
-            if found.result.interrupted:
-                self.fitted_map_ = FittedMap.of(landmarks, X[rows], found, keeps_data=False)
-            elif self.out_of_sample == "network":
-                network = Network.trained(X[rows], self.landmark_embedding_, random_state)
-                self.fitted_map_ = FittedMap.of(landmarks, X[rows], found, network=network, keeps_data=False)
+            if found.result.interrupted or self.out_of_sample == "network":
+                self.fitted_map_ = self._mapped(landmarks, X[rows], found, random_state, keeps_data=False)
             else:
-                self.fitted_map_ = self._placed(X, rows, landmarks, found, neighborhood, workers)
+                self.fitted_map_ = self._placed(X, rows, found, near, workers)
         return found
 
     def _placed(
-        self, X: Array, rows: Array, method: Tsne, found: Fit, neighborhood: _Neighborhood, workers: Workers
+        self, X: Array, rows: Array, found: Fit, near: list[tuple[Array, Array]], workers: Workers
     ) -> FittedMap:
         """Return the map of a sample, whose rows are placed among the landmarks, then among each other."""
         potential = found.result.potential
         if isinstance(potential, LazyPotential):
             potential = potential.compute(self.landmark_embedding_, workers)
         assert potential is not None
-        Y = self.landmark_embedding_
-        for indices, distances in (neighborhood.landmarks, *[neighborhood.rows] * _PLACEMENT_ROUNDS):
+        Y, (among_landmarks, among_rows) = self.landmark_embedding_, near
+        for indices, distances in (among_landmarks, *[among_rows] * _PLACEMENT_ROUNDS):
             Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
             Y[rows] = self.landmark_embedding_
-        labels = self.landmark_labels_[neighborhood.landmarks[0][:, 0]]
-        strength, width = found.result.contraction, found.result.contraction_width
         return FittedMap(
-            *(Y.astype(X.dtype), labels, found.n_clusters, method.metric, None, strength, width),
+            embedding=Y.astype(X.dtype),
+            labels=self.landmark_labels_[among_landmarks[0][:, 0]],
+            n_clusters=found.n_clusters,
+            metric=self._method(X).metric,
+            contraction=found.result.contraction,
+            contraction_width=found.result.contraction_width,
             data=X,
             potential=potential,
             is_sample=True,
@@ -270,12 +262,11 @@ class LandmarkLaptSNE(MapEstimator):
     def _place_all(self, X: Any) -> None:
         """Set the positions and the clusters of all rows."""
         fitted, positions, labels = self.fitted_map_, [], []
-        with Workers(self.n_jobs) as workers:
-            for rows in _blocks(X):  # one at a time is in memory
-                block = self._validated(rows, reset=False)
-                positions.append(fitted.place(block, workers))
-                if fitted.network is None:
-                    labels.append(fitted.predict(block, workers))
+        for rows in _blocks(X):  # one at a time is in memory
+            block = self._validated(rows, reset=False)
+            positions.append(fitted.place(block, self.n_jobs))
+            if fitted.network is None:
+                labels.append(fitted.predict(block, self.n_jobs))
         self.embedding_ = np.concatenate(positions)
         if labels:
             self.labels_ = np.concatenate(labels)
@@ -297,22 +288,6 @@ class LandmarkLaptSNE(MapEstimator):
     @property
     def _clustered_embedding(self) -> Array:
         return self.landmark_embedding_
-
-    def _can_compare(self) -> bool:
-        if self.out_of_sample == "network":
-            raise AttributeError(
-                "support and predict are not available with out_of_sample='network', which keeps no data to compare "
-                "with; use out_of_sample='placement'."
-            )
-        return super()._can_compare()
-
-    def _known_affinities(self, wanted: str, workers: Workers) -> Any:
-        if not hasattr(self, "affinities_"):
-            raise AttributeError(
-                f"{wanted} needs affinities_, which the file of this model lacks; fit the model again, and read "
-                f"{wanted} before it is saved."
-            )
-        return self.affinities_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -349,56 +324,32 @@ def find_landmarks(X: Array, n_landmarks: int, hashes: Array) -> Array:
     return np.asarray(rows[np.sort(np.unique(X[rows], axis=0, return_index=True)[1])])
 
 
-@dataclass
-class _Neighborhood:
-    """Neighbours of all sampled rows, among the landmarks and among each other, and affinities of the landmarks.
+def _neighborhood(X: Array, rows: Array, method: Tsne, workers: Workers) -> tuple[list[tuple[Array, Array]], Any]:
+    """Return the neighbours of all rows among the landmarks and among all rows, and the affinities of the landmarks.
 
     The affinity of two landmarks is the sum over the rows that they represent: ``A.T @ P @ A``, where ``A`` assigns
     every row of X to its nearest landmark.
     """
-
-    landmarks: tuple[Array, Array]  # indices and distances
-    rows: tuple[Array, Array]
-    _P: Any
-
-    @classmethod
-    def of(cls, X: Array, rows: Array, method: Tsne, workers: Workers) -> _Neighborhood:
-        """Search the neighbours of the rows of X, of which some are landmarks."""
-        metric = method.metric
-        options: dict[str, Any] = {"metric": metric.name, "metric_params": metric.params, "workers": workers}
-        index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
-        found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
-        indices, distances = (np.concatenate(part) for part in found)
-        graph = distance_graph(X, method.perplexity, metric.n_neighbors, **options)
-        ordered = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
-        parts = (part.reshape(len(X), -1)[:, :_N_NEIGHBORS].copy() for part in (ordered.indices, ordered.data))
-        neighbors = tuple(parts)
-        del ordered
-        P = graph_affinities(graph, method.perplexity, workers)
-        del graph
-        summed = _summed(P, indices[:, 0], len(rows))
-        del P
-        if (summed.sum(axis=1) == 0).any():  # all neighbours of the rows of a landmark belong to the same landmark
-            graph = distance_graph(X[rows], metric.perplexity, metric.n_neighbors, **options)
-            summed = summed + graph_affinities(graph, metric.perplexity, workers)
-        P = joint_affinities(summed, perplexity=metric.perplexity, metric="affinities")
-        return cls((indices, distances), (neighbors[0], neighbors[1]), P)
-
-    def take_affinities(self) -> Any:
-        """Return the affinities of the landmarks, which are not kept here."""
-        P, self._P = self._P, None
-        return P
-
-
-def _summed(P: Any, nearest: Array, n_landmarks: int) -> Any:
-    """Return the affinities of rows summed over the rows of each landmark, without the diagonal."""
-    n_rows = P.shape[0]
-    P = scipy.sparse.csr_matrix((P.data, nearest[P.indices], P.indptr), (n_rows, n_landmarks))
-    ones = np.ones(n_rows, P.dtype)
-    assigned = scipy.sparse.csc_matrix((ones, nearest, np.arange(n_rows + 1)), (n_landmarks, n_rows))
-    summed = assigned.tocsr() @ P
-    summed.setdiag(0)
-    return summed
+    metric, n_rows = method.metric, len(X)
+    options: dict[str, Any] = {"metric": metric.name, "metric_params": metric.params, "workers": workers}
+    index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
+    found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
+    indices, distances = (np.concatenate(part) for part in found)
+    graph = distance_graph(X, method.perplexity, metric.n_neighbors, **options)
+    ordered = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
+    among_rows = [part.reshape(n_rows, -1)[:, :_N_NEIGHBORS].copy() for part in (ordered.indices, ordered.data)]
+    del ordered
+    P = graph_affinities(graph, method.perplexity, workers)
+    del graph
+    P = scipy.sparse.csr_matrix((P.data, indices[:, 0][P.indices], P.indptr), (n_rows, len(rows)))
+    parts = (np.ones(n_rows, P.dtype), indices[:, 0], np.arange(n_rows + 1))
+    P = scipy.sparse.csc_matrix(parts, (len(rows), n_rows)).tocsr() @ P
+    P.setdiag(0)
+    if (P.sum(axis=1) == 0).any():  # all neighbours of the rows of a landmark belong to the same landmark
+        graph = distance_graph(X[rows], metric.perplexity, metric.n_neighbors, **options)
+        P = P + graph_affinities(graph, metric.perplexity, workers)
+    P = joint_affinities(P, perplexity=metric.perplexity, metric="affinities")
+    return [(indices, distances), (among_rows[0], among_rows[1])], P
 
 
 def _is_array(X: Any) -> bool:

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from laptsne.engine.schedule import Descent
 from laptsne.engine.state import Callback
 from laptsne.estimators.base import MapEstimator
-from laptsne.kernels import Gaussian, Kernel
+from laptsne.kernels import Kernel
 from laptsne.methods import Tsne
-from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, paper_settings, tsne_method
+from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, paper_settings, tsne_method
 
 
 class LaptSNE(MapEstimator):
@@ -201,31 +201,7 @@ class LaptSNE(MapEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.n_clusters = n_clusters
-        self.contraction = contraction
-        self.contraction_kernel = contraction_kernel
-        self.contraction_width = contraction_width
-        self.penalty = penalty
-        self.kernel = kernel
-        self.init = init
-        self.early_exaggeration = early_exaggeration
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.n_batch_neighbors = n_batch_neighbors
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_neighbors = n_neighbors
-        self.out_of_sample = out_of_sample
-        self.method = method
-        self.optimizer = optimizer
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._store(locals())
 
     @classmethod
     def paper(cls, n_clusters: int | str = "eigengap", contraction: float = 0.01, **changes: Any) -> Self:
@@ -258,23 +234,5 @@ class LaptSNE(MapEstimator):
     def _method(self, X: Any) -> Tsne:
         return tsne_method(self.get_params(deep=False), X)
 
-    def _check_parameters(self, X: Any) -> None:
-        check_tsne(self.get_params(deep=False), X.shape[0])
-
-    def _can_transform(self) -> bool:
-        if self.out_of_sample == "placement" and isinstance(kernel_of(self.kernel), Gaussian):
-            raise AttributeError(
-                f"transform is not available with kernel={self.kernel!r} and out_of_sample='placement', which needs "
-                "kernel='student'; use out_of_sample='network'."
-            )
-        return super()._can_transform()
-
-    def _can_compare(self) -> bool:
-        reason = None
-        if self.out_of_sample == "network":
-            reason = "out_of_sample='network', which keeps no data to compare with; use out_of_sample='placement'"
-        elif isinstance(kernel_of(self.kernel), Gaussian):
-            reason = f"kernel={self.kernel!r}, which keeps no data to compare with; use kernel='student'"
-        if reason is not None and self.metric != "affinities":
-            raise AttributeError(f"support and predict are not available with {reason}.")
-        return super()._can_compare()
+    def _check_parameters(self, n_samples: int) -> None:
+        check_tsne(self.get_params(deep=False), n_samples)

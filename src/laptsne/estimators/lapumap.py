@@ -130,32 +130,10 @@ class LapUMAP(MapEstimator):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.n_components = n_components
-        self.min_dist = min_dist
-        self.spread = spread
-        self.metric = metric
-        self.metric_params = metric_params
-        self.local_connectivity = local_connectivity
-        self.set_op_mix_ratio = set_op_mix_ratio
-        self.repulsion_strength = repulsion_strength
-        self.negative_sample_rate = negative_sample_rate
-        self.n_clusters = n_clusters
-        self.contraction = contraction
-        self.contraction_width = contraction_width
-        self.init = init
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.method = method
-        self.optimizer = optimizer
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        self._store(locals())
 
     def _method(self, X: Any) -> Umap:
         return umap_method(self.get_params(deep=False), X)
 
-    def _check_parameters(self, X: Any) -> None:
-        check_umap(self.get_params(deep=False), X.shape[0])
+    def _check_parameters(self, n_samples: int) -> None:
+        check_umap(self.get_params(deep=False), n_samples)

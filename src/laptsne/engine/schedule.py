@@ -16,7 +16,7 @@ _SETTLING_SHARE = 0.1
 # Exaggeration between the early phase and the start of contraction: attraction beyond that of t-SNE lets related groups
 # find each other. While contraction rises, exaggeration falls to its final value.
 _MIDDLE_EXAGGERATION = 2.0
-LATE_EXAGGERATION = 1.2  # final exaggeration if clusters are contracted (docs/method.md has what else was tried)
+LATE_EXAGGERATION = 1.2  # final exaggeration if clusters are contracted (others: docs/notes/method-what-was-tried.md)
 _MAX_STEP = 5.0  # longer steps of a point are clipped
 _PATIENCE = 2  # checks without progress after which a descent stops
 # Mini-batches take longer steps the fewer points move at once, up to this factor. A point whose neighbours are fixed

@@ -39,8 +39,8 @@ _SMALL_GRID = 1 << 22
 _CELLS_PER_POINT = 32
 
 
-# Of the grid of a step, and that of embeddings of a small span, which costs next to nothing (docs/performance.md has
-# the errors of these and other spacings).
+# Of the grid of a step, and that of embeddings of a small span, which costs next to nothing (docs/notes/
+# performance-what-was-tried.md has the errors of these and other spacings).
 _COARSE_SPACING, _SMALL_SPACING, _SMALL_SPAN = 0.6, 0.3, 30.0
 _COARSE_TERMS = 10  # polynomials per axis of a step while the embedding is small
 # Shift of the grid per step, in cells: modulo 1, multiples of these fill the square evenly.

@@ -29,9 +29,9 @@ model = LaptSNE(callbacks=[recorder, watch], random_state=0).fit(X)
 figure = plotting.trajectory(recorder, y)
 
 # %%
-# Attraction is exaggerated in the first third of the iterations, so that groups form. After half of them, LaptSNE looks
-# for clusters and starts to contract those that it found, reaching full strength after another quarter of the run. The
-# KL divergence rises with it.
+# Attraction is exaggerated in the first 30 % of the iterations, so that groups form. After 45 %, LaptSNE starts to
+# contract the clusters that it found in the data, reaching full strength after another fifth of the run. The KL
+# divergence rises with it.
 
 iterations, divergences, strengths = zip(*history, strict=True)
 figure, ax = plt.subplots(figsize=(8, 4), layout="constrained")

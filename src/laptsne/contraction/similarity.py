@@ -11,7 +11,7 @@ from laptsne.kernels import Gaussian
 Values = NDArray[np.float64]
 
 # Width of the kernel, in RMS radii of the embedding / sqrt(n_clusters); total similarity added to each degree, as a
-# share of the mean degree (docs/method.md has what else was tried).
+# share of the mean degree (docs/notes/method-what-was-tried.md has others).
 _WIDTH = 0.75
 _REGULARIZATION = 0.03
 # Floor of the penalty: an eigenvalue well below it counts as zero, and its cluster is not contracted any further.

@@ -8,7 +8,7 @@ from numbers import Integral, Real
 from typing import Any
 
 # Momentum without exaggeration, and where the attraction is stiff: under strong exaggeration a higher one makes the
-# objective rise (benchmarks/schedule.py).
+# objective rise (benchmarks/constants.py).
 _MOMENTUM, _STIFF_MOMENTUM = 0.95, 0.8
 _EARLY_SHARE = 0.3  # fraction of the iterations with early exaggeration
 # Fraction of the iterations, at the end, in which momentum is low, so that points come to rest among their neighbours.
@@ -16,12 +16,12 @@ _SETTLING_SHARE = 0.1
 # Exaggeration between the early phase and the start of contraction: attraction beyond that of t-SNE lets related groups
 # find each other. While contraction rises, exaggeration falls to its final value.
 _MIDDLE_EXAGGERATION = 2.0
-LATE_EXAGGERATION = 1.2  # final exaggeration if clusters are contracted (docs/method.md has what else was tried)
+LATE_EXAGGERATION = 1.2  # final exaggeration if clusters are contracted (others: docs/notes/method-what-was-tried.md)
 _MAX_STEP = 5.0  # longer steps of a point are clipped
 _PATIENCE = 2  # checks without progress after which a descent stops
 # Mini-batches take longer steps the fewer points move at once, up to this factor. A point whose neighbours are fixed
 # overshoots sooner than one that moves with them: bound on the distance that momentum makes of a unit gradient, in
-# units of n_samples, if hardly any points move (benchmarks/minibatch.py).
+# units of n_samples, if hardly any points move (benchmarks/paper.py).
 _MAX_STEP_SCALE, _MAX_DISTANCE = 4.0, 0.55
 
 

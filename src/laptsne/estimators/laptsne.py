@@ -74,7 +74,7 @@ class LaptSNE(MapEstimator):
         Number of points that move per iteration, the paper's LaptSNE-Mini. None moves all points.
     n_batch_neighbors : int, default=0
         Number of neighbours under P that move with each point of a batch. The paper has 10; at the same cost, larger
-        batches without neighbours converge further (docs/method.md).
+        batches without neighbours converge further (docs/notes/method-paper.md).
     metric : str or callable, default="euclidean"
         A metric of scikit-learn's nearest neighbours; "precomputed" if X holds distances (dense), is a sparse graph of
         distances, or a tuple (indices, distances); or "affinities" if X is P itself, such as ``affinities_`` of another
@@ -101,8 +101,7 @@ class LaptSNE(MapEstimator):
         resumes from it, with the same result to the bit; a finished fit removes it. It needs an integer
         ``random_state``.
     callbacks : callable or sequence of callables, default=None
-        Each is called with a :class:`laptsne.engine.state.State` before every step. A callback that returns True
-        ends the fit.
+        Each is called with a :class:`laptsne.State` before every step. A callback that returns True ends the fit.
     verbose : bool, default=False
         Whether to show the progress.
     n_jobs : int, default=None

@@ -39,15 +39,15 @@ _SMALL_GRID = 1 << 22
 _CELLS_PER_POINT = 32
 
 
-# Of the grid of a step, and that of embeddings of a small span, which costs next to nothing (docs/performance.md has
-# the errors of these and other spacings).
+# Of the grid of a step, and that of embeddings of a small span, which costs next to nothing (docs/notes/
+# performance-what-was-tried.md has the errors of these and other spacings).
 _COARSE_SPACING, _SMALL_SPACING, _SMALL_SPAN = 0.6, 0.3, 30.0
 _COARSE_TERMS = 10  # polynomials per axis of a step while the embedding is small
 # Shift of the grid per step, in cells: modulo 1, multiples of these fill the square evenly.
 _SHIFT = np.array([0.7548776662466927, 0.5698402909980532])
 _SPLINE = CubicSpline()
 _PARTS = 4  # of the points, summed one by one, so that bits do not depend on the number of threads
-# Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/coarse_grid.py).
+# Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/sums.py).
 _FIXED, _PER_POINT, _PER_CELL = 3e6, 200.0, 40.0
 
 

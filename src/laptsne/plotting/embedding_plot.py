@@ -49,9 +49,8 @@ def scatter(
         was read from a file or fitted to an iterator, the landmarks are drawn: it has no embedding of all rows.
     c : array-like of shape (n_samples,) or str, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
-        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" and
-        "singularity" are the scores of ``model.diagnose()``, and the default is ``labels_``, with points in no cluster
-        (-1) in grey.
+        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" is
+        the score of ``model.diagnose()``, and the default is ``labels_``, with points in no cluster (-1) in grey.
     ax : matplotlib Axes, optional
         Axes to draw on. By default the current ones.
     s : float or array-like of shape (n_samples,), optional

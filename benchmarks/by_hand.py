@@ -1,14 +1,16 @@
-"""What is written by hand compared with the library that could replace it: IVF index, spreader, block eigensolver.
+"""What does code of our own buy, where a library could replace it?
 
-python benchmarks/by_hand.py                     # all three
+python benchmarks/by_hand.py                     # all parts: half an hour
 python benchmarks/by_hand.py ivf spreader eigen  # a selection
-python benchmarks/by_hand.py --small             # small sizes, as a smoke test; times are meaningless
+python benchmarks/by_hand.py --small             # small sizes, as a smoke test: a minute; times are meaningless
 
 Needs ``pip install ".[benchmark]"`` (faiss-cpu, finufft). Both sides use the same input and two threads (one for the
 library if that is faster for it), alternate, and are tuned to the same accuracy. Times are medians of five runs after a
 warm-up; "same bits" tells whether one and two threads return identical results. The data are MNIST reduced to 50
 dimensions if ``LAPTSNE_DATA`` names its directory, otherwise a Gaussian mixture of the same shape.
 
+- neighbors: ``IVFIndex`` compared with scikit-learn's exact search, by the number of points; its recall at 1,000 random
+  points.
 - ivf: ``IVFIndex`` compared with faiss' ``IndexIVFFlat`` with the same number of lists and the same k-means effort,
   k = 90; build and search together. ``nprobe`` is the smallest value at which faiss reaches the recall of ``IVFIndex``.
   The time includes the calibration of ``IVFIndex``, but not the search for ``nprobe``.
@@ -25,31 +27,35 @@ from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.fft
 import scipy.linalg
 import scipy.sparse
-from data import enlarged_mnist, mixture
-from fields import cloud
-from neighbors import recall, true_neighbors
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, lobpcg
-from timing import THREADS, Comparison
+from shared import THREADS, command_line, median_seconds, mixture, points, seconds
+from sklearn.neighbors import NearestNeighbors
+from sums import cloud
+from threadpoolctl import threadpool_limits
 
+from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.fields import FourierFields
 from laptsne.fields.grid import n_cells, period
 from laptsne.fields.spreading import ExponentialSemicircle, interpolate, spread
-from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.ivf import IVFIndex
 from laptsne.graph.spectrum import coarse_eigenvectors, largest_eigenpairs, normalised_similarity
 
 Array = NDArray[Any]
 
 REPEATS = 5
+
 
 # As in IVFIndex.
 N_NEIGHBORS = 90
@@ -69,8 +75,91 @@ N_WANTED, GUARD, TOL, MAX_PASSES = 30, 4, 3e-3, 30
 def data(n: int) -> tuple[str, Array]:
     """Return the name and the features of the data: MNIST if available, otherwise a mixture of the same shape."""
     if os.environ.get("LAPTSNE_DATA"):
-        return "MNIST", np.ascontiguousarray(enlarged_mnist(n)[0], dtype=np.float32)
+        return "MNIST", np.ascontiguousarray(points("mnist", n)[0], dtype=np.float32)
     return "mixture", mixture(n)[0]
+
+
+@dataclass
+class Comparison:
+    """Our implementation and a library's: median seconds, and whether one and two threads give the same bits."""
+
+    seconds: tuple[float, float]
+    same_bits: tuple[str, str]
+
+    @classmethod
+    def of(cls, ours: Callable[[Workers], Any], library: Callable[[int], Any], repeats: int) -> Comparison:
+        """Compare functions that return sequences of arrays; the library's is called with the number of threads."""
+        return cls(_alternating(ours, library, repeats), _same_bits(ours, library))
+
+    @property
+    def ratio(self) -> float:
+        """Our time relative to the library's."""
+        return self.seconds[0] / self.seconds[1]
+
+
+def _alternating(ours: Callable[[Workers], Any], library: Callable[[int], Any], repeats: int) -> tuple[float, float]:
+    """Time both in turn, after a warm-up.
+
+    The library is timed with one and with two threads, and the faster counts: threads that spin while they wait cost
+    more than they gain if blocks are narrow.
+    """
+    mine: list[float] = []
+    others: dict[int, list[float]] = {1: [], THREADS: []}
+    for _ in range(repeats + 1):
+        # Open workers limit BLAS and OpenMP to one thread, so the library runs outside.
+        with Workers(THREADS) as workers:
+            mine.append(seconds(lambda workers=workers: ours(workers)))
+        for n_threads, taken in others.items():
+            with threadpool_limits(n_threads):
+                taken.append(seconds(lambda n_threads=n_threads: library(n_threads)))
+    return statistics.median(mine[1:]), min(statistics.median(taken[1:]) for taken in others.values())
+
+
+def _same_bits(ours: Callable[[Workers], Any], library: Callable[[int], Any]) -> tuple[str, str]:
+    results: tuple[list[Any], list[Any]] = [], []
+    for n_threads in (1, THREADS, 1, THREADS):
+        with Workers(n_threads) as workers:
+            results[0].append(ours(workers))
+        with threadpool_limits(n_threads):
+            results[1].append(library(n_threads))
+    return _identical(results[0]), _identical(results[1])
+
+
+def _identical(results: list[Any]) -> str:
+    same = all(np.array_equal(a, b) for other in results[1:] for a, b in zip(results[0], other, strict=True))
+    return "yes" if same else "no"
+
+
+# Nearest neighbours
+
+
+def true_neighbors(X: NDArray[Any], n_neighbors: int, rows: NDArray[Any]) -> NDArray[Any]:
+    """Return the exact neighbours of some rows, without the rows themselves."""
+    return NearestNeighbors(n_neighbors=n_neighbors + 1, algorithm="brute").fit(X).kneighbors(X[rows])[1][:, 1:]
+
+
+def recall(true: NDArray[Any], found: NDArray[Any]) -> float:
+    """Return the fraction of the true neighbours that were found."""
+    return float(np.mean([np.isin(a, b).mean() for a, b in zip(true, found, strict=True)]))
+
+
+def compare_neighbors(*, small: bool) -> None:
+    """Print time and recall of approximate neighbours, and the time of exact ones."""
+    cases = (
+        [("mixture", 5000)] if small else [*(("mnist", n) for n in (5000, 10_000, 20_000, 70_000)), ("mixture", 70_000)]
+    )
+    print(f"{'data':8} {'N':>7} {'k':>4} {'IVF':>7} {'exact':>7} (s) {'recall':>7}")
+    with Workers(THREADS) as workers:
+        IVFIndex(mixture(3000)[0], workers).neighbors(10, workers)
+        for kind, n in cases:
+            X, _ = points(kind, n)
+            ours = median_seconds(lambda X=X: IVFIndex(X, workers).neighbors(N_NEIGHBORS, workers), REPEATS)
+            search = NearestNeighbors(n_neighbors=N_NEIGHBORS, n_jobs=THREADS)
+            exact = median_seconds(lambda X=X, search=search: search.fit(X).kneighbors(), REPEATS)
+            rows = np.random.default_rng(1).choice(n, 1000, replace=False)
+            found = IVFIndex(X, workers).neighbors(N_NEIGHBORS, workers)[0][rows]
+            share = recall(true_neighbors(X, N_NEIGHBORS, rows), found)
+            print(f"{kind:8} {n:7} {N_NEIGHBORS:4} {ours:7.2f} {exact:7.2f}     {share:7.4f}", flush=True)
 
 
 # IVF index
@@ -202,7 +291,7 @@ def compare_stencil(n: int, grid: Grid) -> None:
 
 
 def report(title: str, found: Comparison, note: str = "") -> None:
-    times = "".join(f" {1e3 * seconds:9.2f}" for seconds in found.seconds)
+    times = "".join(f" {1e3 * taken:9.2f}" for taken in found.seconds)
     bits = " ".join(f"{same:4}" for same in found.same_bits)
     print(f"{title:22}{times} {found.ratio:7.2f}  {bits} {note}", flush=True)
 
@@ -352,16 +441,16 @@ def compare_pairs(title: str, problem: Eigenproblem, true: Array | None = None) 
     print(f"{'':22} {'seconds':>9} {'products':>9} {'vectors':>8} {'residual':>9} {'error':>9}  same bits")
     names = "largest_eigenpairs", "lobpcg"
     rows = zip(names, (ours, theirs), counted, compared.seconds, compared.same_bits, strict=True)
-    for name, found, count, seconds, same in rows:
+    for name, found, count, taken, same in rows:
         error = "" if true is None else f"{np.abs(np.sort(found[0])[::-1] - true).max():.1e}"
         work = f"{count.n_products:9} {count.n_vectors:8}"
-        print(f"{name:22} {seconds:9.3f} {work} {problem.residual(*found[:2]):9.1e} {error:>9}  {same}")
+        print(f"{name:22} {taken:9.3f} {work} {problem.residual(*found[:2]):9.1e} {error:>9}  {same}")
     print(f"ours / lobpcg: {compared.ratio:.2f}", flush=True)
 
 
 def graph_of(X: Array, perplexity: float) -> tuple[Any, Array]:
     """Return the normalised affinities and the square roots of the degrees."""
-    P = joint_affinities(X, perplexity=perplexity)
+    P = LaptSNE(contraction=0, perplexity=perplexity, max_iter=1).fit(X).affinities_
     return normalised_similarity(P).astype(np.float32), np.sqrt(np.asarray(P.sum(axis=1), dtype=np.float64).ravel())
 
 
@@ -376,17 +465,27 @@ def compare_eigen(*, small: bool) -> None:
     compare_pairs(f"{n_copies} copies of a graph of {n_nodes:,}", problem, repeated[1 : N_WANTED + 1])
 
 
-PARTS = {"ivf": compare_ivf, "spreader": compare_spreader, "eigen": compare_eigen}
+PARTS = {
+    "neighbors": compare_neighbors,
+    "ivf": compare_ivf,
+    "spreader": compare_spreader,
+    "eigen": compare_eigen,
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = command_line(__doc__)
+    parser.add_argument("parts", nargs="*", help=f"{', '.join(PARTS)}; all by default")
+    parser.add_argument("--small", action="store_true", help="small sizes, as a smoke test")
+    return parser
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", help=", ".join(PARTS), default=list(PARTS))
-    parser.add_argument("--small", action="store_true", help="small sizes, as a smoke test")
-    given = parser.parse_args()
-    for part in given.parts:
-        if part not in PARTS:
-            parser.error(f"unknown part {part!r}; choose from {', '.join(PARTS)}")
+    given = parser().parse_args()
+    unknown = set(given.parts) - set(PARTS)
+    if unknown:
+        raise SystemExit(f"unknown parts {sorted(unknown)}; choose from {', '.join(PARTS)}")
+    for part in given.parts or PARTS:
         PARTS[part](small=given.small)
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from shared import command_line
 
+import laptsne
 from laptsne import LapUMAP, estimate_memory
 
 PAIRS = 7200

@@ -34,7 +34,7 @@ from shared import THREADS, command_line, enlarged_mnist, median_seconds, reduce
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.fields import CoarseFields, ExactFields, FourierFields, coarse
+from laptsne.fields import CoarseFields, ExactFields, FourierFields, fourier
 from laptsne.metrics import knn_accuracy
 
 Array = NDArray[Any]
@@ -131,7 +131,7 @@ def print_spacings() -> None:
     free = {"_FIXED": 0.0, "_PER_POINT": 0.0, "_PER_CELL": 0.0}  # as if a grid took no time
     for name, (X, y) in data().items():
         for spacing in SPACINGS:
-            with patch.multiple(coarse, _SPACING=spacing, _SMALL_SPAN=0.0, **free):
+            with patch.multiple(fourier, _COARSE_SPACING=spacing, _SMALL_SPAN=0.0, **free):
                 models = [LaptSNE(contraction=0, n_jobs=THREADS, random_state=seed).fit(X) for seed in SEEDS]
                 error = np.mean([repulsion_error(np.asarray(model.embedding_, np.float64)) for model in models])
             kl = np.array([model.kl_divergence_ for model in models])

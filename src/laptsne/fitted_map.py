@@ -154,7 +154,7 @@ class FittedMap:
         if isinstance(self.metric.name, str) and self.metric.name == "affinities":
             return "transform needs features or distances, but this model was fitted to affinities"
         if self.potential is None or (self.data is None and not is_pairwise(self.metric.name)):
-            return "transform needs kernel='student', or out_of_sample='network' and a fit that was not interrupted"
+            return "transform needs a fit that was not interrupted, and kernel='student' or out_of_sample='network'"
         return None
 
     def place(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:

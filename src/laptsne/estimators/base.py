@@ -356,10 +356,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         network = None if found.result.interrupted else Network.trained(X, Y, random_state)
         return FittedMap.of(method, X, found, network=network, keeps_data=False)
 
-    def _raise_if_interrupted(self, found: Fit) -> None:
+    def _raise_if_interrupted(self, found: Fit, attribute: str = "embedding_") -> None:
         if found.result.interrupted:
             raise KeyboardInterrupt(
-                f"fit was interrupted at iteration {found.result.n_iter}; embedding_ holds the embedding at that point."
+                f"fit was interrupted at iteration {found.result.n_iter}; {attribute} holds the embedding at that point."
             )
 
     @contextmanager

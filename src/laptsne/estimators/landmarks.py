@@ -161,7 +161,7 @@ class LandmarkLaptSNE(MapEstimator):
                 validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
             if _is_array(X) and not found.result.interrupted:
                 self._place_all(X)
-        self._raise_if_interrupted(found)
+        self._raise_if_interrupted(found, "landmark_embedding_")
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:

@@ -448,7 +448,7 @@ def test_a_state_of_batches_is_restored_by_name(blobs, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         LaptSNE(**options, callbacks=interrupt).fit(X)
     content, arrays = files.read_archive(tmp_path / "run", "checkpoint")
-    content["numbers"] |= {"tracked_move": 7, "carried_move": 7, "tracked_is_due": 7}
+    content["numbers"] |= {"step.tracked_move": 7, "step.move": 7, "step.tracked_is_due": 7}
     files.write_archive(tmp_path / "run", content, arrays)
     expected = LaptSNE(**options | {"checkpoint": None}).fit_transform(X)
     np.testing.assert_array_equal(LaptSNE(**options).fit_transform(X), expected)

@@ -125,11 +125,14 @@ class TrackedSums:
     points about to move. :meth:`recompute` computes everything from scratch.
     """
 
+    _TRACKED = ("degrees", "computed_at", "spread", "n_moved", "vectors", "mu", "slope")
+
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
-        self.degrees = np.empty(0)
-        self._n_moved = np.inf  # since the last time they were computed
-        self._has_vectors = False
+        self.degrees, self.n_moved = np.empty(0), 0  # number of moves since everything was computed
+        self.vectors: Any = None  # those of the contraction, if there is one, and their eigenvalues and slopes
+        self.mu: Any = None
+        self.slope: Any = None
 
     @property
     def normaliser(self) -> float:
@@ -138,57 +141,45 @@ class TrackedSums:
 
     def is_due(self, fields: Fields, contraction: EigenvectorTerm | None) -> bool:
         """Whether everything should be recomputed, including the eigenvectors of the contraction if it is given."""
-        if self._n_moved >= _EPOCHS * self.degrees.size or (contraction is not None and not self._has_vectors):
+        if self.n_moved >= _EPOCHS * self.degrees.size or (contraction is not None and self.vectors is None):
             return True
-        return bool(np.linalg.norm(fields.Y - self._computed_at) > _MAX_MOVE * self._spread)
+        return bool(np.linalg.norm(fields.Y - self.computed_at) > _MAX_MOVE * self.spread)
 
     def recompute(self, fields: Fields, contraction: EigenvectorTerm | None) -> None:
         """Compute everything from scratch; the contraction, if given, is refreshed."""
         self.degrees = fields.degrees.copy()
-        self._n_moved, self._computed_at = 0, fields.Y
-        self._spread = float(np.linalg.norm(fields.Y - fields.Y.mean(axis=0)))
-        self._has_vectors = contraction is not None
+        self.n_moved, self.computed_at = 0, fields.Y
+        self.spread = float(np.linalg.norm(fields.Y - fields.Y.mean(axis=0)))
+        self.vectors = None
         if contraction is not None:
             contraction.refresh(fields)
             sigma = contraction.eigenvalues[1:]
-            self._mu, self._slope = 1 - sigma, contraction.penalty.slope(sigma)
+            self.mu, self.slope = 1 - sigma, contraction.penalty.slope(sigma)
             vectors = contraction.eigenvectors[:, 1:] * inverse_root(self.degrees)[:, None]
             # In the layout of a restored checkpoint: products with another one differ in their last bits.
             self.vectors = np.ascontiguousarray(vectors)
 
     def state(self) -> dict[str, Any]:
-        """Everything that is tracked."""
-        if not self.degrees.size:
-            return {"tracks": False}
-        state = {
-            "tracks": True,
-            "degrees": self.degrees,
-            "n_moved": self._n_moved,
-            "computed_at": self._computed_at,
-            "spread": self._spread,
-            "has_vectors": self._has_vectors,
-        }
-        return state | ({"vectors": self.vectors, "mu": self._mu, "slope": self._slope} if self._has_vectors else {})
+        """Return everything that is tracked, once it has been computed."""
+        names = self._TRACKED if self.degrees.size else ()
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Resume from a state."""
-        if not state["tracks"]:
-            return
-        self.degrees, self._n_moved, self._has_vectors = state["degrees"], state["n_moved"], state["has_vectors"]
-        self._computed_at, self._spread = state["computed_at"], state["spread"]
-        if self._has_vectors:
-            self.vectors, self._mu, self._slope = state["vectors"], state["mu"], state["slope"]
+        for name in self._TRACKED:
+            if name in state:
+                setattr(self, name, state[name])
 
     def contraction_gradient(self, fields: ExactFields, rows: Array) -> Array:
         """Rows of the gradient of the contraction; the eigenvectors are updated at these rows."""
         image = fields.values(self.vectors)
-        updated = image * inverse_root(fields.degrees)[:, None] ** 2 / np.maximum(self._mu, _MIN_EIGENVALUE)
-        self.vectors[rows] = np.where(self._mu > _MIN_EIGENVALUE, updated, self.vectors[rows])
-        z = self.vectors * np.sqrt(self._slope)
-        g = z**2 @ self._mu
+        updated = image * inverse_root(fields.degrees)[:, None] ** 2 / np.maximum(self.mu, _MIN_EIGENVALUE)
+        self.vectors[rows] = np.where(self.mu > _MIN_EIGENVALUE, updated, self.vectors[rows])
+        z = self.vectors * np.sqrt(self.slope)
+        g = z**2 @ self.mu
         weights = np.column_stack([np.ones(len(rows)), -2 * z[rows]])
         weighted = fields.weighted_gradient(fields.pack(weights, np.column_stack([g, z])))
-        return weighted + g[rows, None] * fields.slope
+        return np.asarray(weighted + g[rows, None] * fields.slope)
 
     def move(self, fields: ExactFields, rows: Array, after: Array) -> None:
         """Follow the move of some points to the positions ``after``; the fields are those before the move."""
@@ -206,7 +197,7 @@ class TrackedSums:
         among = [ExactFields(Y, self.kernel.of(rows), fields.workers) for Y in (fields.Y[rows], positions.T)]
         self.degrees[fixed] += change
         self.degrees[rows] = fields.degrees + moved.sum(axis=0) + among[1].degrees - among[0].degrees
-        self._n_moved += len(rows)
+        self.n_moved += len(rows)
 
 
 class BatchOfPoints(AllPoints):

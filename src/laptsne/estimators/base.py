@@ -358,9 +358,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _raise_if_interrupted(self, found: Fit, attribute: str = "embedding_") -> None:
         if found.result.interrupted:
-            raise KeyboardInterrupt(
-                f"fit was interrupted at iteration {found.result.n_iter}; {attribute} holds the embedding at that point."
-            )
+            when = f"fit was interrupted at iteration {found.result.n_iter}"
+            raise KeyboardInterrupt(f"{when}; {attribute} holds the embedding at that point.")
 
     @contextmanager
     def _unchanged_by_failure(self) -> Iterator[None]:

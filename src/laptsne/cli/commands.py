@@ -73,12 +73,11 @@ def embed(
     ```
     """
     with reported(debug=debug):
-        from laptsne.cli.embed import embed_source
         from laptsne.cli.outputs import OutputFiles
+        from laptsne.cli.runs import embed_source
 
         started()
-        files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text)
-        files = files.or_default(data.source, settings.n_components)
+        files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text).or_default(data.source)
         embed_source(data, features, settings, files, force=force)
 
 
@@ -113,7 +112,7 @@ def transform(
     """
     with reported(debug=debug):
         from laptsne.cli.outputs import OutputFiles
-        from laptsne.cli.placing import transform_source
+        from laptsne.cli.runs import transform_source
 
         started()
         transform_source(model, data, OutputFiles(out, plot, html, color=tuple(color)), n_jobs=jobs, force=force)
@@ -144,10 +143,11 @@ def gap(
     ```
     """
     with reported(debug=debug):
-        from laptsne.cli.gap import print_eigenvalues
+        from laptsne.cli.runs import print_eigenvalues
 
         started()
-        print_eigenvalues(data, features, perplexity=perplexity, metric=metric, n_jobs=jobs, plot=plot, force=force)
+        settings = {"perplexity": perplexity, "metric": metric, "n_jobs": jobs}
+        print_eigenvalues(data, features, settings, plot, force=force)
 
 
 @app.command()
@@ -179,8 +179,8 @@ def explore(
     with reported(debug=debug):
         explorer = Path(data.source)
         if explorer.suffix.lower() not in (".html", ".htm"):
-            from laptsne.cli.embed import embed_source
             from laptsne.cli.outputs import OutputFiles, stem
+            from laptsne.cli.runs import embed_source
 
             started()
             explorer = html or Path(f"{stem(data.source)}-map.html")

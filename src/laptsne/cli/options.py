@@ -3,10 +3,9 @@
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, is_dataclass
-from enum import StrEnum
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -15,24 +14,7 @@ def _option(help: str, *names: str, panel: str | None = None, **limits: Any) -> 
     return typer.Option(*names, rich_help_panel=panel, help=help, **limits)
 
 
-_table = functools.partial(_option, panel="Table")
-_step = functools.partial(_option, panel="Preprocessing")
-_map = functools.partial(_option, panel="Map")
-
-
-class Scaling(StrEnum):
-    """Ways to scale columns."""
-
-    standard = "standard"
-    robust = "robust"
-    none = "none"
-
-
-class Imputation(StrEnum):
-    """What happens to missing values."""
-
-    median = "median"
-    drop = "drop"
+_table, _step, _map = (functools.partial(_option, panel=panel) for panel in ("Table", "Preprocessing", "Map"))
 
 
 Source = Annotated[
@@ -75,16 +57,18 @@ class FeatureOptions:
 
     column: Annotated[
         list[str], _table("Column to embed, of numbers or lists of numbers; *, ? and [] match several. Repeatable.")
-    ] = field(default_factory=list)
+    ] = ()  # type: ignore[assignment]  # typer knows lists
     drop: Annotated[
         list[str], _table("Column not to embed; it is kept beside the map. Patterns as for --column. Repeatable.")
-    ] = field(default_factory=list)
+    ] = ()  # type: ignore[assignment]  # typer knows lists
     impute: Annotated[
-        Imputation | None, _step("Replace missing values by the median of their column, or drop their rows.")
+        Literal["median", "drop"] | None,
+        _step("Replace missing values by the median of their column, or drop their rows."),
     ] = None
     log1p: Annotated[bool, _step("Take log(1 + x), as for counts.", "--log1p")] = False
     scale: Annotated[
-        Scaling | None, _step("Scale each column by its standard deviation, or by its interquartile range (robust).")
+        Literal["standard", "robust", "none"] | None,
+        _step("Scale each column by its standard deviation, or by its interquartile range (robust)."),
     ] = None
     pca: Annotated[int | None, _step("Number of principal components to embed.", min=1)] = None
 
@@ -115,19 +99,13 @@ class MapOptions:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with one parameter per field of its groups, which typer then makes options of."""
-    groups: dict[str, Any] = {}
+    """Return the command with one parameter per field of its groups, which typer makes options of."""
+    given = inspect.signature(command).parameters
+    groups = {name: parameter.annotation for name, parameter in given.items() if is_dataclass(parameter.annotation)}
     parameters: dict[str, inspect.Parameter] = {}
-    for name, parameter in inspect.signature(command).parameters.items():
-        if is_dataclass(parameter.annotation):
-            groups[name] = parameter.annotation
-            # A list is copied by typer, so that one default serves all calls.
-            lists = {f.name for f in fields(parameter.annotation) if f.default_factory is list}
-            members = inspect.signature(groups[name]).parameters.values()
-            parameters |= {p.name: p.replace(default=[]) if p.name in lists else p for p in members}
-        else:
-            parameters[name] = parameter
-    parameters = {name: p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, p in parameters.items()}
+    for name, parameter in given.items():
+        members = inspect.signature(groups[name]).parameters if name in groups else {name: parameter}
+        parameters |= {p.name: p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in members.values()}
 
     @functools.wraps(command)
     def run(**values: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -20,7 +20,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne import plotting
-from laptsne._runtime.files import atomic_write
+from laptsne._runtime.files import atomic_open, atomic_write
 from laptsne.cli.reading import EXAMPLE, read_genes
 from laptsne.cli.tables import Dataset, spelled_times
 from laptsne.cli.terminal import InputError
@@ -29,11 +29,9 @@ STDOUT = Path("-")
 _WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")  # the last for arrays alone
 _PLOTS = (".png", ".svg", ".pdf")
 _HTML = (".html", ".htm")
-_PLOTTED = (1, 2, 3)  # dimensions of maps that plots show
-_EXPLORED = (2,)  # and the explorer
 _ROWS = 1 << 16  # of text, written at a time
 _SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
-_MODULES = ("matplotlib.backends.backend_agg", "canvas", "colouring", "text_labels")
+_MODULES = ("matplotlib.backends.backend_agg", "laptsne.plotting.canvas", "laptsne.plotting.text_labels")
 _MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 
 
@@ -52,15 +50,13 @@ class OutputFiles:
     distinguish: Path | None = None
     text: str | None = None
 
-    def or_default(self, source: str, n_components: int) -> OutputFiles:
+    def or_default(self, source: str) -> OutputFiles:
         """Return these files, or the default ones if none of them shows the embedding."""
         if self.out or self.plot or self.html:
             return self
         if source == "-":
             return replace(self, out=STDOUT)
-        name = stem(source)
-        plot = Path(f"{name}-map.png") if n_components in _PLOTTED else None
-        return replace(self, out=Path(f"{name}-map.csv"), plot=plot)
+        return replace(self, out=Path(f"{stem(source)}-map.csv"), plot=Path(f"{stem(source)}-map.png"))
 
     def paths(self) -> list[Path]:
         """Return the paths that are given."""
@@ -68,27 +64,25 @@ class OutputFiles:
 
     def check(self, source: str, *, n_components: int = 2, force: bool) -> None:
         """Raise InputError, before the work, if a file could not be written after it."""
-        expected = ((self.out, _WRITABLE), (self.plot, _PLOTS), (self.html, _HTML), (self.distinguish, _WRITABLE[:-1]))
-        for path, endings in expected:
-            if path is not None and path != STDOUT and path.suffix.lower() not in endings:
-                raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
+        endings = {self.out: _WRITABLE, self.plot: _PLOTS, self.html: _HTML, self.distinguish: _WRITABLE[:-1]}
         if STDOUT in (self.plot, self.html, self.save, self.distinguish):
             raise InputError("only --out can be -, for standard output; give a file.")
-        for path, dims in ((self.plot, _PLOTTED), (self.html, _EXPLORED)):
-            if path is not None and n_components not in dims:
-                raise InputError(
-                    f"{path} shows two dimensions, not {n_components}; embed with --dims 2, or give --out alone."
-                )
+        if self.html is not None and n_components != 2:
+            raise InputError(
+                f"{self.html} shows two dimensions, not {n_components}; embed with --dims 2, or give --out alone."
+            )
         if self.text is not None and self.html is None:
             raise InputError(f"--text {self.text} names clusters in the explorer; give --html as well.")
         paths = [path for path in self.paths() if path != STDOUT]
         for i, path in enumerate(paths):
+            if path in endings and path.suffix.lower() not in endings[path]:
+                raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings[path])}.")
             if path.resolve() in [other.resolve() for other in paths[:i]]:
                 raise InputError(f"{path} is named twice; give each file a name of its own.")
             _check_writable(path, Path(source), force=force)
 
     def check_columns(self, dataset: Dataset) -> None:
-        """Raise InputError, before the work, if the column of texts is none."""
+        """Raise InputError, before the work, if the column of texts holds no texts."""
         if self.text is not None and dataset.values(self.text, "of texts").dtype.kind not in "OU":
             raise InputError(f"--text {self.text} is not a column of texts; name another.")
 
@@ -126,13 +120,11 @@ def write_map(
     Of these, a .npy file holds the coordinates alone. None writes nothing.
     """
     if out is not None and out.suffix.lower() == ".npy":
-        # np.save would add another ending to .NPY
-        with atomic_write(out) as path, path.open("wb") as array:
-            np.save(array, Y, allow_pickle=False)
+        with atomic_open(out) as file:  # np.save would add another ending to .NPY
+            np.save(file, Y, allow_pickle=False)
     elif out is not None:
-        n_components, names = Y.shape[1], columns.column_names
-        axes = "xyz"[:n_components] if n_components <= 3 else [f"x{i}" for i in range(1, n_components + 1)]
-        own = {**dict(zip(axes, Y.T, strict=True)), **(found or {})}
+        own = dict(zip("xyz", Y.T, strict=False)) | dict(found or {})
+        names = columns.column_names
         assembled = {free_name(name, names): pa.chunked_array([values]) for name, values in own.items()}
         write_table(out, pa.table(assembled | {name: _plain(columns[name]) for name in names}))
 
@@ -143,8 +135,8 @@ def write_table(out: Path, table: pa.Table) -> None:
         _write_text(sys.stdout, table, ",")
         sys.stdout.flush()
         return
+    ending = out.suffix.lower()
     with atomic_write(out) as path:
-        ending = out.suffix.lower()
         if ending == ".parquet":
             pa.parquet.write_table(table, path)
         elif ending in (".feather", ".arrow"):
@@ -176,11 +168,9 @@ def _write_text(file: IO[str], table: pa.Table, delimiter: str) -> None:
 
 def _spelled(column: pa.Array) -> list[Any]:
     """Return values as csv writes them; times in full, and floats of single precision with no more digits than that."""
-    if pa.types.is_temporal(column.type):
-        column = spelled_times(column)
-    single = pa.types.is_float32(column.type) and not column.null_count
-    values: list[Any] = column.to_numpy().astype(str).tolist() if single else column.to_pylist()
-    return values
+    if pa.types.is_float32(column.type) and not column.null_count:
+        return list(column.to_numpy().astype(str))
+    return list((spelled_times(column) if pa.types.is_temporal(column.type) else column).to_pylist())
 
 
 # Plots.
@@ -188,8 +178,7 @@ def _spelled(column: pa.Array) -> list[Any]:
 
 def import_beside() -> None:
     """Import matplotlib, which takes as long as the fit of a small table, in a thread beside that fit."""
-    names = [name if "." in name else f"laptsne.plotting.{name}" for name in _MODULES]
-    Thread(target=lambda: [import_module(name) for name in names], daemon=True).start()
+    Thread(target=lambda: [import_module(name) for name in _MODULES], daemon=True).start()
 
 
 def save_figure(ax: Any, path: Path) -> None:
@@ -210,10 +199,13 @@ def save_plot(Y: Any, values: Any, path: Path, *, title: str | None = None, cont
 # The explorer.
 
 
-def write_explorer(maps: Any, out: Path, **options: Any) -> None:
+def write_explorer(maps: Any, out: Path, dataset: Dataset, **options: Any) -> None:
     """Write the explorer of an embedding or a contraction path."""
+    path = Path(dataset.name)
+    # A 10x matrix has the same name everywhere, so that the folder is the title.
+    title = path.resolve().parent.name if path.name.startswith("matrix.mtx") else path.name
     with atomic_write(out) as temporary:
-        plotting.explorer(maps, temporary, **options)
+        plotting.explorer(maps, temporary, title=title, continuous=dataset.continuous, **options)
 
 
 def explorer_columns(dataset: Dataset, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -221,16 +213,13 @@ def explorer_columns(dataset: Dataset, found: dict[str, NDArray[Any]]) -> dict[s
     kept = {name: dataset.values(name) for name in dataset.columns.column_names}
     columns = {} if dataset.label is None else {dataset.label: kept[dataset.label]}
     columns |= {free_name(name, list(kept)): values for name, values in found.items()} | kept
-    features = dataset.features or ()
-    if len(features) <= _MAX_FEATURES and not scipy.sparse.issparse(dataset.X):
-        columns |= {name: dataset.X[:, i] for i, name in enumerate(features) if name not in columns}
+    if _are_few(dataset.features or (), dataset.X):
+        columns |= {name: dataset.X[:, i] for i, name in enumerate(dataset.features or ()) if name not in columns}
     return columns
 
 
-def explorer_title(dataset: Dataset) -> str:
-    """Return the name of the file, or of the folder of a 10x matrix, which has the same name everywhere."""
-    path = Path(dataset.name)
-    return path.resolve().parent.name if path.name.startswith("matrix.mtx") else path.name
+def _are_few(features: Sequence[str], X: Any) -> bool:
+    return len(features) <= _MAX_FEATURES and not scipy.sparse.issparse(X)
 
 
 def explorer_features(dataset: Dataset) -> dict[str, Any]:
@@ -241,15 +230,11 @@ def explorer_features(dataset: Dataset) -> dict[str, Any]:
         if X.shape[0] != dataset.X.shape[0]:  # rows were left out
             return {}
     lists = any(width > 1 for width in (dataset.inputs or {}).values())  # numbers without a meaning of their own
-    if names is None or lists or (len(names) <= _MAX_FEATURES and not scipy.sparse.issparse(X)):
-        return {}
-    return {"features": X, "feature_names": names}
+    return {} if names is None or lists or _are_few(names, X) else {"features": X, "feature_names": names}
 
 
 def explorer_images(dataset: Dataset) -> NDArray[np.uint8] | None:
     """Return the rows of the built-in example as greyscale images."""
     if dataset.name != EXAMPLE:
         return None
-    side = round(dataset.X.shape[1] ** 0.5)
-    grey: NDArray[np.uint8] = np.rint(dataset.X * (255 / (dataset.X.max() or 1))).clip(0, 255).astype(np.uint8)
-    return grey.reshape(-1, side, side)
+    return np.rint(dataset.X * (255 / dataset.X.max())).astype(np.uint8).reshape(-1, 8, 8)

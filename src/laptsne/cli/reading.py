@@ -23,8 +23,8 @@ import scipy.sparse
 from sklearn.datasets import load_digits
 
 from laptsne._runtime.available_memory import check_room
-from laptsne._runtime.files import DAMAGE, ArrayHeader, npz_headers, read_array_header
-from laptsne.cli.tables import Dataset, check_names, is_list, listed, typed_contents
+from laptsne._runtime.files import ArrayHeader, npz_headers, read_array_header
+from laptsne.cli.tables import Dataset, as_floats, check_names, damage_reported, is_list, listed, typed_contents
 from laptsne.cli.terminal import InputError
 from laptsne.cli.text_files import read_matrix, read_text, tenx_matrix
 
@@ -45,12 +45,6 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
     """Read a file by its ending, the built-in example by its name, or CSV from standard input as ``-``.
 
     ``rep`` and ``genes`` name the array of an h5ad file to embed, and genes that become columns if it has them.
-
-    Examples
-    --------
-    >>> from laptsne.cli.reading import read_source
-    >>> read_source("digits").X.shape
-    (1797, 64)
     """
     path = Path(source)
     if rep is not None and path.suffix.lower() != ".h5ad":
@@ -72,13 +66,13 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
         ".h5ad": lambda path: _read_h5ad(path, rep=rep, genes=genes),
         **dict.fromkeys((".mtx", ".mtx.gz"), read_matrix),
     }
-    reader = next((reader for ending, reader in readers.items() if path.name.lower().endswith(ending)), None)
-    if reader is None:
+    ending = next((ending for ending in readers if path.name.lower().endswith(ending)), None)
+    if ending is None:
         raise InputError(f"{path} cannot be read; give a file that ends in {', '.join(readers)}.")
     if path.is_file() and not path.stat().st_size:
         raise InputError(f"{path} is empty: it has no rows; give a file with data.")
     try:
-        return reader(path)
+        return readers[ending](path)
     except MemoryError as error:
         raise InputError(f"{path} does not fit into memory: {error}; give fewer rows or columns.") from error
 
@@ -87,7 +81,7 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
 
 
 def _read_parquet(path: Path) -> Dataset:
-    with _damaged(path, "a Parquet file"):
+    with damage_reported(path, "a Parquet file"):
         metadata = pa.parquet.read_metadata(path)
         schema = metadata.schema.to_arrow_schema()
         check_names(schema.names, str(path))
@@ -104,29 +98,15 @@ def _read_parquet(path: Path) -> Dataset:
 
 def _read_arrow(path: Path) -> Dataset:
     """Read a Feather or Arrow file, or an Arrow stream."""
-    with _damaged(path, "a Feather or Arrow file"), pa.memory_map(str(path)) as file:
-        head = file.read(len(_FILE))
-        if head.startswith(b"FEA1"):
-            raise InputError(f"{path} is in version 1 of Feather; write it again with a recent pandas or pyarrow.")
+    with damage_reported(path, "a Feather or Arrow file"), pa.memory_map(str(path)) as file:
         # By the stream and not by the footer of a file, so that what is read is what was checked.
-        start = len(_FILE) if head == _FILE else 0
+        start = len(_FILE) if file.read(len(_FILE)) == _FILE else 0
         file.seek(start)
         check_room(sum(2 * _decompressed_size(message) for message in _messages(file)))
         file.seek(start)
         with pa.ipc.open_stream(file) as stream:
             check_names(stream.schema.names, str(path))
             return _typed_table(path, stream.read_all(), _nested(stream.schema))
-
-
-@contextlib.contextmanager
-def _damaged(path: Path, kind: str) -> Iterator[None]:
-    try:
-        yield
-    except (InputError, MemoryError):
-        raise
-    except (pa.ArrowException, OSError, ValueError, struct.error, IndexError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{path} is not {kind}, or is damaged ({reason}); write or download it again.") from error
 
 
 def _nested(schema: pa.Schema) -> list[str]:
@@ -154,28 +134,29 @@ def _messages(file: pa.NativeFile) -> Iterator[pa.Message]:
 def _decompressed_size(message: pa.Message) -> int:
     """Return the size of the buffers of a message, each of which begins with its size if it is compressed.
 
-    pyarrow decompresses without telling it, so that it is found in the metadata, which are FlatBuffers: a message has
-    its header as third field, which is a record batch, or a dictionary batch with a record batch as second field; a
-    record batch has buffers as third field and compression as fourth.
+    pyarrow does not tell it, but the metadata do, which are FlatBuffers: the third field of a message is a record
+    batch, or a dictionary batch with a record batch as second field; a record batch has buffers as third field and
+    compression as fourth.
     """
     if message.type == "schema" or message.body is None:
         return 0
     metadata, body = bytes(message.metadata), memoryview(message.body)
 
+    def number(kind: str, position: int) -> int:
+        return int(struct.unpack_from(kind, metadata, position)[0])
+
     def field_of(table: int, index: int) -> int:
         """Position of what a field of a table refers to, 0 if the field is not there."""
-        vtable = table - struct.unpack_from("<i", metadata, table)[0]
-        offset = 0
-        if table and 4 + 2 * index < struct.unpack_from("<H", metadata, vtable)[0]:
-            offset = struct.unpack_from("<H", metadata, vtable + 4 + 2 * index)[0]
-        return table + offset + int(struct.unpack_from("<I", metadata, table + offset)[0]) if offset else 0
+        vtable, entry = table - number("<i", table), 4 + 2 * index
+        offset = number("<H", vtable + entry) if table and entry < number("<H", vtable) else 0
+        return table + offset + number("<I", table + offset) if offset else 0
 
-    batch = field_of(struct.unpack_from("<I", metadata)[0], 2)
+    batch = field_of(number("<I", 0), 2)
     batch = field_of(batch, 1) if message.type == "dictionary" else batch
     vector = field_of(batch, 2)
     if not vector or not field_of(batch, 3):
         return len(body)
-    n_buffers: int = struct.unpack_from("<I", metadata, vector)[0]
+    n_buffers = number("<I", vector)
     buffers = np.frombuffer(metadata, "<i8", 2 * n_buffers, vector + 4).reshape(-1, 2)
     sizes = [int(struct.unpack_from("<q", body, offset)[0]) for offset, length in buffers.tolist() if length]
     return max(len(body), sum(size for size in sizes if size > 0))
@@ -185,42 +166,26 @@ def _decompressed_size(message: pa.Message) -> int:
 
 
 def _read_npy(path: Path) -> Dataset:
-    try:
-        with path.open("rb") as file:
-            header = read_array_header(file)
-            _check_matrix(header, str(path))
-            check_room(_needed(header))
-            file.seek(0)
-            array = np.lib.format.read_array(file, allow_pickle=False)
-    except InputError:
-        raise
-    except DAMAGE as error:
-        raise InputError(
-            f"{path} is not an array of numbers in NPY format ({error}); save it by numpy.save."
-        ) from error
-    return Dataset(str(path), X=_as_matrix(array))
+    with damage_reported(path, "an array of numbers in NPY format"), path.open("rb") as file:
+        header = read_array_header(file)
+        _check_matrix(header, str(path))
+        check_room(_needed(header))
+        file.seek(0)
+        return Dataset(str(path), X=_as_matrix(np.lib.format.read_array(file, allow_pickle=False)))
 
 
 def _read_npz(path: Path) -> Dataset:
     """Read the matrix of an archive, and labels of the same length if there are any."""
-    try:
+    with damage_reported(path, "an archive of arrays in NPZ format"):
         headers = npz_headers(path)
         chosen = _choose_matrix(headers, path)
         _check_matrix(headers[chosen], f"{path}: {chosen}")
-        n_rows = headers[chosen].shape[:1]
-        names = [n for n in _LABELS if n != chosen and n in headers and headers[n].shape == n_rows][:1]
+        shape = headers[chosen].shape[:1]
+        names = [name for name in _LABELS if name in headers and headers[name].shape == shape][:1]
         arrays = load_npz(path, [chosen, *names])
-        columns = {name: arrays[name] for name in names}
-        for name, labels in columns.items():
-            native = labels.dtype.newbyteorder("=")
-            columns[name] = labels.astype(native if labels.dtype.kind in "biuf" else str)
-    except InputError:
-        raise
-    except DAMAGE as error:
-        raise InputError(
-            f"{path} is not an archive of arrays in NPZ format ({error}); save it by numpy.savez."
-        ) from error
-    return typed_contents(str(path), pa.table(columns), X=_as_matrix(arrays[chosen]))
+        labels = {name: arrays[name] for name in names}
+        columns = {n: a.astype(a.dtype.newbyteorder("=") if a.dtype.kind in "biuf" else str) for n, a in labels.items()}
+        return typed_contents(str(path), pa.table(columns), X=_as_matrix(arrays[chosen]))
 
 
 def load_npz(file: Path | IO[bytes], names: Collection[str]) -> dict[str, Any]:
@@ -235,8 +200,8 @@ def load_npz(file: Path | IO[bytes], names: Collection[str]) -> dict[str, Any]:
 def _needed(header: ArrayHeader) -> int:
     """Return the bytes of an array and of what is made of it: floats, or text."""
     if header.dtype in (np.float32, np.float64):
-        return header.nbytes
-    return header.nbytes + math.prod(header.shape) * (8 if header.dtype.kind in "biuf" else _TEXT)
+        return max(header.nbytes, header.n_items)
+    return header.nbytes + header.n_items * (8 if header.dtype.kind in "biuf" else _TEXT)
 
 
 def _choose_matrix(headers: dict[str, ArrayHeader], path: Path) -> str:
@@ -256,8 +221,7 @@ def _check_matrix(header: ArrayHeader, name: str) -> None:
 
 
 def _as_matrix(array: Any) -> Any:
-    array = array.reshape(len(array), -1)  # images, one per row
-    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+    return as_floats(array.reshape(len(array), -1))  # images, one per row
 
 
 # Single cells in h5ad files, read by anndata.
@@ -271,15 +235,13 @@ def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
     with _opened_h5ad(path, rep) as cells:
         columns = {"obs_names": cells.obs_names.to_series()} | {str(name): cells.obs[name] for name in cells.obs}
         table = pa.table({name: _observations(series) for name, series in columns.items()})
-        measured = []
-        for name in genes:
-            source = next((part for part in (cells, cells.raw) if part is not None and name in part.var_names), None)
-            if source is not None and name not in table.column_names:
-                # Not source[:, name]: raw data on disk ignore the choice of genes.
-                values = source.X[:, [source.var_names.get_loc(name)]]
-                values = values.toarray() if scipy.sparse.issparse(values) else values
-                table = table.append_column(name, pa.array(np.asarray(values, dtype=np.float64).ravel()))
-                measured.append(name)
+        measured = [name for name in dict.fromkeys(genes) if name not in columns and _having(cells, name) is not None]
+        for name in measured:
+            source = _having(cells, name)
+            # Not source[:, name]: raw data on disk ignore the choice of genes.
+            values = source.X[:, [source.var_names.get_loc(name)]]
+            values = values.toarray() if scipy.sparse.issparse(values) else values
+            table = table.append_column(name, pa.array(np.asarray(values, dtype=np.float64).ravel()))
         if rep not in (None, _X) and rep not in cells.obsm:
             known = listed(sorted(cells.obsm)) or "none"
             raise InputError(f"{path} has no obsm[{rep!r}]; give --rep X, or one of {known}.")
@@ -287,20 +249,22 @@ def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
         matrix = _matrix_of(cells, path) if key == _X else np.asarray(cells.obsm[key])
         note = f"embedded: {'X' if key == _X else f'obsm[{key!r}]'}, {matrix.shape[1]} features"
         note += f", since there is no obsm[{_PCA!r}]" if rep is None and key == _X else ""
-        features = tuple(str(name) for name in cells.var_names) if key == _X else None
-        parts: dict[str, Any] = {"notes": (note,), "continuous": frozenset(measured)}
-        return typed_contents(str(path), table, X=matrix, features=features, **parts)
+        parts: dict[str, Any] = {"features": tuple(map(str, cells.var_names)) if key == _X else None}
+        return typed_contents(str(path), table, X=matrix, notes=(note,), continuous=frozenset(measured), **parts)
+
+
+def _having(cells: Any, gene: str) -> Any:
+    """Return the cells, or their raw data, whichever have a gene, or None."""
+    return next((part for part in (cells, cells.raw) if part is not None and gene in part.var_names), None)
 
 
 def read_genes(path: Path) -> tuple[Any, tuple[str, ...]] | None:
-    """Read the matrix X of an h5ad file and the names of its genes for the explorer; None if there is none, or if it
-    is large.
-    """
+    """Read the matrix X of an h5ad file and the names of its genes; None if there is none, or if it is large."""
     with import_module("h5py").File(path, "r") as file:
         if _X not in file or not 0 < _size(file, path, [_X]) <= _MAX_SHOWN:
             return None
     with _opened_h5ad(path, _X) as cells:
-        return _matrix_of(cells, path), tuple(str(name) for name in cells.var_names)
+        return _matrix_of(cells, path), tuple(map(str, cells.var_names))
 
 
 @contextlib.contextmanager
@@ -310,7 +274,7 @@ def _opened_h5ad(path: Path, rep: str | None) -> Iterator[Any]:
         anndata, h5py = import_module("anndata"), import_module("h5py")
     except ImportError as error:
         raise InputError(f'reading {path} needs anndata, which is missing; pip install "laptsne[scanpy]".') from error
-    try:
+    with damage_reported(path, "an h5ad file", Exception):  # whatever anndata and h5py raise, the file is at fault
         with h5py.File(path, "r") as file:
             on_disk = (_X, "raw") if rep != _X and f"obsm/{rep or _PCA}" in file else ()
             check_room(_size(file, path, [name for name in file if name not in on_disk]))
@@ -318,13 +282,6 @@ def _opened_h5ad(path: Path, rep: str | None) -> Iterator[Any]:
         cells = anndata.read_h5ad(path, backed="r")
         with contextlib.closing(cells.file):
             yield cells
-    except (InputError, MemoryError):
-        raise
-    except Exception as error:  # whatever anndata and h5py raise, the file is at fault
-        reason = str(error).partition("\n")[0]
-        raise InputError(
-            f"{path} is not an h5ad file, or is damaged ({reason}); write or download it again."
-        ) from error
 
 
 def _size(group: Any, path: Path, names: Iterable[str], seen: set[Any] | None = None) -> int:
@@ -336,8 +293,7 @@ def _size(group: Any, path: Path, names: Iterable[str], seen: set[Any] | None = 
     for name in names:
         # Groups may contain one another. Each one at the top is counted on its own, since not all of them are read.
         visited = set() if seen is None else seen
-        is_elsewhere = isinstance(group.get(name, getlink=True), h5py.ExternalLink)
-        item = None if is_elsewhere else group.get(name)
+        item = None if isinstance(group.get(name, getlink=True), h5py.ExternalLink) else group.get(name)
         if isinstance(item, h5py.Group):
             if item not in visited:
                 visited.add(item)

@@ -21,10 +21,12 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from laptsne._runtime.available_memory import check_room
-from laptsne.cli.tables import GROUPED, MISSING, Dataset, check_names, is_number
+from laptsne.cli.tables import GROUPED, MISSING, Dataset, check_names, damage_reported, is_number, turned
 from laptsne.cli.terminal import InputError
 
 _LINE = 1 << 26  # bytes of the longest line: a small compressed file may contain one without end
+_TOO_LONG = "{} has a line of more than {} characters; give fewer columns."
+_NO_ROWS = "{} has no rows below its header; give a table with a header and at least two rows."
 _NAMES = 1 << 26  # bytes of the names of genes or cells, enough for millions
 _ROW = 256  # bytes of a list of a few strings, beside their characters
 _GZIP = b"\x1f\x8b"
@@ -46,12 +48,8 @@ def _lines(file: IO[bytes], name: str) -> Iterator[str]:
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     while line := text.readline(_LINE):
         if len(line) == _LINE:
-            raise _too_long(name)
+            raise InputError(_TOO_LONG.format(name, _LINE))
         yield line
-
-
-def _too_long(name: str) -> InputError:
-    return InputError(f"{name} has a line of more than {_LINE} characters; give fewer columns.")
 
 
 # CSV and TSV. All columns are read as text: pyarrow would take dates, times and hexadecimal identifiers for numbers.
@@ -69,18 +67,15 @@ def read_text(path: Path) -> Dataset:
         if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error):
             raise InputError(f"{name} is not text in UTF-8; save it as CSV in that encoding.") from error
         if "straddl" in str(error):  # a row does not fit into a block
-            raise _too_long(name) from error
+            raise InputError(_TOO_LONG.format(name, _LINE)) from error
         raise InputError(f"{name} is not a table in text ({error}); save it as CSV.") from error
 
 
 def _parsed(file: IO[bytes], name: str, *, tabs: bool) -> Dataset:
-    no_rows = InputError(f"{name} has no rows below its header; give a table with a header and at least two rows.")
     head = file.read(_LINE)
     delimiter = "\t" if tabs else _delimiter(head, name)
     reader = csv.reader(_lines(io.BytesIO(head), name), delimiter=delimiter)
     header = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(reader, []))]  # named as by pandas
-    if not header:
-        raise no_rows
     _check_header(header, name)
     # A last row of empty fields: if a quote is never closed, the field swallows it.
     last = f'\n""{delimiter * (len(header) - 1)}\n'.encode()
@@ -93,18 +88,18 @@ def _parsed(file: IO[bytes], name: str, *, tabs: bool) -> Dataset:
             pa.csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False),
         )
     except pa.ArrowInvalid as error:
-        if bad := re.search(r"Row #(\d+): Expected \d+ columns, got (\d+)", str(error)):
-            remedy = "correct that row"
-            if delimiter == "," and int(bad[2]) == 2 * len(header):
-                remedy += ", or separate the columns by semicolons if the numbers have decimal commas"
-            raise InputError(
-                f"{name}: row {bad[1]} has {bad[2]} values, the header {len(header)}; {remedy}."
-            ) from error
-        raise
+        bad = re.search(r"Row #(\d+): Expected \d+ columns, got (\d+)", str(error))
+        if bad is None:
+            raise
+        remedy = "correct that row"
+        if delimiter == "," and int(bad[2]) == 2 * len(header):
+            remedy += ", or separate the columns by semicolons if the numbers have decimal commas"
+        message = f"{name}: row {bad[1]} has {bad[2]} values, the header {len(header)}; {remedy}."
+        raise InputError(message) from error
     if any(column[-1].as_py() for column in table.columns):
         raise InputError(f"{name} is not a table in text (a quote is never closed); close or remove it.")
     if table.num_rows <= 1:
-        raise no_rows
+        raise InputError(_NO_ROWS.format(name))
     return _with_numbers(name, table.slice(0, table.num_rows - 1))
 
 
@@ -122,11 +117,14 @@ def _delimiter(head: bytes, name: str) -> str:
 
 
 def _check_header(header: list[str], name: str) -> None:
+    if not header:
+        raise InputError(_NO_ROWS.format(name))
     numbers = [cell for cell in header if is_number(cell) and cell.lower() not in MISSING]
-    fractions = [cell for cell in numbers if not cell.lstrip("-").isdigit()]
-    if fractions or (len(numbers) == len(header) > len(set(header))):
-        cell = (fractions or [cell for cell in header if header.count(cell) > 1])[0]
-        raise InputError(f"{name}: the first line holds numbers ({cell}), not names; put a line with names above it.")
+    bad = [cell for cell in numbers if not cell.lstrip("-").isdigit()]
+    if not bad and len(numbers) == len(header):
+        bad = [cell for cell in header if header.count(cell) > 1]
+    if bad:
+        raise InputError(f"{name}: the first line holds numbers ({bad[0]}), not names; put a line with names above it.")
     check_names(header, name)
 
 
@@ -134,17 +132,8 @@ class _Blocks(io.RawIOBase):
     """The bytes of a file in blocks; MemoryError once the columns of numbers among them would not fit into memory."""
 
     def __init__(self, head: bytes, rest: IO[bytes], last: bytes, n_columns: int) -> None:
-        self._blocks = self._iterate(head, rest, last, n_columns)
-
-    @staticmethod
-    def _iterate(block: bytes, rest: IO[bytes], last: bytes, n_columns: int) -> Iterator[bytes]:
-        n_rows = 0
-        while block:
-            n_rows += max(block.count(b"\n"), block.count(b"\r"))
-            check_room(2 * 8 * n_rows * n_columns)  # columns, and the matrix that is embedded
-            yield block
-            block = rest.read(_LINE)
-        yield last
+        self._blocks = itertools.chain([head], iter(lambda: rest.read(_LINE), b""), [last])
+        self._n_columns, self._n_rows = n_columns, 0
 
     def readable(self) -> bool:
         """Return True, as pyarrow requires."""
@@ -152,7 +141,10 @@ class _Blocks(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Return the next block, which is no larger than pyarrow's."""
-        return next(self._blocks, b"")
+        block = next(self._blocks, b"")
+        self._n_rows += max(block.count(b"\n"), block.count(b"\r"))
+        check_room(2 * 8 * self._n_rows * self._n_columns)  # columns, and the matrix that is embedded
+        return block
 
 
 def _with_numbers(name: str, table: pa.Table) -> Dataset:
@@ -160,20 +152,16 @@ def _with_numbers(name: str, table: pa.Table) -> Dataset:
     numbers, commas = {}, []
     for column, text in zip(table.column_names, table.columns, strict=True):
         found = _as_numbers(text)
-        if found is None and any(not re.match(GROUPED, value) for value in _matching(text, _DECIMAL)):
-            ungrouped = pc.replace_substring_regex(text, r"\.(\d{3})\b", r"\1")
-            found = _as_numbers(pc.replace_substring(ungrouped, ",", "."))
-            commas += [] if found is None else [column]
+        if found is None:
+            decimal = pc.match_substring_regex(text, _DECIMAL)
+            if pc.any(pc.and_not(decimal, pc.match_substring_regex(text, GROUPED))).as_py():
+                ungrouped = pc.replace_substring_regex(text, r"\.(\d{3})\b", r"\1")
+                found = _as_numbers(pc.replace_substring(ungrouped, ",", "."))
+                commas += [] if found is None else [column]
         if found is not None:
             numbers[column] = found
     notes = (f"read with decimal commas: {', '.join(commas)}",) if commas else ()
     return Dataset(name, table, numbers, first_row=2, notes=notes)
-
-
-def _matching(text: pa.ChunkedArray, pattern: str) -> list[str]:
-    """Return the distinct values that match a pattern."""
-    found: list[str] = text.filter(pc.match_substring_regex(text, pattern)).unique().to_pylist()
-    return found
 
 
 def _as_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -204,38 +192,32 @@ def read_matrix(path: Path) -> Dataset:
     barcodes, features = _beside(path, "barcodes"), _beside(path, "features") or _beside(path, "genes")
     if barcodes is not None and features is not None:
         return _tenx(path, matrix, barcodes, features)
-    n_rows, n_columns = matrix.shape
-    note = f"rows are points: {n_rows} points with {n_columns} features; transpose the matrix if it is the other way"
-    return Dataset(str(path), X=matrix, notes=(note,))
+    size = "{} points with {} features".format(*matrix.shape)
+    return Dataset(
+        str(path), X=matrix, notes=(f"rows are points: {size}; transpose the matrix if it is the other way",)
+    )
 
 
 def _matrix_market(path: Path) -> Any:
-    try:
-        with _opened(path) as file:
-            text = _lines(file, str(path))
-            words = next(text, "").lower().split()
-            if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-                raise ValueError("it does not begin with %%MatrixMarket matrix")
-            layout, field, symmetry = words[2:]
-            if field not in ("real", "integer", "pattern") or symmetry not in _MIRROR_SIGN:
-                raise ValueError(f"{field} {symmetry} matrices are not supported, only real ones")
-            entries = (line for line in text if line.strip() and not line.startswith("%"))
-            sizes = [int(word) for word in next(entries, "").split()]
-            if min(sizes, default=0) < 1:
-                raise ValueError("its header declares no entries")
-            if layout == "coordinate" and len(sizes) == 3:
-                check_room(8 * sizes[0])  # row pointers, however few entries there are
-                numbers = _numbers(entries, sizes[2], 2 if field == "pattern" else 3)
-                return _sparse(numbers, sizes, _MIRROR_SIGN[symmetry])
-            if layout != "array" or len(sizes) != 2 or symmetry != "general" or field == "pattern":
-                raise ValueError(f"{layout} {symmetry} matrices with {len(sizes)} sizes are not supported")
-            dense = _numbers(entries, sizes[0] * sizes[1], 1)
-            return np.ascontiguousarray(dense.reshape(sizes[1], sizes[0]).T)  # the format is column-major
-    except InputError:
-        raise
-    except (ValueError, EOFError, OSError, OverflowError, zlib.error) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"{path} is not in Matrix Market format, or is damaged ({reason}); write it again.") from error
+    with damage_reported(path, "in Matrix Market format"), _opened(path) as file:
+        text = _lines(file, str(path))
+        words = next(text, "").lower().split()
+        if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
+            raise ValueError("it does not begin with %%MatrixMarket matrix")
+        layout, field, symmetry = words[2:]
+        if field not in ("real", "integer", "pattern") or symmetry not in _MIRROR_SIGN:
+            raise ValueError(f"{field} {symmetry} matrices are not supported, only real ones")
+        entries = (line for line in text if line.strip() and not line.startswith("%"))
+        sizes = [int(word) for word in next(entries, "").split()]
+        if min(sizes, default=0) < 1:
+            raise ValueError("its header declares no entries")
+        if layout == "coordinate" and len(sizes) == 3:
+            check_room(8 * sizes[0])  # row pointers, however few entries there are
+            numbers = _numbers(entries, sizes[2], 2 if field == "pattern" else 3)
+            return _sparse(numbers, sizes, _MIRROR_SIGN[symmetry])
+        if layout != "array" or len(sizes) != 2 or symmetry != "general" or field == "pattern":
+            raise ValueError(f"{layout} {symmetry} matrices with {len(sizes)} sizes are not supported")
+        return turned(_numbers(entries, sizes[0] * sizes[1], 1).reshape(sizes[1], sizes[0]))  # column by column
 
 
 def _numbers(entries: Iterator[str], n_lines: int, n_columns: int) -> NDArray[np.float64]:
@@ -250,13 +232,9 @@ def _sparse(numbers: NDArray[np.float64], sizes: list[int], mirror_sign: int) ->
     indices = numbers[:, :2].T - 1
     if (indices != np.floor(indices)).any() or (indices < 0).any() or (sizes[:2] <= indices.T).any():
         raise ValueError("there is an entry outside the matrix")
-    row, column = indices.astype(np.int64)
     values = numbers[:, 2] if numbers.shape[1] == 3 else np.ones(len(numbers))
-    if mirror_sign:
-        off = row != column
-        row, column = np.append(row, column[off]), np.append(column, row[off])
-        values = np.append(values, mirror_sign * values[off])
-    return scipy.sparse.csr_matrix((values, (row, column)), shape=sizes[:2])
+    found = scipy.sparse.csr_matrix((values, indices.astype(np.int64)), shape=sizes[:2])
+    return (found + mirror_sign * scipy.sparse.tril(found, -1).T).tocsr() if mirror_sign else found
 
 
 # Single cells as 10x writes them: a matrix of genes x cells, with the names of both beside it.
@@ -264,24 +242,26 @@ def _sparse(numbers: NDArray[np.float64], sizes: list[int], mirror_sign: int) ->
 
 def tenx_matrix(folder: Path) -> Path:
     """Return the matrix in a 10x folder."""
-    for ending in ("", ".gz"):
-        if (found := folder / f"{_TENX}{ending}").is_file():
-            return found
+    if found := _plain_or_packed(folder / _TENX):
+        return found
     raise InputError(f"{folder} is a folder without matrix.mtx; give a file in it, or a 10x folder.")
 
 
 def _beside(path: Path, kind: str) -> Path | None:
     """Return the table of names beside a matrix; both may have a prefix, as in GSM1_matrix.mtx.gz."""
     prefix, found, _ = path.name.partition(_TENX)
-    paths = (path.parent / f"{prefix}{kind}.tsv{ending}" for ending in ("", ".gz"))
-    return next((path for path in paths if path.is_file()), None) if found else None
+    return _plain_or_packed(path.parent / f"{prefix}{kind}.tsv") if found else None
+
+
+def _plain_or_packed(path: Path) -> Path | None:
+    return next((found for found in (path, path.with_name(f"{path.name}.gz")) if found.is_file()), None)
 
 
 def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
     cells = [row[0] for row in _rows(barcodes)]
     genes = [[*row, "", "", ""][:3] for row in _rows(features)]
     if matrix.shape == (len(genes), len(cells)):
-        matrix = np.ascontiguousarray(matrix.T) if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
+        matrix = turned(matrix)
     elif matrix.shape != (len(cells), len(genes)):
         raise InputError(
             f"{path} is a matrix of {matrix.shape[0]} x {matrix.shape[1]}, but there are names of {len(genes)} genes "
@@ -302,13 +282,10 @@ def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
 
 def _rows(path: Path) -> list[list[str]]:
     """Return the fields of each line of a table of names."""
-    try:
-        with _opened(path) as file:
-            data = file.read(_NAMES + 1)
+    with damage_reported(path, "a table of names"), _opened(path) as file:
+        data = file.read(_NAMES + 1)
         if len(data) > _NAMES:
             raise InputError(f"{path} has more than {_NAMES} characters of names; give fewer rows and columns.")
         check_room(2 * len(data) + _ROW * data.count(b"\n"))
-        rows = [line.split("\t") for line in data.decode("utf-8-sig").replace("\r\n", "\n").split("\n")]
-    except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is damaged ({error}); write or download it again.") from error
-    return [row for row in rows if row != [""]]
+        lines = data.decode("utf-8-sig").replace("\r\n", "\n").split("\n")
+    return [line.split("\t") for line in lines if line]

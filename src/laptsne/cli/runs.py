@@ -1,0 +1,305 @@
+"""What the commands run: read and preprocess the data, fit or place, write the files, and print a summary."""
+
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import scipy.sparse
+import typer
+from numpy.typing import NDArray
+
+from laptsne import LandmarkLaptSNE, LaptSNE, plotting
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.warn import warn
+from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
+from laptsne.cli.outputs import (
+    STDOUT,
+    OutputFiles,
+    explorer_columns,
+    explorer_features,
+    explorer_images,
+    free_name,
+    import_beside,
+    save_figure,
+    save_plot,
+    stem,
+    write_explorer,
+    write_map,
+    write_table,
+)
+from laptsne.cli.preparation import (
+    Model,
+    PreparedDataset,
+    load_dataset,
+    prepare,
+    preprocessed,
+    print_notes,
+    store_preprocessing,
+    stored_columns,
+)
+from laptsne.cli.tables import Choice, Dataset
+from laptsne.cli.terminal import InputError, StoppedEarlyWarning, console, input_errors, say, waiting
+from laptsne.clusters.table import ClusterTable
+from laptsne.contraction import ContractionPath, contraction_path
+from laptsne.engine.progress import ProgressBar
+from laptsne.explorer.columns import CLUSTERS
+from laptsne.fitted_map import FittedMap, read_model
+from laptsne.graph.affinity import auto_perplexity, joint_affinities
+from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
+from laptsne.transform.preprocessing import Preprocessing
+from laptsne.transform.support import MIN_SUPPORT
+
+_MAX_SHOWN = 20  # clusters of which the evidence is printed
+_MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
+_MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
+_BAR_WIDTH = 40  # characters of the longest bar of an eigenvalue
+_NEW = "new"
+
+
+# laptsne embed and laptsne explore.
+
+
+def embed_source(
+    data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles, *, force: bool
+) -> None:
+    """Preprocess and embed the data, and write the files."""
+    started = time.perf_counter()
+    files.check(data.source, n_components=settings.n_components, force=force)
+    prepared = prepare(data, features, files.color)
+    files.check_columns(prepared.dataset)
+    if files.plot is not None:
+        import_beside()
+    fit_started = time.perf_counter()
+    model = fit_dataset(prepared, settings.parameters(), quiet=data.quiet)
+    seconds = time.perf_counter() - fit_started
+    evidence = None
+    if model.n_clusters_ > 1:  # with sizes in rows, even of clusters that were found among landmarks
+        sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
+        evidence = replace(model.clusters_, size=sizes)
+    path = _write(prepared, model, evidence, files, quiet=data.quiet)
+    if data.quiet:
+        return
+    n_points, n_features = prepared.X.shape
+    say(
+        [
+            f"points       {n_points} x {n_features}",
+            f"clusters     {_clusters(model, evidence)}",
+            f"contraction  {_contraction(model, path)}",
+            f"time         {time.perf_counter() - started:.1f} s, {seconds:.1f} s of it for the fit, "
+            f"{model.n_iter_} iterations",
+            f"files        {', '.join(map(str, files.paths()))}",
+        ]
+    )
+    if evidence is not None:
+        header, *lines = str(evidence).splitlines()
+        more = len(lines) - _MAX_SHOWN
+        say(["", header, *lines[:_MAX_SHOWN], *([f"{more:>7} more"] if more > 0 else [])])
+
+
+def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet: bool) -> Model:
+    """Fit the estimator; an interrupted fit counts if it has an embedding."""
+    if "n_landmarks" in parameters and scipy.sparse.issparse(prepared.X):
+        raise InputError("--landmarks needs dense data, and these are sparse; give --pca 50 as well.")
+    model = (LandmarkLaptSNE if "n_landmarks" in parameters else LaptSNE)(**parameters)
+    shown = not quiet and console.is_terminal
+    with input_errors(), ProgressBar(model.max_iter, "finding neighbours") if shown else nullcontext() as bar:
+        model.callbacks = bar
+        try:
+            model.fit(prepared.X)
+        except KeyboardInterrupt:
+            if not hasattr(model, "embedding_"):  # or only that of landmarks
+                raise
+            message = f"Interrupted at iteration {model.n_iter_} of {model.max_iter}: the map is what it was then."
+            warn(message, StoppedEarlyWarning)
+        if bar is not None:
+            bar.end(model.n_iter_, model.kl_divergence_, model.contraction_)
+    store_preprocessing(model, prepared)
+    return model
+
+
+def _write(
+    prepared: PreparedDataset, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
+) -> ContractionPath | None:
+    """Write the files; return the contraction path that the explorer shows, if any."""
+    dataset, color, labels = prepared.dataset, files.first_color(prepared.dataset), model.labels_
+    names = labels if (labels >= 0).all() else np.where(labels < 0, None, labels.astype(object))  # None is grey
+    with input_errors():
+        if files.save is not None:
+            model.save(files.save)
+        table = None if files.distinguish is None else model.distinguish(*prepared.named_features)
+    write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
+    if files.plot is not None:
+        values = names if color is None else dataset.values(color)
+        save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
+    if files.distinguish is not None:
+        write_table(files.distinguish, pa.table({name: list(values) for name, values in vars(table).items()}))
+    if files.html is None:
+        return None
+    path = _contraction_path(model, prepared.X, quiet=quiet)
+    columns = explorer_columns(dataset, {CLUSTERS: names})
+    options: dict[str, Any] = {"images": explorer_images(dataset)} | explorer_features(dataset)
+    if evidence is not None and CLUSTERS not in dataset.columns.column_names:
+        options |= {"clusters": evidence, "text": files.text}
+    maps = model.embedding_ if path is None else path
+    write_explorer(maps, files.html, dataset, columns=columns, color=color or next(iter(columns)), **options)
+    return path
+
+
+def _contraction_path(model: Model, X: Any, *, quiet: bool) -> ContractionPath | None:
+    """Return embeddings at increasing contraction; None if there is nothing to contract, or too much to compute."""
+    n_points = len(model.embedding_)
+    if model.n_clusters_ == 1 or isinstance(model, LandmarkLaptSNE):
+        return None
+    if n_points > _MAX_POINTS:
+        message = (
+            f"laptsne: the explorer has no contraction slider: the maps for it would take too long with {n_points} "
+            f"points, more than {_MAX_POINTS}; embed fewer to get one."
+        )
+        say([message], "yellow")
+        return None
+    with waiting("fitting maps at increasing contraction", quiet=quiet), input_errors():
+        return contraction_path(model, X)
+
+
+def _clusters(model: Model, evidence: ClusterTable | None) -> str:
+    """Describe the number of clusters and its evidence."""
+    if model.n_clusters != "auto":
+        return f"{model.n_clusters_}, as given"
+    if evidence is None:
+        return "none: there is no evidence of any, so this is plain t-SNE"
+    verdicts = evidence.verdict.tolist()
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in ("clear", "likely", "doubtful")]
+    return f"{model.n_clusters_}: {', '.join(counts)}"
+
+
+def _contraction(model: Model, path: ContractionPath | None) -> str:
+    """Describe the strength of contraction and its cost in KL divergence."""
+    result = f"{model.contraction_:.3g}, KL {model.kl_divergence_:.3f}"
+    if not model.contraction_ or path is None:
+        return result
+    plain = float(path.kl_divergences[0])
+    return f"{result}: {model.kl_divergence_ - plain:+.3f} over the {plain:.3f} without contraction"
+
+
+# laptsne transform.
+
+
+def transform_source(
+    model_path: Path, data: InputOptions, files: OutputFiles, *, n_jobs: int | None, force: bool
+) -> None:
+    """Place the rows of the data on the map of the model, and write and draw their coordinates."""
+    started = time.perf_counter()
+    if not files.paths():
+        files = replace(files, out=STDOUT if data.source == "-" else Path(f"{stem(data.source)}-placed.csv"))
+    fitted, attributes = _load(model_path)
+    old = np.asarray(attributes.get("landmark_embedding_", fitted.embedding))
+    files.check(data.source, n_components=old.shape[1], force=force)
+    features, rep = stored_columns(attributes, model_path)
+    dataset = load_dataset(data, Choice(features=features), files.color, rep=rep, min_rows=1)
+    if dataset.X.shape[1] != fitted.n_features:
+        raise InputError(
+            f"{dataset.name} has {dataset.X.shape[1]} features, but the model was fitted to {fitted.n_features}; "
+            "give the columns that it was fitted to."
+        )
+    # Here and not by the map, so that errors name columns and options.
+    dataset, X = preprocessed(dataset, fitted.preprocessing or Preprocessing())
+    print_notes(dataset.notes, quiet=data.quiet)
+    placed, found = replace(fitted, preprocessing=None), {}
+    with input_errors(), Workers(n_jobs) as workers:
+        Y = placed.place(X, workers)
+        if placed.network is None:  # models that keep their data
+            found = {"cluster": placed.predict(X, workers), "support": placed.support(X, workers)}
+            _warn_of_support(found["support"])
+    write_map(files.out, Y, dataset.columns, found)
+    _draw(files, old, Y, dataset, found)
+    if not data.quiet:
+        seconds, paths = time.perf_counter() - started, ", ".join(map(str, files.paths()))
+        say([f"placed       {len(Y)} points among {len(old)}, in {seconds:.1f} s: {paths}"])
+
+
+def _load(path: Path) -> tuple[FittedMap, dict[str, Any]]:
+    """Return the map of a model of any estimator, and the attributes saved with it."""
+    if path.is_dir() or not path.exists():
+        raise InputError(f"there is no model {path}; write one with laptsne embed FILE --save {path}.")
+    with input_errors():
+        fitted, content = read_model(path)
+    if fitted.obstacle is not None:
+        raise InputError(f"{path}: {fitted.obstacle}; fit another model with laptsne embed FILE --save {path}.")
+    return fitted, content.get("fitted", {})
+
+
+def _warn_of_support(support: NDArray[Any]) -> None:
+    """Print a warning if many new rows are unlike the data that the model was fitted to."""
+    without = support < MIN_SUPPORT
+    share = float(np.mean(without))
+    if share > _MAX_UNSUPPORTED:
+        message = (
+            f"laptsne: {without.sum()} of {len(without)} rows ({share:.0%}) are unlike the training data; their "
+            "positions are unreliable. Check that the columns have the same units, or fit a new map."
+        )
+        say([message], "yellow")
+
+
+def _draw(
+    files: OutputFiles, old: NDArray[Any], Y: NDArray[Any], dataset: Dataset, found: dict[str, NDArray[Any]]
+) -> None:
+    """Draw the new rows in colour among the old ones in grey."""
+    both, color = np.vstack([old, Y]), files.first_color(dataset)
+    names = np.full(len(Y), _NEW, dtype=object)
+    if "cluster" in found:  # as text: rows without a cluster are not drawn like the old ones
+        names[:] = ["no cluster" if cluster < 0 else str(cluster) for cluster in found["cluster"]]
+    if files.plot is not None:
+        values = _padded(names if color is None else dataset.values(color), len(old))
+        save_plot(both, values, files.plot, title=color, continuous=color in dataset.continuous)
+    if files.html is not None:
+        clusters = {"cluster": names} if "cluster" in found else {}
+        shown = explorer_columns(dataset, found | clusters)
+        status = free_name("status", list(shown))
+        shown[status] = np.full(len(Y), _NEW, dtype=object)
+        columns = {name: _padded(values, len(old)) for name, values in shown.items()}
+        first = color or (free_name("cluster", dataset.columns.column_names) if clusters else status)
+        write_explorer(both, files.html, dataset, columns=columns, color=first)
+
+
+def _padded(values: NDArray[Any], n_old: int) -> NDArray[Any]:
+    """Return values of the new rows after missing values for the old ones."""
+    if values.dtype.kind == "f":
+        return np.concatenate([np.full(n_old, np.nan), values])
+    return np.concatenate([np.full(n_old, None, dtype=object), values.astype(object)])
+
+
+# laptsne gap.
+
+
+def print_eigenvalues(
+    data: InputOptions, features: FeatureOptions, settings: dict[str, Any], plot: Path | None, *, force: bool
+) -> None:
+    """Print the smallest Laplacian eigenvalues of the data as a table, and plot them if a file is given."""
+    OutputFiles(plot=plot).check(data.source, force=force)
+    X = prepare(data, features).X
+    perplexity = settings["perplexity"] or auto_perplexity(X.shape[0])
+    with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(settings["n_jobs"]) as workers:
+        P = joint_affinities(X, perplexity=perplexity, metric=settings["metric"], workers=workers)
+        eigenvalues = laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
+    n_clusters = eigengap_clusters(eigenvalues)
+    typer.echo("\n".join(_table_lines(eigenvalues, n_clusters)))
+    if plot is not None:
+        save_figure(plotting.eigenvalues(eigenvalues, n_clusters), plot)
+    if not data.quiet:
+        lines = [f"clusters     {n_clusters} by the eigengap of {X.shape[0]} points"]
+        say(lines if plot is None else [*lines, f"files        {plot}"])
+
+
+def _table_lines(eigenvalues: NDArray[np.float64], n_clusters: int) -> list[str]:
+    """Return one line per eigenvalue, with a bar; the eigengap is marked."""
+    lines = [f"{'k':>3}  {'eigenvalue':>10}  {'gap':>8}"]
+    for k, (value, step) in enumerate(zip(eigenvalues, [*np.diff(eigenvalues), np.nan], strict=True), start=1):
+        bar = "#" * round(_BAR_WIDTH * value / (eigenvalues.max() or 1))
+        mark = "<- the gap" if k == n_clusters else ""
+        shown = f"{step:8.4f}" if np.isfinite(step) else " " * 8
+        lines.append(f"{k:>3}  {value:>10.4f}  {shown}  {f'{bar} {mark}'.strip()}".rstrip())
+    return lines

@@ -11,8 +11,8 @@ import typer
 
 from laptsne import __version__
 from laptsne.cli import options
-from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, grouped
-from laptsne.cli.terminal import InputError, reported, say, started
+from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, command
+from laptsne.cli.terminal import InputError, say
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,7 +40,7 @@ def _laptsne(
 
 
 @app.command()
-@grouped
+@command
 def embed(
     data: InputOptions,
     features: FeatureOptions,
@@ -55,7 +55,6 @@ def embed(
         Path | None, typer.Option(help="Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
     ] = None,
     force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Embed a table and write the map as a table, a plot and an interactive HTML file.
 
@@ -72,17 +71,15 @@ def embed(
     cat cells.csv | laptsne embed - --out - | head -n 3
     ```
     """
-    with reported(debug=debug):
-        from laptsne.cli.outputs import OutputFiles
-        from laptsne.cli.runs import embed_source
+    from laptsne.cli.outputs import OutputFiles
+    from laptsne.cli.runs import embed_source
 
-        started()
-        files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text).or_default(data.source)
-        embed_source(data, features, settings, files, force=force)
+    files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text).or_default(data.source)
+    embed_source(data, features, settings, files, force=force)
 
 
 @app.command()
-@grouped
+@command
 def transform(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `laptsne embed --save`.")],
     data: InputOptions,
@@ -96,7 +93,6 @@ def transform(
     color: options.Color = [],  # noqa: B006  typer makes a new one
     jobs: options.Jobs = None,
     force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Place new rows on the map of a saved model, which does not change.
 
@@ -110,16 +106,14 @@ def transform(
     cat new-cells.csv | laptsne transform cells.laptsne - --out - | head -n 3
     ```
     """
-    with reported(debug=debug):
-        from laptsne.cli.outputs import OutputFiles
-        from laptsne.cli.runs import transform_source
+    from laptsne.cli.outputs import OutputFiles
+    from laptsne.cli.runs import transform_source
 
-        started()
-        transform_source(model, data, OutputFiles(out, plot, html, color=tuple(color)), n_jobs=jobs, force=force)
+    transform_source(model, data, OutputFiles(out, plot, html, color=tuple(color)), n_jobs=jobs, force=force)
 
 
 @app.command()
-@grouped
+@command
 def gap(
     data: InputOptions,
     features: FeatureOptions,
@@ -128,7 +122,6 @@ def gap(
     metric: options.Metric = "euclidean",
     jobs: options.Jobs = None,
     force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Print the smallest eigenvalues of the Laplacian of the data's similarity graph, without an embedding.
 
@@ -142,16 +135,14 @@ def gap(
     laptsne gap cells.csv --label celltype --plot eigenvalues.png
     ```
     """
-    with reported(debug=debug):
-        from laptsne.cli.runs import print_eigenvalues
+    from laptsne.cli.runs import print_eigenvalues
 
-        started()
-        settings = {"perplexity": perplexity, "metric": metric, "n_jobs": jobs}
-        print_eigenvalues(data, features, settings, plot, force=force)
+    settings = {"perplexity": perplexity, "metric": metric, "n_jobs": jobs}
+    print_eigenvalues(data, features, settings, plot, force=force)
 
 
 @app.command()
-@grouped
+@command
 def explore(
     data: InputOptions,
     features: FeatureOptions,
@@ -161,7 +152,6 @@ def explore(
     text: options.Text = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Write the HTML file without opening a browser.")] = False,
     force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Embed a table and open the interactive explorer in the browser, or open one that was written before.
 
@@ -176,17 +166,15 @@ def explore(
     laptsne explore cells.html
     ```
     """
-    with reported(debug=debug):
-        explorer = Path(data.source)
-        if explorer.suffix.lower() not in (".html", ".htm"):
-            from laptsne.cli.outputs import OutputFiles, stem
-            from laptsne.cli.runs import embed_source
+    explorer = Path(data.source)
+    if explorer.suffix.lower() not in (".html", ".htm"):
+        from laptsne.cli.outputs import OutputFiles, stem
+        from laptsne.cli.runs import embed_source
 
-            started()
-            explorer = html or Path(f"{stem(data.source)}-map.html")
-            files = OutputFiles(html=explorer, color=tuple(color), text=text)
-            embed_source(data, features, settings, files, force=force)
-        elif not explorer.is_file():
-            raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
-        if not no_open and not webbrowser.open(explorer.resolve().as_uri()):
-            say([f"laptsne: no browser was found; open {explorer} in one."], "yellow")
+        explorer = html or Path(f"{stem(data.source)}-map.html")
+        files = OutputFiles(html=explorer, color=tuple(color), text=text)
+        embed_source(data, features, settings, files, force=force)
+    elif not explorer.is_file():
+        raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
+    if not no_open and not webbrowser.open(explorer.resolve().as_uri()):
+        say([f"laptsne: no browser was found; open {explorer} in one."], "yellow")

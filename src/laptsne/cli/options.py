@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from laptsne.cli.terminal import reported
+
 
 def _option(help: str, *names: str, panel: str | None = None, **limits: Any) -> Any:
     return typer.Option(*names, rich_help_panel=panel, help=help, **limits)
@@ -30,7 +32,11 @@ Text = Annotated[
     str | None, _option("Column of texts, whose words name the clusters in the explorer.", metavar="COLUMN")
 ]
 Force = Annotated[bool, _option("Overwrite existing files.", "--force", "-f")]
-Debug = Annotated[bool, _option("Show the traceback of an error.", "--debug")]
+_DEBUG = inspect.Parameter(
+    *("debug", inspect.Parameter.KEYWORD_ONLY),
+    default=False,
+    annotation=Annotated[bool, _option("Show the traceback of an error.", "--debug")],
+)
 Perplexity = Annotated[float | None, _map("Effective number of neighbours (default: auto).", min=1)]
 Metric = Annotated[str, _map("Distance between rows: euclidean, cosine, correlation, manhattan ...")]
 Color = Annotated[list[str], _table("Column or gene to colour by, the plot by the first of them. Repeatable.")]
@@ -98,21 +104,20 @@ class MapOptions:
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
-def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command with one parameter per field of its groups, which typer makes options of."""
-    given = inspect.signature(command).parameters
+def command(run: Callable[..., None]) -> Callable[..., None]:
+    """Return a command for typer, with one option per field of its groups; errors are reported in one line."""
+    given = inspect.signature(run).parameters
     groups = {name: parameter.annotation for name, parameter in given.items() if is_dataclass(parameter.annotation)}
-    parameters: dict[str, inspect.Parameter] = {}
-    for name, parameter in given.items():
-        members = inspect.signature(groups[name]).parameters if name in groups else {name: parameter}
-        parameters |= {p.name: p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in members.values()}
+    members = [inspect.signature(groups[name]).parameters if name in groups else {name: p} for name, p in given.items()]
+    parameters = [p.replace(kind=p.KEYWORD_ONLY) for group in members for p in group.values()] + [_DEBUG]
 
-    @functools.wraps(command)
-    def run(**values: Any) -> None:
-        arguments = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
-        command(**arguments, **values)
+    @functools.wraps(run)
+    def reporting(**values: Any) -> None:
+        with reported(debug=values.pop("debug")):
+            made = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
+            run(**made, **values)
 
-    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
-    run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
-    del run.__wrapped__  # its signature is another
-    return run
+    reporting.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    reporting.__annotations__ = {p.name: p.annotation for p in parameters}
+    del reporting.__wrapped__  # its signature is another
+    return reporting

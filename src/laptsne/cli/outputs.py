@@ -50,13 +50,13 @@ class OutputFiles:
     distinguish: Path | None = None
     text: str | None = None
 
-    def or_default(self, source: str) -> OutputFiles:
+    def or_default(self, source: str, what: str = "map") -> OutputFiles:
         """Return these files, or the default ones if none of them shows the embedding."""
         if self.out or self.plot or self.html:
             return self
-        if source == "-":
-            return replace(self, out=STDOUT)
-        return replace(self, out=Path(f"{stem(source)}-map.csv"), plot=Path(f"{stem(source)}-map.png"))
+        name = f"{stem(source)}-{what}"
+        plot = Path(f"{name}.png") if what == "map" and source != "-" else None
+        return replace(self, out=STDOUT if source == "-" else Path(f"{name}.csv"), plot=plot)
 
     def paths(self) -> list[Path]:
         """Return the paths that are given."""

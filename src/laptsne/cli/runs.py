@@ -15,34 +15,12 @@ from numpy.typing import NDArray
 from laptsne import LandmarkLaptSNE, LaptSNE, plotting
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.warn import warn
+from laptsne.cli import outputs, preparation
 from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
-from laptsne.cli.outputs import (
-    STDOUT,
-    OutputFiles,
-    explorer_columns,
-    explorer_features,
-    explorer_images,
-    free_name,
-    import_beside,
-    save_figure,
-    save_plot,
-    stem,
-    write_explorer,
-    write_map,
-    write_table,
-)
-from laptsne.cli.preparation import (
-    Model,
-    PreparedDataset,
-    load_dataset,
-    prepare,
-    preprocessed,
-    print_notes,
-    store_preprocessing,
-    stored_columns,
-)
+from laptsne.cli.outputs import OutputFiles, explorer_columns, free_name
+from laptsne.cli.preparation import Model, PreparedDataset, load_dataset, prepare, preprocessed, print_notes
 from laptsne.cli.tables import Choice, Dataset
-from laptsne.cli.terminal import InputError, StoppedEarlyWarning, console, input_errors, say, waiting
+from laptsne.cli.terminal import InputError, StoppedEarlyWarning, console, input_errors, say, started, waiting
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.engine.progress import ProgressBar
@@ -67,12 +45,13 @@ def embed_source(
     data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles, *, force: bool
 ) -> None:
     """Preprocess and embed the data, and write the files."""
-    started = time.perf_counter()
+    started()
+    begin = time.perf_counter()
     files.check(data.source, n_components=settings.n_components, force=force)
     prepared = prepare(data, features, files.color)
     files.check_columns(prepared.dataset)
     if files.plot is not None:
-        import_beside()
+        outputs.import_beside()
     fit_started = time.perf_counter()
     model = fit_dataset(prepared, settings.parameters(), quiet=data.quiet)
     seconds = time.perf_counter() - fit_started
@@ -89,7 +68,7 @@ def embed_source(
             f"points       {n_points} x {n_features}",
             f"clusters     {_clusters(model, evidence)}",
             f"contraction  {_contraction(model, path)}",
-            f"time         {time.perf_counter() - started:.1f} s, {seconds:.1f} s of it for the fit, "
+            f"time         {time.perf_counter() - begin:.1f} s, {seconds:.1f} s of it for the fit, "
             f"{model.n_iter_} iterations",
             f"files        {', '.join(map(str, files.paths()))}",
         ]
@@ -117,7 +96,7 @@ def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet:
             warn(message, StoppedEarlyWarning)
         if bar is not None:
             bar.end(model.n_iter_, model.kl_divergence_, model.contraction_)
-    store_preprocessing(model, prepared)
+    preparation.store_preprocessing(model, prepared)
     return model
 
 
@@ -131,21 +110,21 @@ def _write(
         if files.save is not None:
             model.save(files.save)
         table = None if files.distinguish is None else model.distinguish(*prepared.named_features)
-    write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
+    outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
     if files.plot is not None:
         values = names if color is None else dataset.values(color)
-        save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
+        outputs.save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
     if files.distinguish is not None:
-        write_table(files.distinguish, pa.table({name: list(values) for name, values in vars(table).items()}))
+        outputs.write_table(files.distinguish, pa.table({name: list(values) for name, values in vars(table).items()}))
     if files.html is None:
         return None
     path = _contraction_path(model, prepared.X, quiet=quiet)
     columns = explorer_columns(dataset, {CLUSTERS: names})
-    options: dict[str, Any] = {"images": explorer_images(dataset)} | explorer_features(dataset)
+    options: dict[str, Any] = {"images": outputs.explorer_images(dataset)} | outputs.explorer_features(dataset)
     if evidence is not None and CLUSTERS not in dataset.columns.column_names:
         options |= {"clusters": evidence, "text": files.text}
     maps = model.embedding_ if path is None else path
-    write_explorer(maps, files.html, dataset, columns=columns, color=color or next(iter(columns)), **options)
+    outputs.write_explorer(maps, files.html, dataset, columns=columns, color=color or next(iter(columns)), **options)
     return path
 
 
@@ -192,13 +171,13 @@ def transform_source(
     model_path: Path, data: InputOptions, files: OutputFiles, *, n_jobs: int | None, force: bool
 ) -> None:
     """Place the rows of the data on the map of the model, and write and draw their coordinates."""
-    started = time.perf_counter()
-    if not files.paths():
-        files = replace(files, out=STDOUT if data.source == "-" else Path(f"{stem(data.source)}-placed.csv"))
+    started()
+    begin = time.perf_counter()
+    files = files.or_default(data.source, "placed")
     fitted, attributes = _load(model_path)
     old = np.asarray(attributes.get("landmark_embedding_", fitted.embedding))
     files.check(data.source, n_components=old.shape[1], force=force)
-    features, rep = stored_columns(attributes, model_path)
+    features, rep = preparation.stored_columns(attributes, model_path)
     dataset = load_dataset(data, Choice(features=features), files.color, rep=rep, min_rows=1)
     if dataset.X.shape[1] != fitted.n_features:
         raise InputError(
@@ -214,10 +193,10 @@ def transform_source(
         if placed.network is None:  # models that keep their data
             found = {"cluster": placed.predict(X, workers), "support": placed.support(X, workers)}
             _warn_of_support(found["support"])
-    write_map(files.out, Y, dataset.columns, found)
+    outputs.write_map(files.out, Y, dataset.columns, found)
     _draw(files, old, Y, dataset, found)
     if not data.quiet:
-        seconds, paths = time.perf_counter() - started, ", ".join(map(str, files.paths()))
+        seconds, paths = time.perf_counter() - begin, ", ".join(map(str, files.paths()))
         say([f"placed       {len(Y)} points among {len(old)}, in {seconds:.1f} s: {paths}"])
 
 
@@ -254,7 +233,7 @@ def _draw(
         names[:] = ["no cluster" if cluster < 0 else str(cluster) for cluster in found["cluster"]]
     if files.plot is not None:
         values = _padded(names if color is None else dataset.values(color), len(old))
-        save_plot(both, values, files.plot, title=color, continuous=color in dataset.continuous)
+        outputs.save_plot(both, values, files.plot, title=color, continuous=color in dataset.continuous)
     if files.html is not None:
         clusters = {"cluster": names} if "cluster" in found else {}
         shown = explorer_columns(dataset, found | clusters)
@@ -262,7 +241,7 @@ def _draw(
         shown[status] = np.full(len(Y), _NEW, dtype=object)
         columns = {name: _padded(values, len(old)) for name, values in shown.items()}
         first = color or (free_name("cluster", dataset.columns.column_names) if clusters else status)
-        write_explorer(both, files.html, dataset, columns=columns, color=first)
+        outputs.write_explorer(both, files.html, dataset, columns=columns, color=first)
 
 
 def _padded(values: NDArray[Any], n_old: int) -> NDArray[Any]:
@@ -279,6 +258,7 @@ def print_eigenvalues(
     data: InputOptions, features: FeatureOptions, settings: dict[str, Any], plot: Path | None, *, force: bool
 ) -> None:
     """Print the smallest Laplacian eigenvalues of the data as a table, and plot them if a file is given."""
+    started()
     OutputFiles(plot=plot).check(data.source, force=force)
     X = prepare(data, features).X
     perplexity = settings["perplexity"] or auto_perplexity(X.shape[0])
@@ -288,7 +268,7 @@ def print_eigenvalues(
     n_clusters = eigengap_clusters(eigenvalues)
     typer.echo("\n".join(_table_lines(eigenvalues, n_clusters)))
     if plot is not None:
-        save_figure(plotting.eigenvalues(eigenvalues, n_clusters), plot)
+        outputs.save_figure(plotting.eigenvalues(eigenvalues, n_clusters), plot)
     if not data.quiet:
         lines = [f"clusters     {n_clusters} by the eigengap of {X.shape[0]} points"]
         say(lines if plot is None else [*lines, f"files        {plot}"])

@@ -10,7 +10,7 @@ import difflib
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -64,9 +64,9 @@ class Choice:
     drop: Sequence[str] = ()  # names or patterns of columns not to embed
     features: Mapping[str, int] | None = None  # columns that a model was fitted to, and the features of each
 
-    def kept(self, names: Iterable[str]) -> list[str]:
-        """Return the names that are not among those to drop."""
-        return [name for name in names if not any(name == drop or fnmatchcase(name, drop) for drop in self.drop)]
+    def drops(self, name: str) -> bool:
+        """Return whether a column is among those to drop."""
+        return any(name == pattern or fnmatchcase(name, pattern) for pattern in self.drop)
 
 
 @dataclass(frozen=True)
@@ -154,12 +154,11 @@ def typed_contents(name: str, columns: pa.Table, **parts: Any) -> Dataset:
     """Return columns that have types; text is text even if it could be read as numbers."""
     numbers = {}
     for column, values in zip(columns.column_names, columns.columns, strict=True):
-        kind = values.type
-        if _is_numeric(kind):
+        if _is_numeric(values.type):
             numbers[column] = values
-        elif pa.types.is_boolean(kind):
+        elif pa.types.is_boolean(values.type):
             numbers[column] = values.cast(pa.int8())
-        elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        elif pa.types.is_decimal(values.type) or pa.types.is_null(values.type):
             numbers[column] = values.cast(pa.float64())
     return Dataset(name, columns, numbers, **parts)
 
@@ -184,7 +183,6 @@ def as_numpy(values: pa.ChunkedArray, numbers: pa.ChunkedArray | None = None) ->
 
 
 def _are_words(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
-    """Return whether values are identifiers or booleans rather than the numbers that they can be read as."""
     if pa.types.is_boolean(values.type) or (_is_text(values) and _any_match(values, f"{_ZEROS}|{_BOOLEAN}")):
         return True
     if (pa.types.is_integer(numbers.type) and not numbers.null_count) or not _are_integers(values, numbers):
@@ -198,24 +196,18 @@ def _are_integers(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
 
 
 def _any_match(values: pa.ChunkedArray, pattern: str) -> bool:
-    texts = _as_text(values).dictionary if pa.types.is_dictionary(values.type) else values
-    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
+    return bool(pc.any(pc.match_substring_regex(_as_text(values).dictionary, pattern)).as_py())
 
 
 def _as_text(values: pa.ChunkedArray) -> pa.DictionaryArray:
     """Return values as dictionary-encoded text: a string that every row repeats is held once, as in a Parquet file."""
     if pa.types.is_temporal(values.type):
         values = spelled_times(values)
-    if not _is_text(values):
-        values = pa.chunked_array([_strings(values)])
     codes = (values if pa.types.is_dictionary(values.type) else values.dictionary_encode()).combine_chunks()
-    if not pa.types.is_string(codes.dictionary.type):
-        codes = pa.DictionaryArray.from_arrays(codes.indices, _strings(codes.dictionary))
-    return codes
-
-
-def _strings(values: Any) -> pa.Array:
-    return pa.array([None if value is None else str(value) for value in values.to_pylist()], pa.string())
+    if pa.types.is_string(codes.dictionary.type):
+        return codes
+    texts = [None if value is None else str(value) for value in codes.dictionary.to_pylist()]
+    return pa.DictionaryArray.from_arrays(codes.indices, pa.array(texts, pa.string()))
 
 
 def spelled_times(values: Any) -> Any:
@@ -223,8 +215,7 @@ def spelled_times(values: Any) -> Any:
     return pc.replace_substring_regex(values.cast(pa.string()), r"\.0+$", "")
 
 
-def _is_text(values: pa.ChunkedArray) -> bool:
-    """Return whether values are text or categories."""
+def _is_text(values: pa.ChunkedArray) -> bool:  # or categories
     return any(check(values.type) for check in (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary))
 
 
@@ -288,7 +279,6 @@ def _kind_of_text(values: pa.ChunkedArray) -> str:
 
 
 def _names_rows(name: str, values: pa.ChunkedArray, numbers: pa.ChunkedArray, floats: NDArray[np.float64]) -> bool:
-    """Return whether whole numbers count or identify the rows."""
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
     return (
         _plain(name) in _EXACT_NAMES
@@ -318,15 +308,13 @@ def _guess_label(contents: Dataset, kinds: Mapping[str, str], embedded: set[str]
         if known in _SURE or (known == "y" and contents.X is not None):
             return name
         values = as_numpy(contents.columns[name], contents.numbers.get(name))
-        if kinds[name] in ("text", "numbers", "identifier") and isinstance(
-            encode_labels(values, len(values)), Categories
-        ):
+        can_be_label = kinds[name] in ("text", "numbers", "identifier")
+        if can_be_label and isinstance(encode_labels(values, len(values)), Categories):
             return name
     texts = [name for name in names if kinds[name] == "text"]
-    if contents.X is None and len(texts) == 1:
-        n_values = len(contents.columns[texts[0]].unique())
-        return texts[0] if 2 <= n_values <= contents.n_rows / 2 else None
-    return None
+    if contents.X is not None or len(texts) != 1:
+        return None
+    return texts[0] if 2 <= len(contents.columns[texts[0]].unique()) <= contents.n_rows / 2 else None
 
 
 # The choice of columns.
@@ -344,21 +332,30 @@ def choose_columns(contents: Dataset, choice: Choice = Choice()) -> Dataset:
         if label is not None and names != ["label"]:
             notes.append(f"label column: {label} (guessed; --label names another, --no-label none)")
     kinds.pop(label, None)
-    kept, inputs, features = list(kinds), None, contents.features
-    if contents.X is None:
-        X, inputs = _feature_matrix(contents, _inputs(contents, choice, kinds, label), choice.features or {})
+    if label in (*choice.column, *(choice.features or ())):
+        raise InputError(f"--label {label} is a column to embed; name another.")
+    kept, X, features, inputs = list(kinds), contents.X, contents.features, None
+    if X is None:
+        X, inputs = _feature_matrix(contents, _chosen(contents, choice, kinds), choice.features or {})
         features = tuple(name if n == 1 else f"{name}[{i}]" for name, n in inputs.items() for i in range(n))
-        rest = {name: kind for name, kind in kinds.items() if name not in inputs}
-        notes += _notes(choice, inputs, rest, kinds)
-        kept = [name for name, kind in rest.items() if kind not in ("empty", "list")]
-    else:
-        X, features, more = _matrix_columns(contents, choice)
-        notes += more
+        notes += _notes(choice, inputs, kinds)
+        kept = [name for name, kind in kinds.items() if name not in inputs and kind not in ("empty", "list")]
+    elif choice.column or choice.drop or (features is not None and choice.features is not None):
+        if features is None:
+            option = f"--column {choice.column[0]}" if choice.column else f"--drop {choice.drop[0]}"
+            raise InputError(
+                f"{option} names a column, but {contents.name} is an array without names; remove the option."
+            )
+        chosen = _chosen(contents, choice, dict.fromkeys(features, "numbers"))
+        notes += [] if choice.features else [f"embedded: {len(chosen)} of {len(features)} features"]
+        index = {name: i for i, name in enumerate(features)}
+        X, features = X[:, [index[name] for name in chosen]], tuple(chosen)
+    X = as_floats(X)
     _check_finite(contents, X, features)
     columns = contents.columns.select(kept if label is None else [label, *kept])
     numbers = {name: values for name, values in contents.numbers.items() if name in columns.column_names}
-    chosen = {"X": X, "features": features, "columns": columns, "numbers": numbers, "inputs": inputs}
-    return replace(contents, label=label, notes=tuple(notes), **chosen)
+    parts = {"X": X, "features": features, "columns": columns, "numbers": numbers, "inputs": inputs}
+    return replace(contents, label=label, notes=tuple(notes), **parts)
 
 
 def transposed(contents: Dataset, choice: Choice) -> Dataset:
@@ -377,34 +374,24 @@ def turned(X: Any) -> Any:
     return np.ascontiguousarray(X.T) if isinstance(X, np.ndarray) else X.T.tocsr()
 
 
-def _inputs(contents: Dataset, choice: Choice, kinds: Mapping[str, str], label: str | None) -> list[str]:
-    """Return the names of the columns to embed."""
-    possible = [name for name in choice.kept(kinds) if kinds[name] in (*_EMBEDDED, "list")]
-    lists = [name for name in possible if kinds[name] == "list"]
-    if len(lists) > 1 and choice.features is None and not choice.column:
-        raise InputError(f"{contents.name} has several columns of lists, {listed(lists)}; give one by --column.")
-    default = possible if choice.column else lists or possible
-    chosen = _chosen(contents, choice, contents.columns.column_names, default)
-    if label in chosen:
-        raise InputError(f"--label {label} is a column to embed; name another.")
-    if not chosen:
-        raise InputError(f"{contents.name} has no column of numbers to embed; {_described(contents)}.")
-    return chosen
-
-
-def _chosen(contents: Dataset, choice: Choice, names: Sequence[str], possible: list[str]) -> list[str]:
-    """Return the columns of a model, or those that are named or match a pattern, or else all possible ones."""
-    known, found = set(names), dict[str, None]()
+def _chosen(contents: Dataset, choice: Choice, kinds: Mapping[str, str]) -> list[str]:
+    """Return the columns of a model, or those that are named or match a pattern, or else all that can be embedded."""
     if choice.features is not None:
-        if missing := [name for name in choice.features if name not in known]:
+        if missing := [name for name in choice.features if name not in kinds]:
             raise InputError(f"{contents.name} lacks the features {listed(missing)}; add them, as the model has them.")
         return list(choice.features)
+    possible = [name for name, kind in kinds.items() if kind in (*_EMBEDDED, "list") and not choice.drops(name)]
+    found = [name for name in possible if kinds[name] == "list" and not choice.column]
+    if len(found) > 1:
+        raise InputError(f"{contents.name} has several columns of lists, {listed(found)}; give one by --column.")
     for pattern in choice.column:
-        matches = [pattern] if pattern in known else [name for name in possible if fnmatchcase(name, pattern)]
+        matches = [pattern] if pattern in kinds else [name for name in possible if fnmatchcase(name, pattern)]
         if not matches:
             raise InputError(f"{contents.name} has no column of numbers {pattern}; {_described(contents)}.")
-        found |= dict.fromkeys(matches)
-    return list(found) if choice.column else possible
+        found += matches
+    if not (found or possible):
+        raise InputError(f"{contents.name} has no column of numbers to embed; {_described(contents)}.")
+    return list(dict.fromkeys(found or possible))
 
 
 def _described(contents: Dataset) -> str:
@@ -412,36 +399,19 @@ def _described(contents: Dataset) -> str:
     return f"its columns are {listed(names)}" if names else "it is an array without names"
 
 
-def _notes(choice: Choice, widths: Mapping[str, int], rest: Mapping[str, str], kinds: Mapping[str, str]) -> list[str]:
+def _notes(choice: Choice, widths: Mapping[str, int], kinds: Mapping[str, str]) -> list[str]:
     """Say which columns are not embedded, and why."""
     notes = []
-    if any(kinds.get(name) == "list" for name in widths):
+    if any(kinds[name] == "list" for name in widths):
         shapes = [name if width == 1 else f"{name} ({width} values per row)" for name, width in widths.items()]
         notes.append(f"embedded: {listed(shapes)}")
     reason = ", as requested" if choice.column or choice.drop else " beside lists"
     reason = reason if choice.features is None else ", since the model does not know them"
     reasons = dict.fromkeys(_EMBEDDED, f"not embedded{reason}") | _REASONS
     for reason in dict.fromkeys(reasons.values()):
-        names = [name for name, kind in rest.items() if reasons[kind] == reason]
+        names = [name for name, kind in kinds.items() if name not in widths and reasons[kind] == reason]
         notes += [f"{reason}: {listed(names)}"] if names else []
     return notes
-
-
-def _matrix_columns(contents: Dataset, choice: Choice) -> tuple[Any, tuple[str, ...] | None, list[str]]:
-    """Return the columns of the matrix that are chosen, their names, and a note on them."""
-    X, names, notes = contents.X, contents.features, []
-    if (choice.column or choice.drop) and names is None:
-        option = f"--column {choice.column[0]}" if choice.column else f"--drop {choice.drop[0]}"
-        raise InputError(f"{option} names a column, but {contents.name} is an array without names; remove the option.")
-    if names is not None and (choice.features is not None or choice.column or choice.drop):
-        chosen = _chosen(contents, choice, names, choice.kept(names))
-        if choice.features is None:
-            notes.append(f"embedded: {len(chosen)} of {len(names)} features")
-        if not chosen:
-            raise InputError(f"{contents.name} has no feature left to embed; give fewer names by --drop.")
-        index = {name: i for i, name in enumerate(names)}
-        X, names = X[:, [index[name] for name in chosen]], tuple(chosen)
-    return as_floats(X), names, notes
 
 
 def as_floats(X: Any) -> Any:
@@ -449,15 +419,10 @@ def as_floats(X: Any) -> Any:
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
 
-def _feature_matrix(
-    contents: Dataset, names: Sequence[str], expected: Mapping[str, int]
-) -> tuple[NDArray[Any], dict[str, int]]:
-    """Return columns as a matrix, with NaN for missing values, and the number of features of each.
-
-    ``expected`` are the numbers of features that columns must have.
-    """
-    lists = {name: is_list(contents.columns[name].type) for name in names}
-    blocks = {name: (_list_matrix if lists[name] else _number_column)(contents, name) for name in lists}
+def _feature_matrix(contents: Dataset, names: list[str], expected: Mapping[str, int]) -> tuple[Any, dict[str, int]]:
+    """Return columns as a matrix, with NaN for missing values, and their numbers of features, which may be expected."""
+    kinds = {name: _list_matrix if is_list(contents.columns[name].type) else _number_column for name in names}
+    blocks = {name: block_of(contents, name) for name, block_of in kinds.items()}
     widths = {name: block.shape[1] for name, block in blocks.items()}
     for name, width in expected.items():
         if widths[name] != width:
@@ -469,14 +434,14 @@ def _feature_matrix(
 
 
 def _number_column(contents: Dataset, name: str) -> NDArray[np.float64]:
-    """Return a column of numbers, of shape (n_rows, 1)."""
     numbers = contents.numbers.get(name)
     if numbers is None:
         texts = enumerate(_as_text(contents.columns[name]).to_pylist(), start=contents.first_row)
-        bad = next((f"row {row} has {text!r}" for row, text in texts if not (_is_missing(text) or is_number(text))), "")
-        remedy = "correct it, name the column with --label if it holds labels, or leave it out with --drop"
-        reason = bad or "its type is text"
-        raise InputError(f"{contents.name}: column {name} is not all numbers: {reason}; {remedy}.")
+        bad = [f"row {row} has {text!r}" for row, text in texts if not (_is_missing(text) or is_number(text))]
+        raise InputError(
+            f"{contents.name}: column {name} is not all numbers: {[*bad, 'its type is text'][0]}; correct it, name the "
+            "column with --label if it holds labels, or leave it out with --drop."
+        )
     return _as_floats(numbers)[:, None]
 
 

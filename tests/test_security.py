@@ -308,7 +308,7 @@ class TestBombs:
         assert "GiB" in refusal("x.tsv.gz", words)
 
     def test_lines_without_end(self, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.text_files._LINE", 1 << 16)
+        monkeypatch.setattr("laptsne.cli.reading._LINE", 1 << 16)
         packed = gzip.compress(b"1" * (1 << 25))
         assert "a line of more than" in refusal("x.csv.gz", packed)
         assert "a line of more than" in refusal("x.mtx.gz", packed)
@@ -327,7 +327,7 @@ class TestBombs:
         Path("features.tsv").write_text("g\nh\n")
         Path("barcodes.tsv.gz").write_bytes(gzip.compress(b"\n" * (1 << 22), 1))
         assert "GiB" in refusal("matrix.mtx")
-        monkeypatch.setattr("laptsne.cli.text_files._NAMES", 1 << 20)
+        monkeypatch.setattr("laptsne.cli.reading._NAMES", 1 << 20)
         with pytest.raises(InputError, match="more than 1048576 characters of names"):
             read_source("matrix.mtx")
 

@@ -100,7 +100,7 @@ class TestText:
         assert columns_of(put("x.csv", "a\n" + "\n".join(values)))["a"] == values
 
     def test_text_after_many_numbers_leaves_them_as_they_were(self, put, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.text_files._LINE", 100)
+        monkeypatch.setattr("laptsne.cli.reading._LINE", 100)
         rows = [f"{i:03}.50" for i in range(300)] + ["unknown"]  # as numbers, they would lose zeros
         name = put("x.csv", "k\n" + "\n".join(rows) + "\n")
         assert columns_of(name)["k"] == rows

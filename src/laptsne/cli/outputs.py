@@ -64,7 +64,10 @@ class OutputFiles:
 
     def check(self, source: str, *, n_components: int = 2, force: bool) -> None:
         """Raise InputError, before the work, if a file could not be written after it."""
-        endings = {self.out: _WRITABLE, self.plot: _PLOTS, self.html: _HTML, self.distinguish: _WRITABLE[:-1]}
+        expected = ((self.out, _WRITABLE), (self.plot, _PLOTS), (self.html, _HTML), (self.distinguish, _WRITABLE[:-1]))
+        for path, endings in expected:
+            if path not in (None, STDOUT) and path.suffix.lower() not in endings:
+                raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
         if STDOUT in (self.plot, self.html, self.save, self.distinguish):
             raise InputError("only --out can be -, for standard output; give a file.")
         if self.html is not None and n_components != 2:
@@ -75,8 +78,6 @@ class OutputFiles:
             raise InputError(f"--text {self.text} names clusters in the explorer; give --html as well.")
         paths = [path for path in self.paths() if path != STDOUT]
         for i, path in enumerate(paths):
-            if path in endings and path.suffix.lower() not in endings[path]:
-                raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings[path])}.")
             if path.resolve() in [other.resolve() for other in paths[:i]]:
                 raise InputError(f"{path} is named twice; give each file a name of its own.")
             _check_writable(path, Path(source), force=force)

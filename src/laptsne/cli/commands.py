@@ -12,7 +12,7 @@ import typer
 from laptsne import __version__
 from laptsne.cli import options
 from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, command
-from laptsne.cli.terminal import InputError, say
+from laptsne.cli.terminal import InputError, caution
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -177,4 +177,4 @@ def explore(
     elif not explorer.is_file():
         raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
     if not no_open and not webbrowser.open(explorer.resolve().as_uri()):
-        say([f"laptsne: no browser was found; open {explorer} in one."], "yellow")
+        caution(f"no browser was found; open {explorer} in one.")

@@ -71,9 +71,8 @@ class OutputFiles:
         if STDOUT in (self.plot, self.html, self.save, self.distinguish):
             raise InputError("only --out can be -, for standard output; give a file.")
         if self.html is not None and n_components != 2:
-            raise InputError(
-                f"{self.html} shows two dimensions, not {n_components}; embed with --dims 2, or give --out alone."
-            )
+            remedy = "embed with --dims 2, or give --out alone"
+            raise InputError(f"{self.html} shows two dimensions, not {n_components}; {remedy}.")
         if self.text is not None and self.html is None:
             raise InputError(f"--text {self.text} names clusters in the explorer; give --html as well.")
         paths = [path for path in self.paths() if path != STDOUT]
@@ -108,9 +107,6 @@ def _check_writable(path: Path, source: Path, *, force: bool) -> None:
         raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
     if not os.access(path.parent, os.W_OK):
         raise InputError(f"the folder {path.parent} is not writable; choose another.")
-
-
-# Tables.
 
 
 def write_map(
@@ -155,7 +151,6 @@ def free_name(name: str, taken: list[str]) -> str:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column without the dictionary that it is held by."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
@@ -168,13 +163,10 @@ def _write_text(file: IO[str], table: pa.Table, delimiter: str) -> None:
 
 
 def _spelled(column: pa.Array) -> list[Any]:
-    """Return values as csv writes them; times in full, and floats of single precision with no more digits than that."""
+    """Return values as csv writes them: floats of single precision with no more digits than that."""
     if pa.types.is_float32(column.type) and not column.null_count:
         return list(column.to_numpy().astype(str))
     return list((spelled_times(column) if pa.types.is_temporal(column.type) else column).to_pylist())
-
-
-# Plots.
 
 
 def import_beside() -> None:
@@ -195,9 +187,6 @@ def save_plot(Y: Any, values: Any, path: Path, *, title: str | None = None, cont
     figure = Figure(figsize=_SIZES.get(Y.shape[1], _SQUARE), layout="constrained")
     ax = figure.add_subplot(projection="3d" if Y.shape[1] == 3 else None)
     save_figure(plotting.scatter(Y, values, ax=ax, title=title, continuous=continuous or None), path)
-
-
-# The explorer.
 
 
 def write_explorer(maps: Any, out: Path, dataset: Dataset, **options: Any) -> None:
@@ -236,6 +225,6 @@ def explorer_features(dataset: Dataset) -> dict[str, Any]:
 
 def explorer_images(dataset: Dataset) -> NDArray[np.uint8] | None:
     """Return the rows of the built-in example as greyscale images."""
-    if dataset.name != EXAMPLE:
+    if dataset.name != EXAMPLE or dataset.X.shape[1] != 64:  # it may be transposed
         return None
     return np.rint(dataset.X * (255 / dataset.X.max())).astype(np.uint8).reshape(-1, 8, 8)

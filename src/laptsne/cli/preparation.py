@@ -18,7 +18,7 @@ from laptsne._runtime.threads import single_threaded_blas
 from laptsne.cli.options import FeatureOptions, InputOptions
 from laptsne.cli.reading import EXAMPLE, read_source
 from laptsne.cli.tables import Choice, Dataset, choose_columns, listed, transposed
-from laptsne.cli.terminal import InputError, say
+from laptsne.cli.terminal import InputError, caution, say
 from laptsne.transform.preprocessing import Preprocessing
 
 Model = LaptSNE | LandmarkLaptSNE
@@ -50,14 +50,14 @@ def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = 
     dataset = load_dataset(data, Choice(column=options.column, drop=options.drop), color)
     print_notes(dataset.notes, quiet=data.quiet)
     kept, steps, X = _fitted(dataset, options)
-    print_notes(kept.notes[len(dataset.notes) :], quiet=data.quiet)
+    notes = list(kept.notes[len(dataset.notes) :])
     if X.shape[0] < 2:
         raise InputError(f"{dataset.name} has too few rows without missing values, {X.shape[0]}; give --impute median.")
     if options.scale is None and options.pca is None:
         _warn_of_scales(kept, X)
     if scipy.sparse.issparse(X) and X.shape[1] > _MANY_FEATURES:
-        note = "embedded without principal components; --log1p and --pca 50 are usual for counts"
-        print_notes([note], quiet=data.quiet)
+        notes.append("embedded without principal components; --log1p and --pca 50 are usual for counts")
+    print_notes(notes, quiet=data.quiet)
     return PreparedDataset(kept, X, steps, data.rep)
 
 
@@ -134,16 +134,14 @@ def _warn_of_scales(dataset: Dataset, X: Any) -> None:
     if ratio <= _MAX_RATIO:
         return
     widest, narrowest = (f"{name} (standard deviation {varying[name] ** 0.5:.3g})" for name in (wide, narrow))
-    warning = (
-        f"laptsne: the variances of the columns differ by a factor of {ratio:.3g}, so that some hardly count: the "
-        f"widest is {widest}, the narrowest {narrowest}. Give --scale standard to let all count alike, or --scale none "
-        "to keep them as they are."
+    caution(
+        f"the variances of the columns differ by a factor of {ratio:.3g}, so that some hardly count: the widest is "
+        f"{widest}, the narrowest {narrowest}. Give --scale standard to let all count alike, or --scale none to keep "
+        "them as they are."
     )
-    say([warning], "yellow")
 
 
 def _starts(inputs: Mapping[str, int]) -> NDArray[np.intp]:
-    """Return the first feature of each column."""
     return np.cumsum([0, *inputs.values()])[:-1]
 
 
@@ -152,7 +150,7 @@ def _starts(inputs: Mapping[str, int]) -> NDArray[np.intp]:
 
 def _fitted(dataset: Dataset, options: FeatureOptions) -> tuple[Dataset, Preprocessing, Any]:
     """Return the rows that are embedded, the steps that the options ask for, fitted to them, and their features."""
-    medians = _medians(dataset) if options.impute == "median" else None
+    medians = None if options.impute != "median" or scipy.sparse.issparse(dataset.X) else _medians(dataset)
     steps = Preprocessing(options.impute, medians, log1p=options.log1p)
     kept, X = preprocessed(dataset, steps)
     fits: tuple[tuple[Any, Any], ...] = ((options.scale, _scaling), (options.pca, _projection))
@@ -163,15 +161,12 @@ def _fitted(dataset: Dataset, options: FeatureOptions) -> tuple[Dataset, Preproc
     return kept, steps, X
 
 
-def _medians(dataset: Dataset) -> NDArray[np.float64] | None:
-    X = dataset.X
-    if scipy.sparse.issparse(X):
-        return None
-    empty = np.flatnonzero(np.isnan(X).all(axis=0))
+def _medians(dataset: Dataset) -> NDArray[np.float64]:
+    empty = np.flatnonzero(np.isnan(dataset.X).all(axis=0))
     if empty.size:
         name = f"column {empty[0] + 1}" if dataset.features is None else dataset.features[empty[0]]
         raise InputError(f"{dataset.name}: {name} has no values, so that it has no median; leave it out with --drop.")
-    return np.asarray(np.nanmedian(X, axis=0), dtype=np.float64)
+    return np.asarray(np.nanmedian(dataset.X, axis=0), dtype=np.float64)
 
 
 def _scaling(X: Any, scale: str) -> dict[str, Any]:
@@ -187,7 +182,6 @@ def _scaling(X: Any, scale: str) -> dict[str, Any]:
 
 
 def _projection(X: Any, n_components: int) -> dict[str, Any]:
-    """Return the mean and the principal components of the features."""
     sparse = scipy.sparse.issparse(X)
     n_possible = min(X.shape) - sparse
     if n_components > n_possible:

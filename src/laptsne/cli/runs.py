@@ -20,7 +20,7 @@ from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
 from laptsne.cli.outputs import OutputFiles, explorer_columns, free_name
 from laptsne.cli.preparation import Model, PreparedDataset, load_dataset, prepare, preprocessed, print_notes
 from laptsne.cli.tables import Choice, Dataset
-from laptsne.cli.terminal import InputError, StoppedEarlyWarning, console, input_errors, say, started, waiting
+from laptsne.cli.terminal import InputError, StoppedEarlyWarning, caution, console, input_errors, say, started, waiting
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.engine.progress import ProgressBar
@@ -36,9 +36,6 @@ _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long 
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
 _BAR_WIDTH = 40  # characters of the longest bar of an eigenvalue
 _NEW = "new"
-
-
-# laptsne embed and laptsne explore.
 
 
 def embed_source(
@@ -63,16 +60,11 @@ def embed_source(
     if data.quiet:
         return
     n_points, n_features = prepared.X.shape
-    say(
-        [
-            f"points       {n_points} x {n_features}",
-            f"clusters     {_clusters(model, evidence)}",
-            f"contraction  {_contraction(model, path)}",
-            f"time         {time.perf_counter() - begin:.1f} s, {seconds:.1f} s of it for the fit, "
-            f"{model.n_iter_} iterations",
-            f"files        {', '.join(map(str, files.paths()))}",
-        ]
-    )
+    total = time.perf_counter() - begin
+    lines = [f"points       {n_points} x {n_features}", f"clusters     {_clusters(model, evidence)}"]
+    lines += [f"contraction  {_contraction(model, path)}"]
+    lines += [f"time         {total:.1f} s, {seconds:.1f} s of it for the fit, {model.n_iter_} iterations"]
+    say([*lines, f"files        {', '.join(map(str, files.paths()))}"])
     if evidence is not None:
         header, *lines = str(evidence).splitlines()
         more = len(lines) - _MAX_SHOWN
@@ -134,18 +126,16 @@ def _contraction_path(model: Model, X: Any, *, quiet: bool) -> ContractionPath |
     if model.n_clusters_ == 1 or isinstance(model, LandmarkLaptSNE):
         return None
     if n_points > _MAX_POINTS:
-        message = (
-            f"laptsne: the explorer has no contraction slider: the maps for it would take too long with {n_points} "
-            f"points, more than {_MAX_POINTS}; embed fewer to get one."
+        caution(
+            f"the explorer has no contraction slider: the maps for it would take too long with {n_points} points, more "
+            f"than {_MAX_POINTS}; embed fewer to get one."
         )
-        say([message], "yellow")
         return None
     with waiting("fitting maps at increasing contraction", quiet=quiet), input_errors():
         return contraction_path(model, X)
 
 
 def _clusters(model: Model, evidence: ClusterTable | None) -> str:
-    """Describe the number of clusters and its evidence."""
     if model.n_clusters != "auto":
         return f"{model.n_clusters_}, as given"
     if evidence is None:
@@ -156,15 +146,11 @@ def _clusters(model: Model, evidence: ClusterTable | None) -> str:
 
 
 def _contraction(model: Model, path: ContractionPath | None) -> str:
-    """Describe the strength of contraction and its cost in KL divergence."""
     result = f"{model.contraction_:.3g}, KL {model.kl_divergence_:.3f}"
     if not model.contraction_ or path is None:
         return result
     plain = float(path.kl_divergences[0])
     return f"{result}: {model.kl_divergence_ - plain:+.3f} over the {plain:.3f} without contraction"
-
-
-# laptsne transform.
 
 
 def transform_source(
@@ -192,7 +178,12 @@ def transform_source(
         Y = placed.place(X, workers)
         if placed.network is None:  # models that keep their data
             found = {"cluster": placed.predict(X, workers), "support": placed.support(X, workers)}
-            _warn_of_support(found["support"])
+            unlike = found["support"] < MIN_SUPPORT
+            if unlike.mean() > _MAX_UNSUPPORTED:
+                caution(
+                    f"{unlike.sum()} of {len(unlike)} rows ({unlike.mean():.0%}) are unlike the training data; their "
+                    "positions are unreliable. Check that the columns have the same units, or fit a new map."
+                )
     outputs.write_map(files.out, Y, dataset.columns, found)
     _draw(files, old, Y, dataset, found)
     if not data.quiet:
@@ -201,7 +192,6 @@ def transform_source(
 
 
 def _load(path: Path) -> tuple[FittedMap, dict[str, Any]]:
-    """Return the map of a model of any estimator, and the attributes saved with it."""
     if path.is_dir() or not path.exists():
         raise InputError(f"there is no model {path}; write one with laptsne embed FILE --save {path}.")
     with input_errors():
@@ -209,18 +199,6 @@ def _load(path: Path) -> tuple[FittedMap, dict[str, Any]]:
     if fitted.obstacle is not None:
         raise InputError(f"{path}: {fitted.obstacle}; fit another model with laptsne embed FILE --save {path}.")
     return fitted, content.get("fitted", {})
-
-
-def _warn_of_support(support: NDArray[Any]) -> None:
-    """Print a warning if many new rows are unlike the data that the model was fitted to."""
-    without = support < MIN_SUPPORT
-    share = float(np.mean(without))
-    if share > _MAX_UNSUPPORTED:
-        message = (
-            f"laptsne: {without.sum()} of {len(without)} rows ({share:.0%}) are unlike the training data; their "
-            "positions are unreliable. Check that the columns have the same units, or fit a new map."
-        )
-        say([message], "yellow")
 
 
 def _draw(
@@ -249,9 +227,6 @@ def _padded(values: NDArray[Any], n_old: int) -> NDArray[Any]:
     if values.dtype.kind == "f":
         return np.concatenate([np.full(n_old, np.nan), values])
     return np.concatenate([np.full(n_old, None, dtype=object), values.astype(object)])
-
-
-# laptsne gap.
 
 
 def print_eigenvalues(

@@ -35,19 +35,8 @@ from sklearn.datasets import load_digits
 
 from laptsne._runtime.available_memory import check_room
 from laptsne._runtime.files import ArrayHeader, npz_headers, read_array_header
-from laptsne.cli.tables import (
-    GROUPED,
-    MISSING,
-    Dataset,
-    as_floats,
-    check_names,
-    damage_reported,
-    is_list,
-    is_number,
-    listed,
-    turned,
-    typed_contents,
-)
+from laptsne.cli import tables
+from laptsne.cli.tables import Dataset, as_floats, check_names, damage_reported, is_list, listed, typed_contents
 from laptsne.cli.terminal import InputError
 
 EXAMPLE = "digits"  # the built-in data set
@@ -66,11 +55,9 @@ _TOO_LONG = "{} has a line of more than {} characters; give fewer columns."
 _NO_ROWS = "{} has no rows below its header; give a table with a header and at least two rows."
 _NAMES = 1 << 26  # bytes of the names of genes or cells, enough for millions
 _ROW = 256  # bytes of a list of a few strings, beside their characters
-_GZIP = b"\x1f\x8b"
 _DECIMAL = r"^\s*[+-]?[\d.]*,\d+([eE][+-]?\d+)?\s*$"  # numbers with decimal commas
 _MIRROR_SIGN = {"general": 0, "symmetric": 1, "skew-symmetric": -1}  # of Matrix Market
 _TENX = "matrix.mtx"
-_GENES = "Gene Expression"
 
 
 def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = ()) -> Dataset:
@@ -86,7 +73,10 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
     if source == EXAMPLE:
         X, y = load_digits(return_X_y=True)
         return typed_contents(source, pa.table({"label": y}), X=X)
-    path = _tenx_matrix(path) if path.is_dir() else path
+    if path.is_dir():
+        path = _plain_or_packed(path / _TENX) or path
+    if path.is_dir():
+        raise InputError(f"{path} is a folder without {_TENX}; give a file in it, or a 10x folder.")
     if not path.exists():
         raise InputError(f"there is no file {source}; give a file, or the example {EXAMPLE}.")
     readers: dict[str, Callable[[Path], Dataset]] = {
@@ -116,11 +106,10 @@ def _opened(path: Path) -> IO[bytes]:
     """Open a file, or standard input for ``-``, decompressed if its content is gzip, whatever its name."""
     # Buffered again: an object that replaces standard input may lack peek.
     raw = io.BufferedReader(cast(Any, sys.stdin.buffer)) if path == Path("-") else path.open("rb")
-    return cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if raw.peek(2)[:2] == _GZIP else raw
+    return cast(IO[bytes], gzip.GzipFile(fileobj=raw)) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
 
 
 def _lines(file: IO[bytes], name: str) -> Iterator[str]:
-    """Iterate over lines of text; raise InputError if one is too long to be held."""
     text = io.TextIOWrapper(file, encoding="utf-8-sig", newline="")
     while line := text.readline(_LINE):
         if len(line) == _LINE:
@@ -132,7 +121,6 @@ def _lines(file: IO[bytes], name: str) -> Iterator[str]:
 
 
 def _read_text(path: Path) -> Dataset:
-    """Read a table with a header from a file, or from standard input if the path is ``-``."""
     name = "standard input" if path == Path("-") else str(path)
     try:
         with _opened(path) as file:
@@ -180,8 +168,7 @@ def _parsed(file: IO[bytes], name: str, *, tabs: bool) -> Dataset:
 
 
 def _delimiter(head: bytes, name: str) -> str:
-    """Return the delimiter that divides the header into the most fields, and the row below into as many."""
-
+    # The one that divides the header into the most fields, and the row below into as many.
     def fit(delimiter: str) -> tuple[bool, int, bool]:
         rows = csv.reader(_lines(io.BytesIO(head), name), delimiter=delimiter)
         sizes = [len(next(rows, ()))]
@@ -195,7 +182,7 @@ def _delimiter(head: bytes, name: str) -> str:
 def _check_header(header: list[str], name: str) -> None:
     if not header:
         raise InputError(_NO_ROWS.format(name))
-    numbers = [cell for cell in header if is_number(cell) and cell.lower() not in MISSING]
+    numbers = [cell for cell in header if tables.is_number(cell) and cell.lower() not in tables.MISSING]
     bad = [cell for cell in numbers if not cell.lstrip("-").isdigit()]
     if not bad and len(numbers) == len(header):
         bad = [cell for cell in header if header.count(cell) > 1]
@@ -224,13 +211,12 @@ class _Blocks(io.RawIOBase):
 
 
 def _with_numbers(name: str, table: pa.Table) -> Dataset:
-    """Return the text of a table, and the numbers of those columns that are numbers."""
     numbers, commas = {}, []
     for column, text in zip(table.column_names, table.columns, strict=True):
         found = _as_numbers(text)
         if found is None:
             decimal = pc.match_substring_regex(text, _DECIMAL)
-            if pc.any(pc.and_not(decimal, pc.match_substring_regex(text, GROUPED))).as_py():
+            if pc.any(pc.and_not(decimal, pc.match_substring_regex(text, tables.GROUPED))).as_py():
                 ungrouped = pc.replace_substring_regex(text, r"\.(\d{3})\b", r"\1")
                 found = _as_numbers(pc.replace_substring(ungrouped, ",", "."))
                 commas += [] if found is None else [column]
@@ -247,7 +233,7 @@ def _as_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
         floats = text.cast(pa.float64())  # first: pyarrow takes hexadecimal identifiers for integers, not for floats
     except pa.ArrowInvalid:
         text = pc.utf8_lower(text)
-        text = pc.if_else(pc.is_in(text, value_set=pa.array(MISSING)), None, text)
+        text = pc.if_else(pc.is_in(text, value_set=pa.array(tables.MISSING)), None, text)
         for word, digit in (("true", "1"), ("false", "0")):
             text = pc.if_else(pc.equal(text, word), digit, text)
         try:
@@ -265,13 +251,13 @@ def _as_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
 def _read_matrix(path: Path) -> Dataset:
     """Read a Matrix Market file: as cells x genes if 10x names of both are beside it, else with rows as samples."""
     matrix = _matrix_market(path)
-    barcodes, features = _beside(path, "barcodes"), _beside(path, "features") or _beside(path, "genes")
-    if barcodes is not None and features is not None:
-        return _tenx(path, matrix, barcodes, features)
-    size = "{} points with {} features".format(*matrix.shape)
-    return Dataset(
-        str(path), X=matrix, notes=(f"rows are points: {size}; transpose the matrix if it is the other way",)
-    )
+    prefix, is_tenx, _ = path.name.partition(_TENX)  # as in GSM1_matrix.mtx.gz
+    names = (path.with_name(f"{prefix}{kind}.tsv") for kind in ("barcodes", "features", "genes"))
+    barcodes, features, genes = (_plain_or_packed(name) if is_tenx else None for name in names)
+    if barcodes and (features or genes):
+        return _tenx(path, matrix, barcodes, features or genes)
+    note = "rows are points: {} points with {} features; transpose the matrix if it is the other way"
+    return Dataset(str(path), X=matrix, notes=(note.format(*matrix.shape),))
 
 
 def _matrix_market(path: Path) -> Any:
@@ -293,7 +279,7 @@ def _matrix_market(path: Path) -> Any:
             return _sparse(numbers, sizes, _MIRROR_SIGN[symmetry])
         if layout != "array" or len(sizes) != 2 or symmetry != "general" or field == "pattern":
             raise ValueError(f"{layout} {symmetry} matrices with {len(sizes)} sizes are not supported")
-        return turned(_numbers(entries, sizes[0] * sizes[1], 1).reshape(sizes[1], sizes[0]))  # column by column
+        return tables.turned(_numbers(entries, sizes[0] * sizes[1], 1).reshape(sizes[1], sizes[0]))  # column by column
 
 
 def _numbers(entries: Iterator[str], n_lines: int, n_columns: int) -> NDArray[np.float64]:
@@ -316,35 +302,22 @@ def _sparse(numbers: NDArray[np.float64], sizes: list[int], mirror_sign: int) ->
 # Single cells as 10x writes them: a matrix of genes x cells, with the names of both beside it.
 
 
-def _tenx_matrix(folder: Path) -> Path:
-    """Return the matrix in a 10x folder."""
-    if found := _plain_or_packed(folder / _TENX):
-        return found
-    raise InputError(f"{folder} is a folder without matrix.mtx; give a file in it, or a 10x folder.")
-
-
-def _beside(path: Path, kind: str) -> Path | None:
-    """Return the table of names beside a matrix; both may have a prefix, as in GSM1_matrix.mtx.gz."""
-    prefix, found, _ = path.name.partition(_TENX)
-    return _plain_or_packed(path.parent / f"{prefix}{kind}.tsv") if found else None
-
-
 def _plain_or_packed(path: Path) -> Path | None:
     return next((found for found in (path, path.with_name(f"{path.name}.gz")) if found.is_file()), None)
 
 
-def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
+def _tenx(path: Path, matrix: Any, barcodes: Path, features: Any) -> Dataset:
     cells = [row[0] for row in _rows(barcodes)]
     genes = [[*row, "", "", ""][:3] for row in _rows(features)]
     if matrix.shape == (len(genes), len(cells)):
-        matrix = turned(matrix)
+        matrix = tables.turned(matrix)
     elif matrix.shape != (len(cells), len(genes)):
         raise InputError(
             f"{path} is a matrix of {matrix.shape[0]} x {matrix.shape[1]}, but there are names of {len(genes)} genes "
             f"and {len(cells)} cells beside it; use the files that belong to it."
         )
     notes = [f"10x: {len(cells)} cells x {len(genes)} genes"]
-    kept = [i for i, gene in enumerate(genes) if gene[2] == _GENES]
+    kept = [i for i, gene in enumerate(genes) if gene[2] == "Gene Expression"]
     if 0 < len(kept) < len(genes):
         notes.append(f"left out, since they are not genes: {len(genes) - len(kept)} features")
         matrix, genes = matrix[:, kept], [genes[i] for i in kept]
@@ -357,7 +330,6 @@ def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
 
 
 def _rows(path: Path) -> list[list[str]]:
-    """Return the fields of each line of a table of names."""
     with damage_reported(path, "a table of names"), _opened(path) as file:
         data = file.read(_NAMES + 1)
         if len(data) > _NAMES:
@@ -392,7 +364,7 @@ def _read_arrow(path: Path) -> Dataset:
         # By the stream and not by the footer of a file, so that what is read is what was checked.
         start = len(_FILE) if file.read(len(_FILE)) == _FILE else 0
         file.seek(start)
-        check_room(sum(2 * _decompressed_size(message) for message in _messages(file)))
+        check_room(sum(2 * _decompressed_size(message) for message in pa.ipc.MessageReader.open_stream(file)))
         file.seek(start)
         with pa.ipc.open_stream(file) as stream:
             check_names(stream.schema.names, str(path))
@@ -404,20 +376,12 @@ def _nested(schema: pa.Schema) -> list[str]:
 
 
 def _typed_table(path: Path, table: pa.Table, left: list[str]) -> Dataset:
-    """Return a table without some of its columns."""
     table.validate(full=True)  # a damaged file may have codes beyond its dictionaries
     if not table.num_rows:
         raise InputError(f"{path} has no rows; give a table with at least two.")
     notes = (f"left out, since they are nested: {', '.join(left)}",) if left else ()
     kept = table.select([name for name in table.column_names if name not in left])
     return typed_contents(str(path), kept, notes=notes)
-
-
-def _messages(file: pa.NativeFile) -> Iterator[pa.Message]:
-    reader = pa.ipc.MessageReader.open_stream(file)
-    with contextlib.suppress(StopIteration):
-        while True:
-            yield reader.read_next_message()
 
 
 def _decompressed_size(message: pa.Message) -> int:
@@ -488,7 +452,7 @@ def load_npz(file: Path | IO[bytes], names: Collection[str]) -> dict[str, Any]:
 
 
 def _needed(header: ArrayHeader) -> int:
-    """Return the bytes of an array and of what is made of it: floats, or text."""
+    # Of the array and of what is made of it: floats, or text.
     if header.dtype in (np.float32, np.float64):
         return max(header.nbytes, header.n_items)
     return header.nbytes + header.n_items * (8 if header.dtype.kind in "biuf" else _TEXT)
@@ -514,20 +478,17 @@ def _check_matrix(header: ArrayHeader, name: str) -> None:
 
 
 def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
-    """Read an array of obsm, or the matrix X; observations are columns, and so are these genes.
-
-    Without ``rep``, it is the array of principal components, or X if there is none.
-    """
+    """Read an array of obsm, or the matrix X; observations are columns, and so are these genes."""
     with _opened_h5ad(path, rep) as cells:
         columns = {"obs_names": cells.obs_names.to_series()} | {str(name): cells.obs[name] for name in cells.obs}
-        table = pa.table({name: _observations(series) for name, series in columns.items()})
-        measured = [name for name in dict.fromkeys(genes) if name not in columns and _having(cells, name) is not None]
-        for name in measured:
-            source = _having(cells, name)
-            # Not source[:, name]: raw data on disk ignore the choice of genes.
-            values = source.X[:, [source.var_names.get_loc(name)]]
-            values = values.toarray() if scipy.sparse.issparse(values) else values
-            table = table.append_column(name, pa.array(np.asarray(values, dtype=np.float64).ravel()))
+        columns = {name: _observations(series) for name, series in columns.items()}
+        measured = {}
+        for part, name in itertools.product((cells, cells.raw), genes):
+            if part is not None and name in part.var_names and name not in {*columns, *measured}:
+                # Not part[:, name]: raw data on disk ignore the choice of genes.
+                values = part.X[:, [part.var_names.get_loc(name)]]
+                values = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
+                measured[name] = pa.array(values.astype(np.float64).ravel())
         if rep not in (None, _X) and rep not in cells.obsm:
             known = listed(sorted(cells.obsm)) or "none"
             raise InputError(f"{path} has no obsm[{rep!r}]; give --rep X, or one of {known}.")
@@ -536,12 +497,8 @@ def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
         note = f"embedded: {'X' if key == _X else f'obsm[{key!r}]'}, {matrix.shape[1]} features"
         note += f", since there is no obsm[{_PCA!r}]" if rep is None and key == _X else ""
         parts: dict[str, Any] = {"features": tuple(map(str, cells.var_names)) if key == _X else None}
-        return typed_contents(str(path), table, X=matrix, notes=(note,), continuous=frozenset(measured), **parts)
-
-
-def _having(cells: Any, gene: str) -> Any:
-    """Return the cells, or their raw data, whichever have a gene, or None."""
-    return next((part for part in (cells, cells.raw) if part is not None and gene in part.var_names), None)
+        parts |= {"notes": (note,), "continuous": frozenset(measured)}
+        return typed_contents(str(path), pa.table(columns | measured), X=matrix, **parts)
 
 
 def read_genes(path: Path) -> tuple[Any, tuple[str, ...]] | None:

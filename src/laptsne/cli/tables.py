@@ -105,15 +105,13 @@ class Dataset:
 
     def with_columns(self, names: Sequence[str]) -> Dataset:
         """Return the dataset with these features, or columns, beside the map."""
-        columns, numbers, continuous = self.columns, dict(self.numbers), self.continuous
-        for name in names:
-            values = self.values(name)
-            if name not in columns.column_names:
-                numbers[name] = pa.chunked_array([values])
-                columns = columns.append_column(name, numbers[name])
-                if self.inputs is None:  # of a matrix, whose columns are all of a kind
-                    continuous |= {name}
-        return replace(self, columns=columns, numbers=numbers, continuous=continuous)
+        columns, values = self.columns, {name: self.values(name) for name in names}
+        added = {n: pa.chunked_array([v]) for n, v in values.items() if n not in columns.column_names}
+        for name, column in added.items():
+            columns = columns.append_column(name, column)
+        # Columns of a matrix are all of a kind.
+        continuous = self.continuous | (added.keys() if self.inputs is None else set())
+        return replace(self, columns=columns, numbers={**self.numbers, **added}, continuous=continuous)
 
     def rows(self, kept: NDArray[np.bool_]) -> Dataset:
         """Return the dataset with some of its rows."""
@@ -190,8 +188,7 @@ def _are_words(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
     return bool(np.nanmax(abs(_as_floats(numbers)), initial=0) >= _EXACT)
 
 
-def _are_integers(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
-    """Return whether numbers are integers by their type or, in text, by their spelling."""
+def _are_integers(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:  # by type or, in text, by spelling
     return bool(pa.types.is_integer(numbers.type)) or (_is_text(values) and not _any_match(values, r"\d[.eE]|[.,]\d"))
 
 
@@ -242,9 +239,6 @@ def _is_missing(text: str | None) -> bool:
     return text is None or text.strip().lower() in MISSING
 
 
-# Kinds of columns.
-
-
 def _kind_of(contents: Dataset, name: str) -> str:
     """Return the kind of a column: "numbers", or a key of ``_REASONS``, or "mixed" if at least half are numbers."""
     values, numbers = contents.columns[name], contents.numbers.get(name)
@@ -268,14 +262,12 @@ def _kind_of(contents: Dataset, name: str) -> str:
 
 def _kind_of_text(values: pa.ChunkedArray) -> str:
     counts = pc.value_counts(_as_text(values)).to_pylist()
-    present = {row["values"]: row["counts"] for row in counts if not _is_missing(row["values"])}
-    if not present:
-        return "empty"
-    n_present, n_numbers = sum(present.values()), sum(n for text, n in present.items() if is_number(text))
-    if n_present <= 2 * n_numbers < 2 * n_present:
+    present = Counter({row["values"]: row["counts"] for row in counts if not _is_missing(row["values"])})
+    n_present, n_numbers = present.total(), sum(n for text, n in present.items() if is_number(text))
+    if n_numbers < n_present <= 2 * n_numbers:
         return "mixed"
     n_grouped = sum(n for text, n in present.items() if re.match(GROUPED, text))
-    return "grouped" if n_grouped and n_grouped + n_numbers == n_present else "text"
+    return "empty" if not present else "grouped" if 0 < n_grouped == n_present - n_numbers else "text"
 
 
 def _names_rows(name: str, values: pa.ChunkedArray, numbers: pa.ChunkedArray, floats: NDArray[np.float64]) -> bool:
@@ -303,8 +295,7 @@ def _guess_label(contents: Dataset, kinds: Mapping[str, str], embedded: set[str]
     plain = {_plain(name): name for name in reversed(names)}
     if "x" in plain:  # x and y are coordinates
         plain.pop("y", None)
-    for known in (known for known in (*_SURE, *_LIKELY) if known in plain):
-        name = plain[known]
+    for known, name in ((known, plain[known]) for known in (*_SURE, *_LIKELY) if known in plain):
         if known in _SURE or (known == "y" and contents.X is not None):
             return name
         values = as_numpy(contents.columns[name], contents.numbers.get(name))
@@ -315,9 +306,6 @@ def _guess_label(contents: Dataset, kinds: Mapping[str, str], embedded: set[str]
     if contents.X is not None or len(texts) != 1:
         return None
     return texts[0] if 2 <= len(contents.columns[texts[0]].unique()) <= contents.n_rows / 2 else None
-
-
-# The choice of columns.
 
 
 def choose_columns(contents: Dataset, choice: Choice = Choice()) -> Dataset:
@@ -370,7 +358,7 @@ def transposed(contents: Dataset, choice: Choice) -> Dataset:
 
 
 def turned(X: Any) -> Any:
-    """Return the transpose of a matrix, with rows in one piece."""
+    """Return the transpose of a matrix."""
     return np.ascontiguousarray(X.T) if isinstance(X, np.ndarray) else X.T.tocsr()
 
 
@@ -453,8 +441,7 @@ def _list_matrix(contents: Dataset, name: str) -> NDArray[Any]:
     width = int(lengths[present[0]]) if present.size else 0
     if not width:
         raise InputError(f"{where} has empty lists; give one with a list of numbers in every row.")
-    other = present[lengths[present] != width]
-    if other.size:
+    if (other := present[lengths[present] != width]).size:
         sizes = (f"row {i + contents.first_row} has {int(lengths[i])} values" for i in (present[0], other[0]))
         raise InputError(f"{where} has lists of different lengths: {', '.join(sizes)}; give lists of one length.")
     single = values.type.value_type in (pa.float16(), pa.float32())

@@ -14,7 +14,8 @@ import scipy.io
 import scipy.sparse
 
 from laptsne._runtime.files import atomic_write
-from laptsne.cli.outputs import STDOUT, OutputFiles, write_map
+from laptsne.cli.options import STDOUT, OutputFiles
+from laptsne.cli.outputs import write_map
 from laptsne.cli.preparation import preprocessed
 from laptsne.cli.reading import read_source
 from laptsne.cli.tables import Choice, Dataset, as_numpy, choose_columns, typed_contents

@@ -11,7 +11,7 @@ import typer
 
 from laptsne import __version__
 from laptsne.cli import options
-from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, command
+from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, OutputFiles, command, stem
 from laptsne.cli.terminal import InputError, caution
 
 app = typer.Typer(
@@ -20,8 +20,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_ENDINGS = ".csv, .tsv, .parquet, .feather, .arrow, .npy, or - for CSV to standard output"
 
 
 def _show_version(requested: bool) -> None:  # noqa: FBT001  typer passes it by position
@@ -45,15 +43,7 @@ def embed(
     data: InputOptions,
     features: FeatureOptions,
     settings: MapOptions,
-    out: Annotated[Path | None, typer.Option(help=f"Table of the map: {_ENDINGS}.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Plot of the map: .png, .svg or .pdf.")] = None,
-    html: options.Html = None,
-    color: options.Color = [],  # noqa: B006  typer makes a new one
-    text: options.Text = None,
-    save: Annotated[Path | None, typer.Option(help="Fitted model, for `laptsne transform`.")] = None,
-    distinguish: Annotated[
-        Path | None, typer.Option(help="Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
-    ] = None,
+    files: OutputFiles,
     force: options.Force = False,
 ) -> None:
     """Embed a table and write the map as a table, a plot and an interactive HTML file.
@@ -71,11 +61,9 @@ def embed(
     cat cells.csv | laptsne embed - --out - | head -n 3
     ```
     """
-    from laptsne.cli.outputs import OutputFiles
     from laptsne.cli.runs import embed_source
 
-    files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text).or_default(data.source)
-    embed_source(data, features, settings, files, force=force)
+    embed_source(data, features, settings, files.or_default(data.source), force=force)
 
 
 @app.command()
@@ -84,7 +72,7 @@ def transform(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `laptsne embed --save`.")],
     data: InputOptions,
     out: Annotated[
-        Path | None, typer.Option(help=f"Table of the coordinates: {_ENDINGS} (default: NAME-placed.csv).")
+        Path | None, typer.Option(help=f"Table of the coordinates: {options.TABLES} (default: NAME-placed.csv).")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Plot of the new rows in colour and the old ones in grey: .png, .svg or .pdf.")
@@ -106,10 +94,9 @@ def transform(
     cat new-cells.csv | laptsne transform cells.laptsne - --out - | head -n 3
     ```
     """
-    from laptsne.cli.outputs import OutputFiles
     from laptsne.cli.runs import transform_source
 
-    transform_source(model, data, OutputFiles(out, plot, html, color=tuple(color)), n_jobs=jobs, force=force)
+    transform_source(model, data, OutputFiles(out, plot, html, color), n_jobs=jobs, force=force)
 
 
 @app.command()
@@ -167,13 +154,11 @@ def explore(
     ```
     """
     explorer = Path(data.source)
-    if explorer.suffix.lower() not in (".html", ".htm"):
-        from laptsne.cli.outputs import OutputFiles, stem
+    if explorer.suffix.lower() not in options.HTML:
         from laptsne.cli.runs import embed_source
 
         explorer = html or Path(f"{stem(data.source)}-map.html")
-        files = OutputFiles(html=explorer, color=tuple(color), text=text)
-        embed_source(data, features, settings, files, force=force)
+        embed_source(data, features, settings, OutputFiles(html=explorer, color=color, text=text), force=force)
     elif not explorer.is_file():
         raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
     if not no_open and not webbrowser.open(explorer.resolve().as_uri()):

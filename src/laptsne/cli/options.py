@@ -2,14 +2,21 @@
 
 import functools
 import inspect
+import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import typer
 
-from laptsne.cli.terminal import reported
+from laptsne.cli.terminal import InputError, reported
+
+STDOUT = Path("-")
+TABLES = ".csv, .tsv, .parquet, .feather, .arrow, .npy, or - for CSV to standard output"
+HTML = (".html", ".htm")
+_WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")  # the last for arrays alone
+_PLOTS = (".png", ".svg", ".pdf")
 
 
 def _option(help: str, *names: str, panel: str | None = None, **limits: Any) -> Any:
@@ -102,6 +109,66 @@ class MapOptions:
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of the estimator that are given."""
         return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """The files to write, the columns to colour by, and the column whose words name clusters."""
+
+    out: Annotated[Path | None, _option(f"Table of the map: {TABLES}.")] = None
+    plot: Annotated[Path | None, _option("Plot of the map: .png, .svg or .pdf.")] = None
+    html: Html = None
+    color: Color = ()  # type: ignore[assignment]  # typer knows lists
+    text: Text = None
+    save: Annotated[Path | None, _option("Fitted model, for `laptsne transform`.")] = None
+    distinguish: Annotated[
+        Path | None, _option("Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
+    ] = None
+
+    def or_default(self, source: str, what: str = "map") -> Self:
+        """Return these files, or the default ones if none of them shows the embedding."""
+        if self.out or self.plot or self.html:
+            return self
+        name = f"{stem(source)}-{what}"
+        plot = Path(f"{name}.png") if what == "map" and source != "-" else None
+        return replace(self, out=STDOUT if source == "-" else Path(f"{name}.csv"), plot=plot)
+
+    def paths(self) -> list[Path]:
+        """Return the paths that are given."""
+        return [path for path in (self.out, self.plot, self.html, self.save, self.distinguish) if path is not None]
+
+    def check(self, source: str, *, n_components: int = 2, force: bool) -> None:
+        """Raise InputError, before the work, if a file could not be written after it."""
+        expected = ((self.out, _WRITABLE), (self.plot, _PLOTS), (self.html, HTML), (self.distinguish, _WRITABLE[:-1]))
+        for path, endings in expected:
+            if path not in (None, STDOUT) and path.suffix.lower() not in endings:
+                raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
+        if STDOUT in (self.plot, self.html, self.save, self.distinguish):
+            raise InputError("only --out can be -, for standard output; give a file.")
+        if self.html is not None and n_components != 2:
+            remedy = "embed with --dims 2, or give --out alone"
+            raise InputError(f"{self.html} shows two dimensions, not {n_components}; {remedy}.")
+        if self.text is not None and self.html is None:
+            raise InputError(f"--text {self.text} names clusters in the explorer; give --html as well.")
+        paths = [path for path in self.paths() if path != STDOUT]
+        for i, path in enumerate(paths):
+            if path.resolve() in [other.resolve() for other in paths[:i]]:
+                raise InputError(f"{path} is named twice; give each file a name of its own.")
+            if not path.parent.is_dir():
+                raise InputError(f"there is no folder {path.parent}; create it first.")
+            if path.is_dir():
+                raise InputError(f"{path} is a folder; give the name of a file.")
+            if path.exists() and Path(source).exists() and path.samefile(source):
+                raise InputError(f"{path} is the input file; give another name to write to.")
+            if path.exists() and not force:
+                raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
+            if not os.access(path.parent, os.W_OK):
+                raise InputError(f"the folder {path.parent} is not writable; choose another.")
+
+
+def stem(source: str) -> str:
+    """Return the name of the input without its folder and suffixes."""
+    return "stdin" if source == "-" else Path(source.removesuffix(".gz")).resolve().stem
 
 
 def command(run: Callable[..., None]) -> Callable[..., None]:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import csv
-import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from threading import Thread
@@ -17,111 +15,27 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne import plotting
 from laptsne._runtime.files import atomic_open, atomic_write
+from laptsne._runtime.typing import Array
+from laptsne.cli.options import STDOUT
 from laptsne.cli.reading import EXAMPLE, read_genes
 from laptsne.cli.tables import Dataset, spelled_times
-from laptsne.cli.terminal import InputError
 
-STDOUT = Path("-")
-_WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")  # the last for arrays alone
-_PLOTS = (".png", ".svg", ".pdf")
-_HTML = (".html", ".htm")
 _ROWS = 1 << 16  # of text, written at a time
 _SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
 _MODULES = ("matplotlib.backends.backend_agg", "laptsne.plotting.canvas", "laptsne.plotting.text_labels")
 _MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 
 
-@dataclass(frozen=True)
-class OutputFiles:
-    """Paths of the embedding, its plot, its explorer, the model and the features of clusters, None if not written.
-
-    ``color`` are the columns to colour by, and ``text`` is the column whose words name the clusters in the explorer.
-    """
-
-    out: Path | None = None
-    plot: Path | None = None
-    html: Path | None = None
-    save: Path | None = None
-    color: tuple[str, ...] = ()
-    distinguish: Path | None = None
-    text: str | None = None
-
-    def or_default(self, source: str, what: str = "map") -> OutputFiles:
-        """Return these files, or the default ones if none of them shows the embedding."""
-        if self.out or self.plot or self.html:
-            return self
-        name = f"{stem(source)}-{what}"
-        plot = Path(f"{name}.png") if what == "map" and source != "-" else None
-        return replace(self, out=STDOUT if source == "-" else Path(f"{name}.csv"), plot=plot)
-
-    def paths(self) -> list[Path]:
-        """Return the paths that are given."""
-        return [path for path in (self.out, self.plot, self.html, self.save, self.distinguish) if path is not None]
-
-    def check(self, source: str, *, n_components: int = 2, force: bool) -> None:
-        """Raise InputError, before the work, if a file could not be written after it."""
-        expected = ((self.out, _WRITABLE), (self.plot, _PLOTS), (self.html, _HTML), (self.distinguish, _WRITABLE[:-1]))
-        for path, endings in expected:
-            if path not in (None, STDOUT) and path.suffix.lower() not in endings:
-                raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
-        if STDOUT in (self.plot, self.html, self.save, self.distinguish):
-            raise InputError("only --out can be -, for standard output; give a file.")
-        if self.html is not None and n_components != 2:
-            remedy = "embed with --dims 2, or give --out alone"
-            raise InputError(f"{self.html} shows two dimensions, not {n_components}; {remedy}.")
-        if self.text is not None and self.html is None:
-            raise InputError(f"--text {self.text} names clusters in the explorer; give --html as well.")
-        paths = [path for path in self.paths() if path != STDOUT]
-        for i, path in enumerate(paths):
-            if path.resolve() in [other.resolve() for other in paths[:i]]:
-                raise InputError(f"{path} is named twice; give each file a name of its own.")
-            _check_writable(path, Path(source), force=force)
-
-    def check_columns(self, dataset: Dataset) -> None:
-        """Raise InputError, before the work, if the column of texts holds no texts."""
-        if self.text is not None and dataset.values(self.text, "of texts").dtype.kind not in "OU":
-            raise InputError(f"--text {self.text} is not a column of texts; name another.")
-
-    def first_color(self, dataset: Dataset) -> str | None:
-        """Return the column that colours the plot, None for the clusters."""
-        return self.color[0] if self.color else dataset.label
-
-
-def stem(source: str) -> str:
-    """Return the name of the input without its folder and suffixes."""
-    return "stdin" if source == "-" else Path(source.removesuffix(".gz")).resolve().stem
-
-
-def _check_writable(path: Path, source: Path, *, force: bool) -> None:
-    if not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent}; create it first.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file.")
-    if path.exists() and source.exists() and path.samefile(source):
-        raise InputError(f"{path} is the input file; give another name to write to.")
-    if path.exists() and not force:
-        raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
-    if not os.access(path.parent, os.W_OK):
-        raise InputError(f"the folder {path.parent} is not writable; choose another.")
-
-
-def write_map(
-    out: Path | None, Y: NDArray[np.floating], columns: pa.Table, found: Mapping[str, NDArray[Any]] | None = None
-) -> None:
-    """Write the coordinates, what was found on the samples, such as clusters, and the columns as they came.
-
-    Of these, a .npy file holds the coordinates alone. None writes nothing.
-    """
+def write_map(out: Path | None, Y: Array, columns: pa.Table, found: Mapping[str, Array] | None = None) -> None:
+    """Write the coordinates, what was found on the samples, and the columns as they came; to .npy the first alone."""
     if out is not None and out.suffix.lower() == ".npy":
         with atomic_open(out) as file:  # np.save would add another ending to .NPY
             np.save(file, Y, allow_pickle=False)
     elif out is not None:
-        own = dict(zip("xyz", Y.T, strict=False)) | dict(found or {})
-        names = columns.column_names
+        own, names = {**dict(zip("xyz", Y.T, strict=False)), **(found or {})}, columns.column_names
         assembled = {free_name(name, names): pa.chunked_array([values]) for name, values in own.items()}
         write_table(out, pa.table(assembled | {name: _plain(columns[name]) for name in names}))
 
@@ -175,7 +89,7 @@ def import_beside() -> None:
 
 
 def save_figure(ax: Any, path: Path) -> None:
-    """Write the figure of some axes."""
+    """Write a figure."""
     with atomic_write(path) as temporary:
         ax.figure.savefig(temporary, dpi=150)
 
@@ -198,7 +112,7 @@ def write_explorer(maps: Any, out: Path, dataset: Dataset, **options: Any) -> No
         plotting.explorer(maps, temporary, title=title, continuous=dataset.continuous, **options)
 
 
-def explorer_columns(dataset: Dataset, found: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+def explorer_columns(dataset: Dataset, found: dict[str, Array]) -> dict[str, Array]:
     """Return the label, what was found, the columns beside the embedding, and the features if they are few."""
     kept = {name: dataset.values(name) for name in dataset.columns.column_names}
     columns = {} if dataset.label is None else {dataset.label: kept[dataset.label]}
@@ -223,7 +137,7 @@ def explorer_features(dataset: Dataset) -> dict[str, Any]:
     return {} if names is None or lists or _are_few(names, X) else {"features": X, "feature_names": names}
 
 
-def explorer_images(dataset: Dataset) -> NDArray[np.uint8] | None:
+def explorer_images(dataset: Dataset) -> Array | None:
     """Return the rows of the built-in example as greyscale images."""
     if dataset.name != EXAMPLE or dataset.X.shape[1] != 64:  # it may be transposed
         return None

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime.threads import single_threaded_blas
+from laptsne._runtime.typing import Array
 from laptsne.cli.options import FeatureOptions, InputOptions
 from laptsne.cli.reading import EXAMPLE, read_source
 from laptsne.cli.tables import Choice, Dataset, choose_columns, listed, transposed
@@ -103,13 +103,12 @@ def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:
         raise InputError(f"{dataset.name}: {option}{error}") from error
 
 
-def _is_incomplete(X: Any) -> NDArray[np.bool_]:
-    """Return which rows have missing values; sparse matrices have none, as they are checked when they are read."""
+def _is_incomplete(X: Any) -> Array:
+    # Sparse matrices have no missing values, as they are checked when they are read.
     return np.zeros(X.shape[0], bool) if scipy.sparse.issparse(X) else np.asarray(np.isnan(X).any(axis=1))
 
 
-def _missing_values(dataset: Dataset, incomplete: NDArray[np.bool_]) -> InputError:
-    """An error that has the columns with missing values, and their number in each."""
+def _missing_values(dataset: Dataset, incomplete: Array) -> InputError:
     counts = np.isnan(dataset.X).sum(axis=0)
     names = list(dataset.inputs or dataset.features or ()) or [f"column {i + 1}" for i in range(len(counts))]
     if dataset.inputs is not None:  # values of a list count once
@@ -124,7 +123,6 @@ def _missing_values(dataset: Dataset, incomplete: NDArray[np.bool_]) -> InputErr
 
 
 def _warn_of_scales(dataset: Dataset, X: Any) -> None:
-    """Print a warning if the columns of a table have such different variances that only the widest matter."""
     if dataset.inputs is None or len(dataset.inputs) < 2:
         return
     variances = np.add.reduceat(X.var(axis=0), _starts(dataset.inputs)) / list(dataset.inputs.values())
@@ -141,11 +139,8 @@ def _warn_of_scales(dataset: Dataset, X: Any) -> None:
     )
 
 
-def _starts(inputs: Mapping[str, int]) -> NDArray[np.intp]:
+def _starts(inputs: Mapping[str, int]) -> Array:
     return np.cumsum([0, *inputs.values()])[:-1]
-
-
-# Steps fitted to the data, and stored with a model.
 
 
 def _fitted(dataset: Dataset, options: FeatureOptions) -> tuple[Dataset, Preprocessing, Any]:
@@ -161,7 +156,7 @@ def _fitted(dataset: Dataset, options: FeatureOptions) -> tuple[Dataset, Preproc
     return kept, steps, X
 
 
-def _medians(dataset: Dataset) -> NDArray[np.float64]:
+def _medians(dataset: Dataset) -> Array:
     empty = np.flatnonzero(np.isnan(dataset.X).all(axis=0))
     if empty.size:
         name = f"column {empty[0] + 1}" if dataset.features is None else dataset.features[empty[0]]

@@ -30,11 +30,11 @@ import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 
 from laptsne._runtime.available_memory import check_room
 from laptsne._runtime.files import ArrayHeader, npz_headers, read_array_header
+from laptsne._runtime.typing import Array
 from laptsne.cli import tables
 from laptsne.cli.tables import Dataset, as_floats, check_names, damage_reported, is_list, listed, typed_contents
 from laptsne.cli.terminal import InputError
@@ -99,9 +99,6 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
         raise InputError(f"{path} does not fit into memory: {error}; give fewer rows or columns.") from error
 
 
-# Text, plain or compressed by gzip.
-
-
 def _opened(path: Path) -> IO[bytes]:
     """Open a file, or standard input for ``-``, decompressed if its content is gzip, whatever its name."""
     # Buffered again: an object that replaces standard input may lack peek.
@@ -115,9 +112,6 @@ def _lines(file: IO[bytes], name: str) -> Iterator[str]:
         if len(line) == _LINE:
             raise InputError(_TOO_LONG.format(name, _LINE))
         yield line
-
-
-# CSV and TSV. All columns are read as text: pyarrow would take dates, times and hexadecimal identifiers for numbers.
 
 
 def _read_text(path: Path) -> Dataset:
@@ -149,6 +143,7 @@ def _parsed(file: IO[bytes], name: str, *, tabs: bool) -> Dataset:
             # One thread: otherwise the numbers of invalid rows are unknown.
             pa.csv.ReadOptions(column_names=header, skip_rows=reader.line_num, block_size=_LINE, use_threads=False),
             pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+            # As text: pyarrow would take dates, times and hexadecimal identifiers for numbers.
             pa.csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False),
         )
     except pa.ArrowInvalid as error:
@@ -245,9 +240,6 @@ def _as_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
     return floats
 
 
-# Matrix Market. SciPy's reader is faster, but some malformed files crash it, and the process with it.
-
-
 def _read_matrix(path: Path) -> Dataset:
     """Read a Matrix Market file: as cells x genes if 10x names of both are beside it, else with rows as samples."""
     matrix = _matrix_market(path)
@@ -261,6 +253,7 @@ def _read_matrix(path: Path) -> Dataset:
 
 
 def _matrix_market(path: Path) -> Any:
+    # SciPy's reader is faster, but some malformed files crash it, and the process with it.
     with damage_reported(path, "in Matrix Market format"), _opened(path) as file:
         text = _lines(file, str(path))
         words = next(text, "").lower().split()
@@ -282,7 +275,7 @@ def _matrix_market(path: Path) -> Any:
         return tables.turned(_numbers(entries, sizes[0] * sizes[1], 1).reshape(sizes[1], sizes[0]))  # column by column
 
 
-def _numbers(entries: Iterator[str], n_lines: int, n_columns: int) -> NDArray[np.float64]:
+def _numbers(entries: Iterator[str], n_lines: int, n_columns: int) -> Array:
     check_room(2 * 8 * n_lines * n_columns)  # the numbers, and the matrix made of them
     numbers = np.loadtxt(itertools.islice(entries, n_lines + 1), comments="%", ndmin=2)
     if numbers.shape != (n_lines, n_columns):
@@ -290,16 +283,13 @@ def _numbers(entries: Iterator[str], n_lines: int, n_columns: int) -> NDArray[np
     return numbers
 
 
-def _sparse(numbers: NDArray[np.float64], sizes: list[int], mirror_sign: int) -> Any:
+def _sparse(numbers: Array, sizes: list[int], mirror_sign: int) -> Any:
     indices = numbers[:, :2].T - 1
     if (indices != np.floor(indices)).any() or (indices < 0).any() or (sizes[:2] <= indices.T).any():
         raise ValueError("there is an entry outside the matrix")
     values = numbers[:, 2] if numbers.shape[1] == 3 else np.ones(len(numbers))
     found = scipy.sparse.csr_matrix((values, indices.astype(np.int64)), shape=sizes[:2])
     return (found + mirror_sign * scipy.sparse.tril(found, -1).T).tocsr() if mirror_sign else found
-
-
-# Single cells as 10x writes them: a matrix of genes x cells, with the names of both beside it.
 
 
 def _plain_or_packed(path: Path) -> Path | None:
@@ -339,9 +329,6 @@ def _rows(path: Path) -> list[list[str]]:
     return [line.split("\t") for line in lines if line]
 
 
-# Parquet, Feather and Arrow.
-
-
 def _read_parquet(path: Path) -> Dataset:
     with damage_reported(path, "a Parquet file"):
         metadata = pa.parquet.read_metadata(path)
@@ -359,7 +346,6 @@ def _read_parquet(path: Path) -> Dataset:
 
 
 def _read_arrow(path: Path) -> Dataset:
-    """Read a Feather or Arrow file, or an Arrow stream."""
     with damage_reported(path, "a Feather or Arrow file"), pa.memory_map(str(path)) as file:
         # By the stream and not by the footer of a file, so that what is read is what was checked.
         start = len(_FILE) if file.read(len(_FILE)) == _FILE else 0
@@ -413,9 +399,6 @@ def _decompressed_size(message: pa.Message) -> int:
     buffers = np.frombuffer(metadata, "<i8", 2 * n_buffers, vector + 4).reshape(-1, 2)
     sizes = [int(struct.unpack_from("<q", body, offset)[0]) for offset, length in buffers.tolist() if length]
     return max(len(body), sum(size for size in sizes if size > 0))
-
-
-# NPY and NPZ, without pickle.
 
 
 def _read_npy(path: Path) -> Dataset:
@@ -472,9 +455,6 @@ def _check_matrix(header: ArrayHeader, name: str) -> None:
         raise InputError(f"{name} is an array of {header.dtype}, not of numbers; save it as floats.")
     if len(header.shape) < 2 or 0 in header.shape:
         raise InputError(f"{name} has shape {header.shape}; give an array of shape (n_samples, n_features).")
-
-
-# Single cells in h5ad files, read by anndata.
 
 
 def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
@@ -561,7 +541,6 @@ def _matrix_of(cells: Any, path: Path) -> Any:
 
 
 def _observations(series: Any) -> pa.ChunkedArray:
-    """Return numbers as they are; categories, dates and text as text."""
-    if series.dtype.kind not in "biuf":
+    if series.dtype.kind not in "biuf":  # categories, dates and text
         series = [str(value) if there else None for value, there in zip(series, series.notna(), strict=True)]
     return pa.chunked_array([pa.array(series, from_pandas=True)])

@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse
 import typer
-from numpy.typing import NDArray
 
 from laptsne import LandmarkLaptSNE, LaptSNE, plotting
 from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.cli import outputs, preparation
-from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions
-from laptsne.cli.outputs import OutputFiles, explorer_columns, free_name
+from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, OutputFiles
+from laptsne.cli.outputs import explorer_columns, free_name
 from laptsne.cli.preparation import Model, PreparedDataset, load_dataset, prepare, preprocessed, print_notes
 from laptsne.cli.tables import Choice, Dataset
 from laptsne.cli.terminal import InputError, StoppedEarlyWarning, caution, console, input_errors, say, started, waiting
@@ -46,7 +46,8 @@ def embed_source(
     begin = time.perf_counter()
     files.check(data.source, n_components=settings.n_components, force=force)
     prepared = prepare(data, features, files.color)
-    files.check_columns(prepared.dataset)
+    if files.text is not None and prepared.dataset.values(files.text, "of texts").dtype.kind not in "OU":
+        raise InputError(f"--text {files.text} is not a column of texts; name another.")
     if files.plot is not None:
         outputs.import_beside()
     fit_started = time.perf_counter()
@@ -96,7 +97,7 @@ def _write(
     prepared: PreparedDataset, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
 ) -> ContractionPath | None:
     """Write the files; return the contraction path that the explorer shows, if any."""
-    dataset, color, labels = prepared.dataset, files.first_color(prepared.dataset), model.labels_
+    dataset, color, labels = prepared.dataset, [*files.color, prepared.dataset.label][0], model.labels_
     names = labels if (labels >= 0).all() else np.where(labels < 0, None, labels.astype(object))  # None is grey
     with input_errors():
         if files.save is not None:
@@ -201,11 +202,9 @@ def _load(path: Path) -> tuple[FittedMap, dict[str, Any]]:
     return fitted, content.get("fitted", {})
 
 
-def _draw(
-    files: OutputFiles, old: NDArray[Any], Y: NDArray[Any], dataset: Dataset, found: dict[str, NDArray[Any]]
-) -> None:
+def _draw(files: OutputFiles, old: Array, Y: Array, dataset: Dataset, found: dict[str, Array]) -> None:
     """Draw the new rows in colour among the old ones in grey."""
-    both, color = np.vstack([old, Y]), files.first_color(dataset)
+    both, color = np.vstack([old, Y]), [*files.color, dataset.label][0]
     names = np.full(len(Y), _NEW, dtype=object)
     if "cluster" in found:  # as text: rows without a cluster are not drawn like the old ones
         names[:] = ["no cluster" if cluster < 0 else str(cluster) for cluster in found["cluster"]]
@@ -222,7 +221,7 @@ def _draw(
         outputs.write_explorer(both, files.html, dataset, columns=columns, color=first)
 
 
-def _padded(values: NDArray[Any], n_old: int) -> NDArray[Any]:
+def _padded(values: Array, n_old: int) -> Array:
     """Return values of the new rows after missing values for the old ones."""
     if values.dtype.kind == "f":
         return np.concatenate([np.full(n_old, np.nan), values])
@@ -249,7 +248,7 @@ def print_eigenvalues(
         say(lines if plot is None else [*lines, f"files        {plot}"])
 
 
-def _table_lines(eigenvalues: NDArray[np.float64], n_clusters: int) -> list[str]:
+def _table_lines(eigenvalues: Array, n_clusters: int) -> list[str]:
     """Return one line per eigenvalue, with a bar; the eigengap is marked."""
     lines = [f"{'k':>3}  {'eigenvalue':>10}  {'gap':>8}"]
     for k, (value, step) in enumerate(zip(eigenvalues, [*np.diff(eigenvalues), np.nan], strict=True), start=1):

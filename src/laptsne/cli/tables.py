@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne._runtime.colours import Categories, encode_labels
 from laptsne._runtime.files import DAMAGE
+from laptsne._runtime.typing import Array
 from laptsne.cli.terminal import InputError
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", "?")  # spellings of a missing value, in lower case
@@ -92,7 +92,7 @@ class Dataset:
         """Number of rows."""
         return int(self.columns.num_rows if self.X is None else self.X.shape[0])
 
-    def values(self, name: str, purpose: str = "to colour by") -> NDArray[Any]:
+    def values(self, name: str, purpose: str = "to colour by") -> Array:
         """Return a column beside the map, or a feature."""
         if name in self.columns.column_names:
             return as_numpy(self.columns[name], self.numbers.get(name))
@@ -113,7 +113,7 @@ class Dataset:
         continuous = self.continuous | (added.keys() if self.inputs is None else set())
         return replace(self, columns=columns, numbers={**self.numbers, **added}, continuous=continuous)
 
-    def rows(self, kept: NDArray[np.bool_]) -> Dataset:
+    def rows(self, kept: Array) -> Dataset:
         """Return the dataset with some of its rows."""
         mask = pa.array(kept)
         numbers = {name: values.filter(mask) for name, values in self.numbers.items()}
@@ -145,9 +145,6 @@ def damage_reported(path: Path, kind: str, errors: Any = _DAMAGE) -> Iterator[No
         raise InputError(f"{path} is not {kind}, or is damaged ({reason}); write or download it again.") from error
 
 
-# Values of columns.
-
-
 def typed_contents(name: str, columns: pa.Table, **parts: Any) -> Dataset:
     """Return columns that have types; text is text even if it could be read as numbers."""
     numbers = {}
@@ -161,12 +158,12 @@ def typed_contents(name: str, columns: pa.Table, **parts: Any) -> Dataset:
     return Dataset(name, columns, numbers, **parts)
 
 
-def _as_floats(numbers: pa.ChunkedArray) -> NDArray[np.float64]:
+def _as_floats(numbers: pa.ChunkedArray) -> Array:
     """Return numbers with NaN for missing values; not by cast, which refuses integers that are not exact."""
     return np.asarray(numbers.to_numpy(), dtype=np.float64)
 
 
-def as_numpy(values: pa.ChunkedArray, numbers: pa.ChunkedArray | None = None) -> NDArray[Any]:
+def as_numpy(values: pa.ChunkedArray, numbers: pa.ChunkedArray | None = None) -> Array:
     """Return a column for figures: booleans, numbers with NaN or strings with None for missing values.
 
     Numbers in text are strings if they would not be written the same: 007, True. Equal strings are one object.
@@ -270,7 +267,7 @@ def _kind_of_text(values: pa.ChunkedArray) -> str:
     return "empty" if not present else "grouped" if 0 < n_grouped == n_present - n_numbers else "text"
 
 
-def _names_rows(name: str, values: pa.ChunkedArray, numbers: pa.ChunkedArray, floats: NDArray[np.float64]) -> bool:
+def _names_rows(name: str, values: pa.ChunkedArray, numbers: pa.ChunkedArray, floats: Array) -> bool:
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
     return (
         _plain(name) in _EXACT_NAMES
@@ -421,7 +418,7 @@ def _feature_matrix(contents: Dataset, names: list[str], expected: Mapping[str, 
     return next(iter(blocks.values())) if len(blocks) == 1 else np.hstack(list(blocks.values())), widths
 
 
-def _number_column(contents: Dataset, name: str) -> NDArray[np.float64]:
+def _number_column(contents: Dataset, name: str) -> Array:
     numbers = contents.numbers.get(name)
     if numbers is None:
         texts = enumerate(_as_text(contents.columns[name]).to_pylist(), start=contents.first_row)
@@ -433,7 +430,7 @@ def _number_column(contents: Dataset, name: str) -> NDArray[np.float64]:
     return _as_floats(numbers)[:, None]
 
 
-def _list_matrix(contents: Dataset, name: str) -> NDArray[Any]:
+def _list_matrix(contents: Dataset, name: str) -> Array:
     """Return a column of lists of equal length as a matrix; rows without a list are NaN."""
     values, where = contents.columns[name], f"{contents.name}: column {name}"
     lengths = pc.list_value_length(values).to_numpy()
@@ -445,7 +442,7 @@ def _list_matrix(contents: Dataset, name: str) -> NDArray[Any]:
         sizes = (f"row {i + contents.first_row} has {int(lengths[i])} values" for i in (present[0], other[0]))
         raise InputError(f"{where} has lists of different lengths: {', '.join(sizes)}; give lists of one length.")
     single = values.type.value_type in (pa.float16(), pa.float32())
-    X: NDArray[Any] = np.full((len(values), width), np.nan, np.float32 if single else np.float64)
+    X: Array = np.full((len(values), width), np.nan, np.float32 if single else np.float64)
     start = 0
     for chunk in values.chunks:  # together they may have more numbers than the offsets of lists can count
         rows = start + np.flatnonzero(chunk.is_valid())

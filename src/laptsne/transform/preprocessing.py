@@ -73,9 +73,7 @@ class Preprocessing:
         if self.log1p:
             lowest = (X.data if scipy.sparse.issparse(X) else X).min(initial=0)
             if lowest <= -1:
-                raise ValueError(
-                    f"log1p needs values above -1, but X has {lowest:.4g}; remove the step or such columns."
-                )
+                raise ValueError(f"log1p needs values above -1, but X has {lowest:.4g}; remove it, or such columns.")
             X = X.log1p() if scipy.sparse.issparse(X) else np.log1p(X)
         if self.center is not None and self.spread is not None:
             X = _scaled(X, self.center, self.spread)

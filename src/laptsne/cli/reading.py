@@ -44,10 +44,7 @@ _MATRICES = ("X", "data", "x", "features", "arr_0")
 _LABELS = ("y", "labels", "label", "target")
 _TEXT = 128  # bytes per label, as text of any kind
 _FILE = b"ARROW1\x00\x00"  # begins an Arrow file; what follows is an Arrow stream, and a footer
-_TEXTS = (  # types that Parquet holds as bytes
-    *(pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view),
-    *(pa.types.is_binary, pa.types.is_large_binary),
-)
+_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary")  # types that Parquet holds as bytes
 _PCA, _X = "X_pca", "X"
 _MAX_SHOWN = 400_000_000  # bytes of a matrix that is read only for the explorer
 _LINE = 1 << 26  # bytes of the longest line: a small compressed file may contain one without end
@@ -73,8 +70,7 @@ def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = (
     if source == EXAMPLE:
         X, y = load_digits(return_X_y=True)
         return typed_contents(source, pa.table({"label": y}), X=X)
-    if path.is_dir():
-        path = _plain_or_packed(path / _TENX) or path
+    path = (_plain_or_packed(path / _TENX) if path.is_dir() else None) or path
     if path.is_dir():
         raise InputError(f"{path} is a folder without {_TENX}; give a file in it, or a 10x folder.")
     if not path.exists():
@@ -241,7 +237,7 @@ def _as_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def _read_matrix(path: Path) -> Dataset:
-    """Read a Matrix Market file: as cells x genes if 10x names of both are beside it, else with rows as samples."""
+    """Read a matrix: as cells x genes if 10x names of both are beside it, else with rows as samples."""
     matrix = _matrix_market(path)
     prefix, is_tenx, _ = path.name.partition(_TENX)  # as in GSM1_matrix.mtx.gz
     names = (path.with_name(f"{prefix}{kind}.tsv") for kind in ("barcodes", "features", "genes"))
@@ -340,7 +336,7 @@ def _read_parquet(path: Path) -> Dataset:
         n_values = sum(group.column(j).num_values for group in groups for j in range(metadata.num_columns))
         check_room(2 * 8 * max(n_values, metadata.num_rows * len(schema)))
         left = _nested(schema)
-        texts = [field.name for field in schema if any(is_kind(field.type) for is_kind in _TEXTS)]
+        texts = [field.name for field in schema if str(field.type) in _TEXTS]
         kept = [name for name in schema.names if name not in left]
         return _typed_table(path, pa.parquet.read_table(path, columns=kept, read_dictionary=texts), left)
 
@@ -373,9 +369,8 @@ def _typed_table(path: Path, table: pa.Table, left: list[str]) -> Dataset:
 def _decompressed_size(message: pa.Message) -> int:
     """Return the size of the buffers of a message, each of which begins with its size if it is compressed.
 
-    pyarrow does not tell it, but the metadata do, which are FlatBuffers: the third field of a message is a record
-    batch, or a dictionary batch with a record batch as second field; a record batch has buffers as third field and
-    compression as fourth.
+    The metadata, which are FlatBuffers, say where they are: the third field of a message is a record batch, or a
+    dictionary batch with one as second field; the third field of a record batch are buffers, the fourth compression.
     """
     if message.type == "schema" or message.body is None:
         return 0
@@ -385,7 +380,7 @@ def _decompressed_size(message: pa.Message) -> int:
         return int(struct.unpack_from(kind, metadata, position)[0])
 
     def field_of(table: int, index: int) -> int:
-        """Position of what a field of a table refers to, 0 if the field is not there."""
+        # Position of what a field of a table refers to, 0 if the field is not there.
         vtable, entry = table - number("<i", table), 4 + 2 * index
         offset = number("<H", vtable + entry) if table and entry < number("<H", vtable) else 0
         return table + offset + number("<I", table + offset) if offset else 0
@@ -412,7 +407,6 @@ def _read_npy(path: Path) -> Dataset:
 
 
 def _read_npz(path: Path) -> Dataset:
-    """Read the matrix of an archive, and labels of the same length if there are any."""
     with damage_reported(path, "an archive of arrays in NPZ format"):
         headers = npz_headers(path)
         chosen = _choose_matrix(headers, path)
@@ -508,10 +502,7 @@ def _opened_h5ad(path: Path, rep: str | None) -> Iterator[Any]:
 
 
 def _size(group: Any, path: Path, names: Iterable[str], seen: set[Any] | None = None) -> int:
-    """Return the bytes that parts of a group take in memory; refuse a file that refers to other files.
-
-    A few bytes suffice to declare a dataset of any shape: values that were never written count as zeros.
-    """
+    """Return the bytes that parts of a group take, written to the file or not; refuse references to other files."""
     h5py, size = import_module("h5py"), 0
     for name in names:
         # Groups may contain one another. Each one at the top is counted on its own, since not all of them are read.

@@ -158,18 +158,13 @@ def typed_contents(name: str, columns: pa.Table, **parts: Any) -> Dataset:
     return Dataset(name, columns, numbers, **parts)
 
 
-def _as_floats(numbers: pa.ChunkedArray) -> Array:
-    """Return numbers with NaN for missing values; not by cast, which refuses integers that are not exact."""
-    return np.asarray(numbers.to_numpy(), dtype=np.float64)
-
-
 def as_numpy(values: pa.ChunkedArray, numbers: pa.ChunkedArray | None = None) -> Array:
     """Return a column for figures: booleans, numbers with NaN or strings with None for missing values.
 
     Numbers in text are strings if they would not be written the same: 007, True. Equal strings are one object.
     """
     if numbers is not None and not _are_words(values, numbers):
-        return _as_floats(numbers) if numbers.null_count else numbers.to_numpy()
+        return np.asarray(numbers, dtype=float) if numbers.null_count else numbers.to_numpy()
     if pa.types.is_boolean(values.type) and not values.null_count:
         return np.asarray(values)
     codes = _as_text(values)
@@ -182,7 +177,7 @@ def _are_words(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:
         return True
     if (pa.types.is_integer(numbers.type) and not numbers.null_count) or not _are_integers(values, numbers):
         return False
-    return bool(np.nanmax(abs(_as_floats(numbers)), initial=0) >= _EXACT)
+    return bool(np.nanmax(abs(np.asarray(numbers, dtype=float)), initial=0) >= _EXACT)
 
 
 def _are_integers(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:  # by type or, in text, by spelling
@@ -243,7 +238,7 @@ def _kind_of(contents: Dataset, name: str) -> str:
         return "list"
     if numbers is None:
         return _kind_of_text(values) if _is_text(values) else "date" if pa.types.is_temporal(values.type) else "text"
-    floats = _as_floats(numbers)
+    floats = np.asarray(numbers, dtype=float)
     present = floats[~np.isnan(floats)]
     if not present.size:
         return "empty"
@@ -427,7 +422,7 @@ def _number_column(contents: Dataset, name: str) -> Array:
             f"{contents.name}: column {name} is not all numbers: {[*bad, 'its type is text'][0]}; correct it, name the "
             "column with --label if it holds labels, or leave it out with --drop."
         )
-    return _as_floats(numbers)[:, None]
+    return np.asarray(numbers, dtype=float)[:, None]
 
 
 def _list_matrix(contents: Dataset, name: str) -> Array:

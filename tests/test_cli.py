@@ -509,7 +509,7 @@ class TestTransform:
     @pytest.mark.parametrize(
         ("settings", "reason"),
         [
-            ({"metric": "affinities"}, "transform needs features or distances, but this model was fitted to affinities"),
+            ({"metric": "affinities"}, "needs features or distances, but this model was fitted to affinities"),
             ({"kernel": "gaussian"}, "transform needs kernel='student', or out_of_sample='network'"),
         ],
     )

@@ -26,14 +26,6 @@ def _option(help: str, *names: str, panel: str | None = None, **limits: Any) -> 
 _table, _step, _map = (functools.partial(_option, panel=panel) for panel in ("Table", "Preprocessing", "Map"))
 
 
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE",
-        help="A .csv, .tsv (both also .gz), .parquet, .feather, .arrow, .npy, .npz, .h5ad or .mtx file; a 10x folder; "
-        "- for CSV from standard input; or digits, the built-in example.",
-    ),
-]
 Html = Annotated[Path | None, _option("Interactive explorer of the map, a single HTML file.")]
 Text = Annotated[
     str | None, _option("Column of texts, whose words name the clusters in the explorer.", metavar="COLUMN")
@@ -54,7 +46,14 @@ Jobs = Annotated[int | None, _option("Number of threads (default: all cores).", 
 class InputOptions:
     """The input, the roles of its columns, and whether to print what was read."""
 
-    source: Source
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A .csv, .tsv (both also .gz), .parquet, .feather, .arrow, .npy, .npz, .h5ad or .mtx file; a 10x "
+            "folder; - for CSV from standard input; or digits, the built-in example.",
+        ),
+    ]
     label: Annotated[str | None, _table("Label column, which is not embedded (default: guessed by name).")] = None
     no_label: Annotated[bool, _table("Do not guess a label column.", "--no-label")] = False
     rep: Annotated[

@@ -126,19 +126,18 @@ def _are_few(features: Sequence[str], X: Any) -> bool:
     return len(features) <= _MAX_FEATURES and not scipy.sparse.issparse(X)
 
 
-def explorer_features(dataset: Dataset) -> dict[str, Any]:
-    """Return the features that are not columns of the explorer: many columns of a table, or the genes of cells."""
-    X, names = dataset.X, dataset.features
+def explorer_extras(dataset: Dataset) -> dict[str, Any]:
+    """Return the images of the built-in example, and features that are not columns of the explorer, if there are any.
+
+    Those are many columns of a table, or the genes of cells.
+    """
+    X, names, inputs = dataset.X, dataset.features, dataset.inputs or {}
+    is_example = dataset.name == EXAMPLE and X.shape[1] == 64  # and not transposed
+    images = np.rint(X * (255 / X.max())).astype(np.uint8).reshape(-1, 8, 8) if is_example else None
     if names is None and Path(dataset.name).suffix.lower() == ".h5ad":
         X, names = read_genes(Path(dataset.name)) or (X, None)
-        if X.shape[0] != dataset.X.shape[0]:  # rows were left out
-            return {}
-    lists = any(width > 1 for width in (dataset.inputs or {}).values())  # numbers without a meaning of their own
-    return {} if names is None or lists or _are_few(names, X) else {"features": X, "feature_names": names}
-
-
-def explorer_images(dataset: Dataset) -> Array | None:
-    """Return the rows of the built-in example as greyscale images."""
-    if dataset.name != EXAMPLE or dataset.X.shape[1] != 64:  # it may be transposed
-        return None
-    return np.rint(dataset.X * (255 / dataset.X.max())).astype(np.uint8).reshape(-1, 8, 8)
+        names = names if X.shape[0] == dataset.X.shape[0] else None  # rows may be left out
+    # Numbers in lists have no meaning of their own.
+    if names is None or _are_few(names, X) or any(width > 1 for width in inputs.values()):
+        return {"images": images}
+    return {"images": images, "features": X, "feature_names": names}

@@ -113,7 +113,7 @@ def _write(
         return None
     path = _contraction_path(model, prepared.X, quiet=quiet)
     columns = explorer_columns(dataset, {CLUSTERS: names})
-    options: dict[str, Any] = {"images": outputs.explorer_images(dataset)} | outputs.explorer_features(dataset)
+    options = outputs.explorer_extras(dataset)
     if evidence is not None and CLUSTERS not in dataset.columns.column_names:
         options |= {"clusters": evidence, "text": files.text}
     maps = model.embedding_ if path is None else path
@@ -141,8 +141,7 @@ def _clusters(model: Model, evidence: ClusterTable | None) -> str:
         return f"{model.n_clusters_}, as given"
     if evidence is None:
         return "none: there is no evidence of any, so this is plain t-SNE"
-    verdicts = evidence.verdict.tolist()
-    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in ("clear", "likely", "doubtful")]
+    counts = [f"{np.sum(evidence.verdict == verdict)} {verdict}" for verdict in ("clear", "likely", "doubtful")]
     return f"{model.n_clusters_}: {', '.join(counts)}"
 
 

@@ -185,7 +185,8 @@ def _are_integers(values: pa.ChunkedArray, numbers: pa.ChunkedArray) -> bool:  #
 
 
 def _any_match(values: pa.ChunkedArray, pattern: str) -> bool:
-    return bool(pc.any(pc.match_substring_regex(_as_text(values).dictionary, pattern)).as_py())
+    texts = _as_text(values).dictionary if pa.types.is_dictionary(values.type) else values
+    return bool(pc.any(pc.match_substring_regex(texts, pattern)).as_py())
 
 
 def _as_text(values: pa.ChunkedArray) -> pa.DictionaryArray:

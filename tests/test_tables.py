@@ -599,7 +599,7 @@ class TestOutputFiles:
         there.write_text("x")
 
         def check(out, *, save=None, source="-", force=False):
-            OutputFiles(out, save=save).check(source, force=force)
+            OutputFiles(out=out, save=save).check(source, force=force)
 
         check(tmp_path / "new.csv")
         check(there, force=True)

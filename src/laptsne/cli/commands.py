@@ -11,7 +11,6 @@ import typer
 
 from laptsne import __version__
 from laptsne.cli import options
-from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, OutputFiles, command, stem
 from laptsne.cli.terminal import InputError, caution
 
 app = typer.Typer(
@@ -38,13 +37,12 @@ def _laptsne(
 
 
 @app.command()
-@command
+@options.command
 def embed(
-    data: InputOptions,
-    features: FeatureOptions,
-    settings: MapOptions,
-    files: OutputFiles,
-    force: options.Force = False,
+    data: options.InputOptions,
+    features: options.FeatureOptions,
+    settings: options.MapOptions,
+    files: options.OutputFiles,
 ) -> None:
     """Embed a table and write the map as a table, a plot and an interactive HTML file.
 
@@ -63,14 +61,14 @@ def embed(
     """
     from laptsne.cli.runs import embed_source
 
-    embed_source(data, features, settings, files.or_default(data.source), force=force)
+    embed_source(data, features, settings, files.or_default(data.source))
 
 
 @app.command()
-@command
+@options.command
 def transform(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `laptsne embed --save`.")],
-    data: InputOptions,
+    data: options.InputOptions,
     out: Annotated[
         Path | None, typer.Option(help=f"Table of the coordinates: {options.TABLES} (default: NAME-placed.csv).")
     ] = None,
@@ -78,9 +76,7 @@ def transform(
         Path | None, typer.Option(help="Plot of the new rows in colour and the old ones in grey: .png, .svg or .pdf.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Interactive explorer of the new rows among the old ones.")] = None,
-    color: options.Color = [],  # noqa: B006  typer makes a new one
-    jobs: options.Jobs = None,
-    force: options.Force = False,
+    color: Annotated[list[str], typer.Option(help="Column or gene to colour by. Repeatable.")] = [],  # noqa: B006
 ) -> None:
     """Place new rows on the map of a saved model, which does not change.
 
@@ -96,19 +92,16 @@ def transform(
     """
     from laptsne.cli.runs import transform_source
 
-    transform_source(model, data, OutputFiles(out, plot, html, color), n_jobs=jobs, force=force)
+    transform_source(model, data, options.OutputFiles(html, color, out=out, plot=plot))
 
 
 @app.command()
-@command
+@options.command
 def gap(
-    data: InputOptions,
-    features: FeatureOptions,
+    data: options.InputOptions,
+    features: options.FeatureOptions,
+    settings: options.GraphOptions,
     plot: Annotated[Path | None, typer.Option(help="Plot of the eigenvalues: .png, .svg or .pdf.")] = None,
-    perplexity: options.Perplexity = None,
-    metric: options.Metric = "euclidean",
-    jobs: options.Jobs = None,
-    force: options.Force = False,
 ) -> None:
     """Print the smallest eigenvalues of the Laplacian of the data's similarity graph, without an embedding.
 
@@ -124,21 +117,17 @@ def gap(
     """
     from laptsne.cli.runs import print_eigenvalues
 
-    settings = {"perplexity": perplexity, "metric": metric, "n_jobs": jobs}
-    print_eigenvalues(data, features, settings, plot, force=force)
+    print_eigenvalues(data, features, settings, plot)
 
 
 @app.command()
-@command
+@options.command
 def explore(
-    data: InputOptions,
-    features: FeatureOptions,
-    settings: MapOptions,
-    html: options.Html = None,
-    color: options.Color = [],  # noqa: B006  typer makes a new one
-    text: options.Text = None,
+    data: options.InputOptions,
+    features: options.FeatureOptions,
+    settings: options.MapOptions,
+    shown: options.ExplorerOptions,
     no_open: Annotated[bool, typer.Option("--no-open", help="Write the HTML file without opening a browser.")] = False,
-    force: options.Force = False,
 ) -> None:
     """Embed a table and open the interactive explorer in the browser, or open one that was written before.
 
@@ -157,8 +146,8 @@ def explore(
     if explorer.suffix.lower() not in options.HTML:
         from laptsne.cli.runs import embed_source
 
-        explorer = html or Path(f"{stem(data.source)}-map.html")
-        embed_source(data, features, settings, OutputFiles(html=explorer, color=color, text=text), force=force)
+        explorer = shown.html or Path(f"{options.stem(data.source)}-map.html")
+        embed_source(data, features, settings, options.OutputFiles(explorer, shown.color, shown.text))
     elif not explorer.is_file():
         raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
     if not no_open and not webbrowser.open(explorer.resolve().as_uri()):

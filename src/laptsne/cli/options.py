@@ -1,10 +1,11 @@
 """Options of the commands, in groups: a command that takes a group has one option per field of it."""
+# ruff: noqa: RUF009  options are made by functions that return fields
 
 import functools
 import inspect
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -19,110 +20,92 @@ _WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")  # the la
 _PLOTS = (".png", ".svg", ".pdf")
 
 
-def _option(help: str, *names: str, panel: str | None = None, **limits: Any) -> Any:
-    return typer.Option(*names, rich_help_panel=panel, help=help, **limits)
+def _option(help: str, *names: str, default: Any = None, panel: str | None = None, **limits: Any) -> Any:
+    return field(default=default, metadata={"option": typer.Option(*names, rich_help_panel=panel, help=help, **limits)})
 
 
 _table, _step, _map = (functools.partial(_option, panel=panel) for panel in ("Table", "Preprocessing", "Map"))
-
-
-Html = Annotated[Path | None, _option("Interactive explorer of the map, a single HTML file.")]
-Text = Annotated[
-    str | None, _option("Column of texts, whose words name the clusters in the explorer.", metavar="COLUMN")
-]
-Force = Annotated[bool, _option("Overwrite existing files.", "--force", "-f")]
-_DEBUG = inspect.Parameter(
-    *("debug", inspect.Parameter.KEYWORD_ONLY),
-    default=False,
-    annotation=Annotated[bool, _option("Show the traceback of an error.", "--debug")],
+_FILE = typer.Argument(
+    metavar="FILE",
+    help="A .csv, .tsv (both also .gz), .parquet, .feather, .arrow, .npy, .npz, .h5ad or .mtx file; a 10x folder; "
+    "- for CSV from standard input; or digits, the built-in example.",
 )
-Perplexity = Annotated[float | None, _map("Effective number of neighbours (default: auto).", min=1)]
-Metric = Annotated[str, _map("Distance between rows: euclidean, cosine, correlation, manhattan ...")]
-Color = Annotated[list[str], _table("Column or gene to colour by, the plot by the first of them. Repeatable.")]
-Jobs = Annotated[int | None, _option("Number of threads (default: all cores).", "--jobs", min=1)]
 
 
 @dataclass(frozen=True)
 class InputOptions:
-    """The input, the roles of its columns, and whether to print what was read."""
+    """The input, the roles of its columns, and what every command has."""
 
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="A .csv, .tsv (both also .gz), .parquet, .feather, .arrow, .npy, .npz, .h5ad or .mtx file; a 10x "
-            "folder; - for CSV from standard input; or digits, the built-in example.",
-        ),
-    ]
-    label: Annotated[str | None, _table("Label column, which is not embedded (default: guessed by name).")] = None
-    no_label: Annotated[bool, _table("Do not guess a label column.", "--no-label")] = False
-    rep: Annotated[
-        str | None, _table("Of an .h5ad file: X, or the array of obsm to embed (default: X_pca if there).")
-    ] = None
-    transpose: Annotated[bool, _table("Columns are samples and rows are features.", "--transpose")] = False
-    quiet: Annotated[bool, _option("Print only warnings and errors.", "--quiet", "-q")] = False
+    source: str = field(metadata={"option": _FILE})
+    label: str | None = _table("Label column, which is not embedded (default: guessed by name).")
+    no_label: bool = _table("Do not guess a label column.", "--no-label", default=False)
+    rep: str | None = _table("Of an .h5ad file: X, or the array of obsm to embed (default: X_pca if there).")
+    transpose: bool = _table("Columns are samples and rows are features.", "--transpose", default=False)
+    n_jobs: int | None = _option("Number of threads (default: all cores).", "--jobs", min=1)
+    force: bool = _option("Overwrite existing files.", "--force", "-f", default=False)
+    quiet: bool = _option("Print only warnings and errors.", "--quiet", "-q", default=False)
+    debug: bool = _option("Show the traceback of an error.", "--debug", default=False)
 
 
 @dataclass(frozen=True)
 class FeatureOptions:
     """The columns to embed, and preprocessing steps in the order in which they are applied."""
 
-    column: Annotated[
-        list[str], _table("Column to embed, of numbers or lists of numbers; *, ? and [] match several. Repeatable.")
-    ] = ()  # type: ignore[assignment]  # typer knows lists
-    drop: Annotated[
-        list[str], _table("Column not to embed; it is kept beside the map. Patterns as for --column. Repeatable.")
-    ] = ()  # type: ignore[assignment]  # typer knows lists
-    impute: Annotated[
-        Literal["median", "drop"] | None,
-        _step("Replace missing values by the median of their column, or drop their rows."),
-    ] = None
-    log1p: Annotated[bool, _step("Take log(1 + x), as for counts.", "--log1p")] = False
-    scale: Annotated[
-        Literal["standard", "robust", "none"] | None,
-        _step("Scale each column by its standard deviation, or by its interquartile range (robust)."),
-    ] = None
-    pca: Annotated[int | None, _step("Number of principal components to embed.", min=1)] = None
+    column: list[str] = _table(
+        "Column to embed, of numbers or lists of numbers; *, ? and [] match several. Repeatable.", default=()
+    )
+    drop: list[str] = _table(
+        "Column not to embed; it is kept beside the map. Patterns as for --column. Repeatable.", default=()
+    )
+    impute: Literal["median", "drop"] | None = _step(
+        "Replace missing values by the median of their column, or drop their rows."
+    )
+    log1p: bool = _step("Take log(1 + x), as for counts.", "--log1p", default=False)
+    scale: Literal["standard", "robust", "none"] | None = _step(
+        "Scale each column by its standard deviation, or by its interquartile range (robust)."
+    )
+    pca: int | None = _step("Number of principal components to embed.", min=1)
 
 
 @dataclass(frozen=True)
-class MapOptions:
+class GraphOptions:
+    """Parameters of the similarity graph; None for the default of the estimator."""
+
+    perplexity: float | None = _map("Effective number of neighbours (default: auto).", min=1)
+    metric: str = _map("Distance between rows: euclidean, cosine, correlation, manhattan ...", default="euclidean")
+
+
+@dataclass(frozen=True)
+class MapOptions(GraphOptions):
     """Parameters of the estimator; None for its default."""
 
-    perplexity: Perplexity = None
-    contraction: Annotated[float | None, _map("Strength; 0 is plain t-SNE (default: auto).", min=0)] = None
-    n_clusters: Annotated[int | None, _map("Number of clusters to contract (default: auto).", "--clusters", min=1)] = (
-        None
+    contraction: float | None = _map("Strength; 0 is plain t-SNE (default: auto).", min=0)
+    n_clusters: int | None = _map("Number of clusters to contract (default: auto).", "--clusters", min=1)
+    n_components: int = _map("Dimension of the map.", "--dims", default=2, min=1, max=3)
+    n_landmarks: int | None = _map(
+        "Embed n landmarks and place all rows among them: for large data.", "--landmarks", min=2
     )
-    metric: Metric = "euclidean"
-    n_components: Annotated[int, _map("Dimension of the map.", "--dims", min=1, max=3)] = 2
-    n_landmarks: Annotated[
-        int | None, _map("Embed n landmarks and place all rows among them: for large data.", "--landmarks", min=2)
-    ] = None
-    max_iter: Annotated[
-        int | None, _map("Maximum number of iterations (default: the estimator's).", "--iterations", min=1)
-    ] = None
-    random_state: Annotated[int, _map("Random seed.", "--seed", min=0)] = 0
-    n_jobs: Jobs = None
-
-    def parameters(self) -> dict[str, Any]:
-        """Return the parameters of the estimator that are given."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+    max_iter: int | None = _map("Maximum number of iterations (default: the estimator's).", "--iterations", min=1)
+    random_state: int = _map("Random seed.", "--seed", default=0, min=0)
 
 
 @dataclass(frozen=True)
-class OutputFiles:
-    """The files to write, the columns to colour by, and the column whose words name clusters."""
+class ExplorerOptions:
+    """The explorer, the columns to colour by, and the column whose words name clusters."""
 
-    out: Annotated[Path | None, _option(f"Table of the map: {TABLES}.")] = None
-    plot: Annotated[Path | None, _option("Plot of the map: .png, .svg or .pdf.")] = None
-    html: Html = None
-    color: Color = ()  # type: ignore[assignment]  # typer knows lists
-    text: Text = None
-    save: Annotated[Path | None, _option("Fitted model, for `laptsne transform`.")] = None
-    distinguish: Annotated[
-        Path | None, _option("Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
-    ] = None
+    html: Path | None = _option("Interactive explorer of the map, a single HTML file.")
+    color: list[str] = _table("Column or gene to colour by, the plot by the first of them. Repeatable.", default=())
+    text: str | None = _option("Column of texts, whose words name the clusters in the explorer.", metavar="COLUMN")
+
+
+@dataclass(frozen=True)
+class OutputFiles(ExplorerOptions):
+    """The files to write, and what they show."""
+
+    out: Path | None = _option(f"Table of the map: {TABLES}.")
+    plot: Path | None = _option("Plot of the map: .png, .svg or .pdf.")
+    save: Path | None = _option("Fitted model, for `laptsne transform`.")
+    distinguish: Path | None = _option("Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
 
     def or_default(self, source: str, what: str = "map") -> Self:
         """Return these files, or the default ones if none of them shows the embedding."""
@@ -173,13 +156,18 @@ def stem(source: str) -> str:
 def command(run: Callable[..., None]) -> Callable[..., None]:
     """Return a command for typer, with one option per field of its groups; errors are reported in one line."""
     given = inspect.signature(run).parameters
-    groups = {name: parameter.annotation for name, parameter in given.items() if is_dataclass(parameter.annotation)}
-    members = [inspect.signature(groups[name]).parameters if name in groups else {name: p} for name, p in given.items()]
-    parameters = [p.replace(kind=p.KEYWORD_ONLY) for group in members for p in group.values()] + [_DEBUG]
+    groups: dict[str, Any] = {n: p.annotation for n, p in given.items() if is_dataclass(p.annotation)}
+    parameters = []
+    for name, parameter in given.items():
+        parameters += [] if name in groups else [parameter.replace(kind=parameter.KEYWORD_ONLY)]
+        for f in fields(groups[name]) if name in groups else ():
+            default = parameter.empty if f.default is MISSING else f.default
+            option = {"default": default, "annotation": Annotated[f.type, f.metadata["option"]]}
+            parameters.append(inspect.Parameter(f.name, parameter.KEYWORD_ONLY, **option))
 
     @functools.wraps(run)
     def reporting(**values: Any) -> None:
-        with reported(debug=values.pop("debug")):
+        with reported(debug=values["debug"]):
             made = {name: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for name, kind in groups.items()}
             run(**made, **values)
 

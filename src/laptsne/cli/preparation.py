@@ -151,7 +151,9 @@ def _fitted(dataset: Dataset, options: FeatureOptions) -> tuple[Dataset, Preproc
     fits: tuple[tuple[Any, Any], ...] = ((options.scale, _scaling), (options.pca, _projection))
     for option, fit in fits:
         if option not in (None, "none"):
-            parts = {name: np.asarray(array, dtype=np.float64) for name, array in fit(X, option).items()}
+            parts: dict[str, Any] = {
+                name: np.asarray(array, dtype=np.float64) for name, array in fit(X, option).items()
+            }
             steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
     return kept, steps, X
 

@@ -456,7 +456,7 @@ def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
     with _opened_h5ad(path, rep) as cells:
         columns = {"obs_names": cells.obs_names.to_series()} | {str(name): cells.obs[name] for name in cells.obs}
         columns = {name: _observations(series) for name, series in columns.items()}
-        measured = {}
+        measured: dict[str, pa.Array] = {}
         for part, name in itertools.product((cells, cells.raw), genes):
             if part is not None and name in part.var_names and name not in {*columns, *measured}:
                 # Not part[:, name]: raw data on disk ignore the choice of genes.

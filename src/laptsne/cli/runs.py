@@ -16,7 +16,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.cli import outputs, preparation
-from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, OutputFiles
+from laptsne.cli.options import FeatureOptions, GraphOptions, InputOptions, MapOptions, OutputFiles
 from laptsne.cli.outputs import explorer_columns, free_name
 from laptsne.cli.preparation import Model, PreparedDataset, load_dataset, prepare, preprocessed, print_notes
 from laptsne.cli.tables import Choice, Dataset
@@ -38,20 +38,19 @@ _BAR_WIDTH = 40  # characters of the longest bar of an eigenvalue
 _NEW = "new"
 
 
-def embed_source(
-    data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles, *, force: bool
-) -> None:
+def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles) -> None:
     """Preprocess and embed the data, and write the files."""
     started()
     begin = time.perf_counter()
-    files.check(data.source, n_components=settings.n_components, force=force)
+    files.check(data.source, n_components=settings.n_components, force=data.force)
     prepared = prepare(data, features, files.color)
     if files.text is not None and prepared.dataset.values(files.text, "of texts").dtype.kind not in "OU":
         raise InputError(f"--text {files.text} is not a column of texts; name another.")
     if files.plot is not None:
         outputs.import_beside()
     fit_started = time.perf_counter()
-    model = fit_dataset(prepared, settings.parameters(), quiet=data.quiet)
+    given = {name: value for name, value in vars(settings).items() if value is not None}
+    model = fit_dataset(prepared, given | {"n_jobs": data.n_jobs}, quiet=data.quiet)
     seconds = time.perf_counter() - fit_started
     evidence = None
     if model.n_clusters_ > 1:  # with sizes in rows, even of clusters that were found among landmarks
@@ -98,7 +97,8 @@ def _write(
 ) -> ContractionPath | None:
     """Write the files; return the contraction path that the explorer shows, if any."""
     dataset, color, labels = prepared.dataset, [*files.color, prepared.dataset.label][0], model.labels_
-    names = labels if (labels >= 0).all() else np.where(labels < 0, None, labels.astype(object))  # None is grey
+    names = labels.astype(int if (labels >= 0).all() else object)
+    names[labels < 0] = None  # grey
     with input_errors():
         if files.save is not None:
             model.save(files.save)
@@ -153,16 +153,14 @@ def _contraction(model: Model, path: ContractionPath | None) -> str:
     return f"{result}: {model.kl_divergence_ - plain:+.3f} over the {plain:.3f} without contraction"
 
 
-def transform_source(
-    model_path: Path, data: InputOptions, files: OutputFiles, *, n_jobs: int | None, force: bool
-) -> None:
+def transform_source(model_path: Path, data: InputOptions, files: OutputFiles) -> None:
     """Place the rows of the data on the map of the model, and write and draw their coordinates."""
     started()
     begin = time.perf_counter()
     files = files.or_default(data.source, "placed")
     fitted, attributes = _load(model_path)
     old = np.asarray(attributes.get("landmark_embedding_", fitted.embedding))
-    files.check(data.source, n_components=old.shape[1], force=force)
+    files.check(data.source, n_components=old.shape[1], force=data.force)
     features, rep = preparation.stored_columns(attributes, model_path)
     dataset = load_dataset(data, Choice(features=features), files.color, rep=rep, min_rows=1)
     if dataset.X.shape[1] != fitted.n_features:
@@ -174,7 +172,7 @@ def transform_source(
     dataset, X = preprocessed(dataset, fitted.preprocessing or Preprocessing())
     print_notes(dataset.notes, quiet=data.quiet)
     placed, found = replace(fitted, preprocessing=None), {}
-    with input_errors(), Workers(n_jobs) as workers:
+    with input_errors(), Workers(data.n_jobs) as workers:
         Y = placed.place(X, workers)
         if placed.network is None:  # models that keep their data
             found = {"cluster": placed.predict(X, workers), "support": placed.support(X, workers)}
@@ -227,16 +225,14 @@ def _padded(values: Array, n_old: int) -> Array:
     return np.concatenate([np.full(n_old, None, dtype=object), values.astype(object)])
 
 
-def print_eigenvalues(
-    data: InputOptions, features: FeatureOptions, settings: dict[str, Any], plot: Path | None, *, force: bool
-) -> None:
+def print_eigenvalues(data: InputOptions, features: FeatureOptions, settings: GraphOptions, plot: Path | None) -> None:
     """Print the smallest Laplacian eigenvalues of the data as a table, and plot them if a file is given."""
     started()
-    OutputFiles(plot=plot).check(data.source, force=force)
+    OutputFiles(plot=plot).check(data.source, force=data.force)
     X = prepare(data, features).X
-    perplexity = settings["perplexity"] or auto_perplexity(X.shape[0])
-    with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(settings["n_jobs"]) as workers:
-        P = joint_affinities(X, perplexity=perplexity, metric=settings["metric"], workers=workers)
+    perplexity = settings.perplexity or auto_perplexity(X.shape[0])
+    with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(data.n_jobs) as workers:
+        P = joint_affinities(X, perplexity=perplexity, metric=settings.metric, workers=workers)
         eigenvalues = laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
     n_clusters = eigengap_clusters(eigenvalues)
     typer.echo("\n".join(_table_lines(eigenvalues, n_clusters)))

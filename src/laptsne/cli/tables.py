@@ -265,18 +265,15 @@ def _kind_of_text(values: pa.ChunkedArray) -> str:
 
 def _names_rows(name: str, values: pa.ChunkedArray, numbers: pa.ChunkedArray, floats: Array) -> bool:
     words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
-    return (
-        _plain(name) in _EXACT_NAMES
-        or (words and re.fullmatch(_LAST_WORDS, words[-1], re.I))
-        or (_is_text(values) and _any_match(values, _ZEROS))
-        # 64-bit identifiers; floats of this size are whole in any case.
-        or (_are_integers(values, numbers) and np.nanmedian(np.abs(floats)) >= _EXACT)
-        or (
-            len(floats) >= _MIN_COUNTED
-            and (floats[0] in (0, 1) or floats[0] >= _FAR)
-            and bool((floats - floats[0] == np.arange(len(floats))).all())
-        )
-    )
+    if _plain(name) in _EXACT_NAMES or (words and re.fullmatch(_LAST_WORDS, words[-1], re.I)):
+        return True
+    # Postcodes and others; 64-bit identifiers: floats of this size are whole in any case.
+    if _is_text(values) and _any_match(values, _ZEROS):
+        return True
+    if _are_integers(values, numbers) and np.nanmedian(np.abs(floats)) >= _EXACT:
+        return True
+    counts = len(floats) >= _MIN_COUNTED and (floats[0] in (0, 1) or floats[0] >= _FAR)
+    return counts and bool((floats - floats[0] == np.arange(len(floats))).all())
 
 
 def _plain(name: str) -> str:

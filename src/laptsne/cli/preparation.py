@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,7 @@ class PreparedDataset:
 def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = ()) -> PreparedDataset:
     """Read the data and preprocess them; print notes on the columns, and a warning if their scales differ."""
     dataset = load_dataset(data, Choice(column=options.column, drop=options.drop), color)
-    print_notes(dataset.notes, quiet=data.quiet)
+    say(() if data.quiet else dataset.notes, "dim")
     kept, steps, X = _fitted(dataset, options)
     notes = list(kept.notes[len(dataset.notes) :])
     if X.shape[0] < 2:
@@ -57,7 +57,7 @@ def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = 
         _warn_of_scales(kept, X)
     if scipy.sparse.issparse(X) and X.shape[1] > _MANY_FEATURES:
         notes.append("embedded without principal components; --log1p and --pca 50 are usual for counts")
-    print_notes(notes, quiet=data.quiet)
+    say(() if data.quiet else notes, "dim")
     return PreparedDataset(kept, X, steps, data.rep)
 
 
@@ -76,12 +76,6 @@ def load_dataset(
     if contents.n_rows < min_rows:
         raise InputError(f"{contents.name} has too few rows, {contents.n_rows}; give at least {min_rows}.")
     return choose_columns(contents, replace(choice, label=label, guess=not data.no_label)).with_columns(color)
-
-
-def print_notes(notes: Iterable[str], *, quiet: bool) -> None:
-    """Print what the user should know about how the data were read."""
-    if not quiet:
-        say(notes, "dim")
 
 
 def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:

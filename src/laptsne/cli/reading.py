@@ -285,7 +285,8 @@ def _sparse(numbers: Array, sizes: list[int], mirror_sign: int) -> Any:
         raise ValueError("there is an entry outside the matrix")
     values = numbers[:, 2] if numbers.shape[1] == 3 else np.ones(len(numbers))
     found = scipy.sparse.csr_matrix((values, indices.astype(np.int64)), shape=sizes[:2])
-    return (found + mirror_sign * scipy.sparse.tril(found, -1).T).tocsr() if mirror_sign else found
+    mirrored = mirror_sign * (scipy.sparse.tril(found, -1) + scipy.sparse.triu(found, 1)).T if mirror_sign else None
+    return found if mirrored is None else (found + mirrored).tocsr()
 
 
 def _plain_or_packed(path: Path) -> Path | None:

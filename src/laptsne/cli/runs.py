@@ -18,14 +18,14 @@ from laptsne._runtime.warn import warn
 from laptsne.cli import outputs, preparation
 from laptsne.cli.options import FeatureOptions, GraphOptions, InputOptions, MapOptions, OutputFiles
 from laptsne.cli.outputs import explorer_columns, free_name
-from laptsne.cli.preparation import Model, PreparedDataset, load_dataset, prepare, preprocessed, print_notes
+from laptsne.cli.preparation import Model, PreparedDataset, load_dataset, prepare, preprocessed
 from laptsne.cli.tables import Choice, Dataset
 from laptsne.cli.terminal import InputError, StoppedEarlyWarning, caution, console, input_errors, say, started, waiting
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.engine.progress import ProgressBar
 from laptsne.explorer.columns import CLUSTERS
-from laptsne.fitted_map import FittedMap, read_model
+from laptsne.fitted_map import read_model
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
 from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
 from laptsne.transform.preprocessing import Preprocessing
@@ -97,8 +97,9 @@ def _write(
 ) -> ContractionPath | None:
     """Write the files; return the contraction path that the explorer shows, if any."""
     dataset, color, labels = prepared.dataset, [*files.color, prepared.dataset.label][0], model.labels_
-    names = labels.astype(int if (labels >= 0).all() else object)
-    names[labels < 0] = None  # grey
+    names = labels
+    if (labels < 0).any():
+        names = np.array([None if label < 0 else label for label in labels], dtype=object)  # None is grey
     with input_errors():
         if files.save is not None:
             model.save(files.save)
@@ -158,7 +159,14 @@ def transform_source(model_path: Path, data: InputOptions, files: OutputFiles) -
     started()
     begin = time.perf_counter()
     files = files.or_default(data.source, "placed")
-    fitted, attributes = _load(model_path)
+    if not model_path.is_file():
+        raise InputError(f"there is no model {model_path}; write one with laptsne embed FILE --save {model_path}.")
+    with input_errors():
+        fitted, content = read_model(model_path)
+    if fitted.obstacle is not None:
+        remedy = f"fit another model with laptsne embed FILE --save {model_path}"
+        raise InputError(f"{model_path}: {fitted.obstacle}; {remedy}.")
+    attributes = content.get("fitted", {})
     old = np.asarray(attributes.get("landmark_embedding_", fitted.embedding))
     files.check(data.source, n_components=old.shape[1], force=data.force)
     features, rep = preparation.stored_columns(attributes, model_path)
@@ -170,7 +178,7 @@ def transform_source(model_path: Path, data: InputOptions, files: OutputFiles) -
         )
     # Here and not by the map, so that errors name columns and options.
     dataset, X = preprocessed(dataset, fitted.preprocessing or Preprocessing())
-    print_notes(dataset.notes, quiet=data.quiet)
+    say(() if data.quiet else dataset.notes, "dim")
     placed, found = replace(fitted, preprocessing=None), {}
     with input_errors(), Workers(data.n_jobs) as workers:
         Y = placed.place(X, workers)
@@ -187,16 +195,6 @@ def transform_source(model_path: Path, data: InputOptions, files: OutputFiles) -
     if not data.quiet:
         seconds, paths = time.perf_counter() - begin, ", ".join(map(str, files.paths()))
         say([f"placed       {len(Y)} points among {len(old)}, in {seconds:.1f} s: {paths}"])
-
-
-def _load(path: Path) -> tuple[FittedMap, dict[str, Any]]:
-    if path.is_dir() or not path.exists():
-        raise InputError(f"there is no model {path}; write one with laptsne embed FILE --save {path}.")
-    with input_errors():
-        fitted, content = read_model(path)
-    if fitted.obstacle is not None:
-        raise InputError(f"{path}: {fitted.obstacle}; fit another model with laptsne embed FILE --save {path}.")
-    return fitted, content.get("fitted", {})
 
 
 def _draw(files: OutputFiles, old: Array, Y: Array, dataset: Dataset, found: dict[str, Array]) -> None:

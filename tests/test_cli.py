@@ -363,6 +363,11 @@ class TestPage:
 
         np.testing.assert_allclose(images[5], load_digits().images[5] * 255 / 16, atol=0.5)
 
+    def test_transposed_digits_are_no_images(self, run, pages):
+        run("embed", "digits", "--transpose", "--iterations", 5, "--clusters", 1, "--html", "m.html")
+        assert pages[0]["Y"].shape == (64, 2)
+        assert pages[0]["images"] is None
+
     def test_the_real_page(self, run, table, path_of):
         assert run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html").exit_code == 0
         text = Path("m.html").read_text(encoding="utf-8")

@@ -438,9 +438,9 @@ def _list_matrix(contents: Dataset, name: str) -> Array:
     X: Array = np.full((len(values), width), np.nan, np.float32 if single else np.float64)
     start = 0
     for chunk in values.chunks:  # together they may have more numbers than the offsets of lists can count
-        rows = start + np.flatnonzero(chunk.is_valid())
-        start += len(chunk)
-        X[rows] = chunk.flatten().to_numpy(zero_copy_only=False).reshape(len(rows), width)  # without null lists
+        numbers = chunk.flatten().to_numpy(zero_copy_only=False).reshape(-1, width)  # without null lists
+        X[present[start : start + len(numbers)]] = numbers
+        start += len(numbers)
     return X
 
 

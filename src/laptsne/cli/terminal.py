@@ -63,7 +63,7 @@ def reported(*, debug: bool = False) -> Iterator[None]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(141) from None  # as if ended by SIGPIPE
         except KeyboardInterrupt:
-            say(["laptsne: stopped."], "yellow")
+            caution("stopped.")
             raise typer.Exit(130) from None
         except (InputError, OSError, MemoryError) as error:
             if debug:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import warnings
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -21,7 +22,9 @@ from laptsne import LaptSNE, LapUMAP
 from laptsne.cli.commands import app
 from laptsne.contraction import ContractionPath
 from laptsne.engine.minimise import Descending
+from laptsne.fitted_map import FittedMap
 from laptsne.graph.spectrum import eigengap_clusters
+from laptsne.transform import Network
 
 QUICK = ("--iterations", 40, "--perplexity", 10)
 COMMANDS = ("embed", "transform", "gap", "explore")
@@ -55,7 +58,7 @@ def path_of(monkeypatch):
         half = np.array([0.5, 0.4])
         return ContractionPath(np.array([0, 0.04]), maps, half, half, half, half, np.zeros((2, 3)), 1)
 
-    monkeypatch.setattr("laptsne.cli.embed.contraction_path", path)
+    monkeypatch.setattr("laptsne.cli.runs.contraction_path", path)
     return calls
 
 
@@ -153,7 +156,7 @@ class TestEmbed:
         for name in files.values():
             (tmp_path / name).write_text("precious")
         with monkeypatch.context() as patch:  # the error comes before the work
-            patch.setattr("laptsne.cli.embed.fit_dataset", lambda *a, **k: pytest.fail("it fitted before it checked"))
+            patch.setattr("laptsne.cli.runs.fit_dataset", lambda *a, **k: pytest.fail("it fitted before it checked"))
             result = run("embed", table)
             assert result.exit_code == 2
             assert "cells-map.csv exists already; give --force" in result.stderr
@@ -238,7 +241,7 @@ class TestEmbed:
         def stop(*arguments, **options):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr("laptsne.cli.embed.fit_dataset", stop)
+        monkeypatch.setattr("laptsne.cli.runs.fit_dataset", stop)
         result = run("embed", table, "--quiet")
         assert result.exit_code == 130
         assert result.stderr == "laptsne: stopped.\n"
@@ -306,7 +309,7 @@ class TestEmbed:
         options = {"file": screen, "force_terminal": True, "force_interactive": True, "width": 120}
         terminal = Console(**options, color_system=None)
         monkeypatch.setattr("rich.console.Console", lambda **options: terminal)
-        monkeypatch.setattr("laptsne.cli.embed.console", terminal)
+        monkeypatch.setattr("laptsne.cli.runs.console", terminal)
         result = run("embed", table, "--iterations", 60, "--perplexity", 10, "--clusters", 3)
         summary = re.search(r"contraction  (\S+), KL (\d\.\d{3})", result.stderr)
         *_, last = re.findall(r"60/60 KL (\d\.\d{3})  contraction (\S+)", screen.getvalue())
@@ -344,7 +347,7 @@ class TestPage:
         assert pages[0]["columns"]["cluster"][:4].tolist() == [0, 1, 2, 0]
 
     def test_many_points_have_no_path_and_it_is_said(self, run, table, path_of, pages, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.embed._MAX_POINTS", 119)
+        monkeypatch.setattr("laptsne.cli.runs._MAX_POINTS", 119)
         result = run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html")
         assert path_of == []
         assert "the explorer has no contraction slider" in result.stderr
@@ -359,6 +362,11 @@ class TestPage:
         from sklearn.datasets import load_digits
 
         np.testing.assert_allclose(images[5], load_digits().images[5] * 255 / 16, atol=0.5)
+
+    def test_transposed_digits_are_no_images(self, run, pages):
+        run("embed", "digits", "--transpose", "--iterations", 5, "--clusters", 1, "--html", "m.html")
+        assert pages[0]["Y"].shape == (64, 2)
+        assert pages[0]["images"] is None
 
     def test_the_real_page(self, run, table, path_of):
         assert run("embed", table, *QUICK, "--clusters", 3, "--html", "m.html").exit_code == 0
@@ -460,45 +468,64 @@ class TestTransform:
             found, expected = ([float(row[axis]) for row in rows] for rows in (placed, known))
             np.testing.assert_allclose(found, expected[: len(found)], rtol=1e-3)
         loaded = LaptSNE.load("m.laptsne")
-        assert not hasattr(loaded, "feature_names_in_")  # the estimator alone knows principal components only
-        assert list(loaded.preprocessing_["columns"]) == ["a", "b", "c"]
+        assert list(loaded.feature_names_in_) == list(loaded.columns_["names"]) == ["a", "b", "c"]
+        assert loaded.fitted_map_.preprocessing.n_features_out == 3
 
-    def test_a_model_without_preprocessing_still_works(self, run, table, model):
+    def test_raw_columns_are_preprocessed_in_python_as_well(self, run, table):
+        pandas = pytest.importorskip("pandas")
+        X = pandas.read_csv(table)[["a", "b", "c", "d"]]
+        X.loc[7, "b"] = X.loc[[3, 50], "d"] = np.nan
+        X.to_csv("t.csv", index=False)
+        steps = ("--impute", "median", "--scale", "standard", "--pca", 3)
+        assert run("embed", "t.csv", *QUICK, *steps, "--out", "m.npy", "--save", "m.laptsne").exit_code == 0
+        loaded = LaptSNE.load("m.laptsne")
+        np.testing.assert_allclose(loaded.transform(X), np.load("m.npy"), rtol=1e-6)
+        with pytest.raises(ValueError, match="feature names"):
+            loaded.transform(X[["d", "c", "b", "a"]])
+
+    def test_a_model_without_columns_still_works(self, run, table, model):
         loaded = LaptSNE.load(model)
-        del loaded.preprocessing_
+        del loaded.columns_
         loaded.save("old.laptsne")
         assert run("transform", "old.laptsne", table, "--out", "p.csv").exit_code == 0
         assert [row["x"] for row in rows_of("p.csv")] == [row["x"] for row in rows_of("m.csv")]
 
     @pytest.mark.parametrize(
-        ("name", "value"),
+        ("part", "name", "value"),
         [
-            ("spread", np.ones(3)),
-            ("center", np.ones(4)),
-            ("components", np.ones((4, 4))),
-            ("components", "all"),
-            ("widths", np.ones(9)),
-            ("medians", np.ones(4, int)),
+            ("preprocessing", "spread", np.ones(3)),
+            ("preprocessing", "components", np.ones((4, 4))),
+            ("preprocessing", "medians", np.ones(4, int)),
+            ("columns_", "widths", np.ones(9)),
+            ("columns_", "widths", "all"),
+            ("columns_", "names", 7),
         ],
     )
-    def test_preprocessing_that_does_not_fit_is_refused(self, run, table, model, name, value):
-        loaded = LaptSNE.load(model)
-        loaded.preprocessing_ = loaded.preprocessing_ | {name: value}
+    def test_parts_of_a_model_that_do_not_fit_are_refused(self, run, table, part, name, value):
+        run("embed", table, *QUICK, "--scale", "standard", "--save", "m.laptsne", "--out", "m.csv")
+        loaded = LaptSNE.load("m.laptsne")
+        changed = loaded.columns_ if part == "columns_" else vars(loaded.fitted_map_.preprocessing)
+        changed[name] = value
         loaded.save("bad.laptsne")
         result = run("transform", "bad.laptsne", table)
         assert result.exit_code == 2
-        assert "bad.laptsne is damaged: " in result.stderr
+        assert re.match(r"laptsne: bad\.laptsne(:| is damaged:) .*parts", result.stderr.splitlines()[-1])
 
-    @pytest.mark.parametrize("settings", [{"metric": "affinities"}, {"kernel": "gaussian"}])
-    def test_models_that_cannot_place_new_rows(self, run, table, blobs, settings):
+    @pytest.mark.parametrize(
+        ("settings", "reason"),
+        [
+            ({"metric": "affinities"}, "needs features or distances, but this model was fitted to affinities"),
+            ({"kernel": "gaussian"}, "transform needs kernel='student', or out_of_sample='network'"),
+        ],
+    )
+    def test_models_that_cannot_place_new_rows(self, run, table, blobs, settings, reason):
         X = blobs[0][:, :4]
         P = LaptSNE(max_iter=20, perplexity=10).fit(X).affinities_
         LaptSNE(max_iter=20, **settings).fit(P if "metric" in settings else X).save("p.laptsne")
         result = run("transform", "p.laptsne", table)
         assert result.exit_code == 2
         (line,) = result.stderr.splitlines()
-        ((name, value),) = settings.items()
-        assert f"{name}={value!r}" in line
+        assert reason in line
         assert "fit another model with laptsne embed FILE --save p.laptsne" in line
 
     def test_models_of_lapumap_from_python(self, table, blobs):
@@ -534,10 +561,12 @@ class TestTransform:
         monkeypatch.setattr("laptsne.plotting.scatter", record)
         Path("new.csv").write_text("".join(table.read_text().splitlines(keepends=True)[:11]).replace("kind", "sort"))
         files = ("--plot", "p.png", "--html", "p.html", "--force")
-        with monkeypatch.context() as patch:  # as of a model with a network, which cannot tell clusters
-            patch.setattr(FittedMap, "predict", None)
-            patch.setattr(FittedMap, "network", Untold(LaptSNE.load(model).fitted_map_))
-            assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
+        loaded = LaptSNE.load(model)
+        X = np.array([[float(row[name]) for name in "abcd"] for row in rows_of(table)])
+        network = Network.trained(X, loaded.embedding_, np.random.RandomState(0))
+        fitted = replace(loaded.fitted_map_, network=network, data=None, spacing=None)  # cannot tell clusters
+        fitted.to_file("n.laptsne", **{"class": "LaptSNE"}, parameters={}, fitted={"columns_": loaded.columns_})
+        assert run("transform", "n.laptsne", "new.csv", *files, "--no-label").exit_code == 0
         assert run("transform", model, "new.csv", *files, "--label", "sort").exit_code == 0
         monkeypatch.setattr(FittedMap, "predict", lambda self, X, n_jobs: np.arange(len(X)) - 1)
         assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
@@ -729,6 +758,7 @@ sys.meta_path.insert(0, Interrupting())
 import os, signal, sys
 from laptsne.cli import main
 from laptsne.engine.minimise import Descending
+from laptsne.fitted_map import FittedMap
 
 fields = Descending.fields
 

@@ -45,7 +45,7 @@ def test_sparse_matrices_stay_sparse_and_are_not_centred(steps, rng):
 def test_no_steps_change_nothing(rng):
     X = rng.random((5, N))
     assert Preprocessing().apply(X) is X
-    assert Preprocessing().is_trivial
+    assert Preprocessing().is_empty
     assert Preprocessing().n_features_in is None
     assert Preprocessing().apply(np.ones((5, N), int)).dtype == np.float64
 

@@ -188,8 +188,8 @@ class TestPathsToOtherFiles:
         Path("x.npz").write_bytes(zipped({f"{name}.npy": X, "X.npy": X}))
         assert read_source("x.npz").X.shape == (3, 2)
         content, arrays = _saved(model)
-        content["fitted"]["embedding_"] = {"array": name}
-        arrays[name] = arrays["embedding_"]
+        content["embedding"] = {"array": name}
+        arrays[name] = arrays.pop("embedding")
         files.write_archive("model", content, arrays)
         np.testing.assert_array_equal(LaptSNE.load("model").embedding_, model.embedding_)
 
@@ -201,7 +201,7 @@ class TestPathsToOtherFiles:
 
     def test_models_name_no_files_to_write(self, model):
         content, arrays = _saved(model)
-        content["parameters"]["checkpoint"] = "../evil"
+        content["parameters"]["dict"]["checkpoint"] = "../evil"
         files.write_archive("model", content, arrays)
         loaded = LaptSNE.load("model")
         assert loaded.checkpoint is None
@@ -282,7 +282,7 @@ class TestBombs:
 
     def test_models_with_arrays_of_items_without_bytes(self, model):
         content, arrays = _saved(model)
-        content["fitted"]["feature_names_in_"] = {"array": "names"}
+        content["fitted"]["dict"]["feature_names_in_"] = {"array": "names"}
         files.write_archive("model", content, arrays | {"names": np.ndarray(10_000_000, "<U0")})
         with pytest.raises(ValueError, match="larger than the file"):
             LaptSNE.load("model")
@@ -308,7 +308,7 @@ class TestBombs:
         assert "GiB" in refusal("x.tsv.gz", words)
 
     def test_lines_without_end(self, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.text_files._LINE", 1 << 16)
+        monkeypatch.setattr("laptsne.cli.reading._LINE", 1 << 16)
         packed = gzip.compress(b"1" * (1 << 25))
         assert "a line of more than" in refusal("x.csv.gz", packed)
         assert "a line of more than" in refusal("x.mtx.gz", packed)
@@ -327,7 +327,7 @@ class TestBombs:
         Path("features.tsv").write_text("g\nh\n")
         Path("barcodes.tsv.gz").write_bytes(gzip.compress(b"\n" * (1 << 22), 1))
         assert "GiB" in refusal("matrix.mtx")
-        monkeypatch.setattr("laptsne.cli.text_files._NAMES", 1 << 20)
+        monkeypatch.setattr("laptsne.cli.reading._NAMES", 1 << 20)
         with pytest.raises(InputError, match="more than 1048576 characters of names"):
             read_source("matrix.mtx")
 
@@ -424,7 +424,7 @@ class TestBombs:
 class TestCompiledCode:
     """Compiled code does not check bounds: what it gets from files must be consistent."""
 
-    @pytest.mark.parametrize("part", ["X", "embedding_", "potential.grid", "potential.origin"])
+    @pytest.mark.parametrize("part", ["data", "embedding", "potential.grid", "potential.origin"])
     @pytest.mark.parametrize("change", ["nan", "infinite", "narrow", "short", "none"])
     def test_models(self, model, part, change):
         content, arrays = _saved(model)
@@ -438,7 +438,7 @@ class TestCompiledCode:
         files.write_archive("model", content, arrays | {part: array})
         if array.shape == arrays[part].shape and np.array_equal(array, arrays[part]):
             pytest.skip("nothing to cut off")
-        with pytest.raises(ValueError, match=r"data of the model|placement|potential"):
+        with pytest.raises(ValueError, match=r"embedding: |data: |labels: |potential|n_features_in_ is 4"):
             LaptSNE.load("model")
 
     def test_the_potential_is_read_inside_the_mesh_only(self):
@@ -483,10 +483,11 @@ class TestCompiledCode:
         with pytest.raises(Stopped):
             LaptSNE(**FAST, checkpoint="run", callbacks=stop).fit(blobs[0])
         content, arrays = files.read_archive("run")
+        Y, velocity = "position.Y", "position.velocity"
         wrong = [
-            (content, arrays | {"Y": arrays["Y"][:10]}),
-            (content, arrays | {"velocity": np.full_like(arrays["velocity"], np.nan)}),
-            (content, {name: array for name, array in arrays.items() if name != "Y"}),
+            (content, arrays | {Y: arrays[Y][:10]}),
+            (content, arrays | {velocity: np.full_like(arrays[velocity], np.nan)}),
+            (content, {name: array for name, array in arrays.items() if name != Y}),
             ({"digest": content["digest"]}, arrays),
         ]
         for parts in wrong:

@@ -11,8 +11,7 @@ import typer
 
 from laptsne import __version__
 from laptsne.cli import options
-from laptsne.cli.options import FeatureOptions, InputOptions, MapOptions, grouped
-from laptsne.cli.terminal import InputError, reported, say, started
+from laptsne.cli.terminal import InputError, caution
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,8 +19,6 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-_ENDINGS = ".csv, .tsv, .parquet, .feather, .arrow, .npy, or - for CSV to standard output"
 
 
 def _show_version(requested: bool) -> None:  # noqa: FBT001  typer passes it by position
@@ -40,22 +37,12 @@ def _laptsne(
 
 
 @app.command()
-@grouped
+@options.command
 def embed(
-    data: InputOptions,
-    features: FeatureOptions,
-    settings: MapOptions,
-    out: Annotated[Path | None, typer.Option(help=f"Table of the map: {_ENDINGS}.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Plot of the map: .png, .svg or .pdf.")] = None,
-    html: options.Html = None,
-    color: options.Color = [],  # noqa: B006  typer makes a new one
-    text: options.Text = None,
-    save: Annotated[Path | None, typer.Option(help="Fitted model, for `laptsne transform`.")] = None,
-    distinguish: Annotated[
-        Path | None, typer.Option(help="Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
-    ] = None,
-    force: options.Force = False,
-    debug: options.Debug = False,
+    data: options.InputOptions,
+    features: options.FeatureOptions,
+    settings: options.MapOptions,
+    files: options.OutputFiles,
 ) -> None:
     """Embed a table and write the map as a table, a plot and an interactive HTML file.
 
@@ -72,32 +59,24 @@ def embed(
     cat cells.csv | laptsne embed - --out - | head -n 3
     ```
     """
-    with reported(debug=debug):
-        from laptsne.cli.embed import embed_source
-        from laptsne.cli.outputs import OutputFiles
+    from laptsne.cli.runs import embed_source
 
-        started()
-        files = OutputFiles(out, plot, html, save, tuple(color), distinguish, text)
-        files = files.or_default(data.source, settings.n_components)
-        embed_source(data, features, settings, files, force=force)
+    embed_source(data, features, settings, files.or_default(data.source))
 
 
 @app.command()
-@grouped
+@options.command
 def transform(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `laptsne embed --save`.")],
-    data: InputOptions,
+    data: options.InputOptions,
     out: Annotated[
-        Path | None, typer.Option(help=f"Table of the coordinates: {_ENDINGS} (default: NAME-placed.csv).")
+        Path | None, typer.Option(help=f"Table of the coordinates: {options.TABLES} (default: NAME-placed.csv).")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="Plot of the new rows in colour and the old ones in grey: .png, .svg or .pdf.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Interactive explorer of the new rows among the old ones.")] = None,
-    color: options.Color = [],  # noqa: B006  typer makes a new one
-    jobs: options.Jobs = None,
-    force: options.Force = False,
-    debug: options.Debug = False,
+    color: Annotated[list[str], typer.Option(help="Column or gene to colour by. Repeatable.")] = [],  # noqa: B006
 ) -> None:
     """Place new rows on the map of a saved model, which does not change.
 
@@ -111,25 +90,18 @@ def transform(
     cat new-cells.csv | laptsne transform cells.laptsne - --out - | head -n 3
     ```
     """
-    with reported(debug=debug):
-        from laptsne.cli.outputs import OutputFiles
-        from laptsne.cli.placing import transform_source
+    from laptsne.cli.runs import transform_source
 
-        started()
-        transform_source(model, data, OutputFiles(out, plot, html, color=tuple(color)), n_jobs=jobs, force=force)
+    transform_source(model, data, options.OutputFiles(html, color, out=out, plot=plot))
 
 
 @app.command()
-@grouped
+@options.command
 def gap(
-    data: InputOptions,
-    features: FeatureOptions,
+    data: options.InputOptions,
+    features: options.FeatureOptions,
+    settings: options.GraphOptions,
     plot: Annotated[Path | None, typer.Option(help="Plot of the eigenvalues: .png, .svg or .pdf.")] = None,
-    perplexity: options.Perplexity = None,
-    metric: options.Metric = "euclidean",
-    jobs: options.Jobs = None,
-    force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Print the smallest eigenvalues of the Laplacian of the data's similarity graph, without an embedding.
 
@@ -143,25 +115,19 @@ def gap(
     laptsne gap cells.csv --label celltype --plot eigenvalues.png
     ```
     """
-    with reported(debug=debug):
-        from laptsne.cli.gap import print_eigenvalues
+    from laptsne.cli.runs import print_eigenvalues
 
-        started()
-        print_eigenvalues(data, features, perplexity=perplexity, metric=metric, n_jobs=jobs, plot=plot, force=force)
+    print_eigenvalues(data, features, settings, plot)
 
 
 @app.command()
-@grouped
+@options.command
 def explore(
-    data: InputOptions,
-    features: FeatureOptions,
-    settings: MapOptions,
-    html: options.Html = None,
-    color: options.Color = [],  # noqa: B006  typer makes a new one
-    text: options.Text = None,
+    data: options.InputOptions,
+    features: options.FeatureOptions,
+    settings: options.MapOptions,
+    shown: options.ExplorerOptions,
     no_open: Annotated[bool, typer.Option("--no-open", help="Write the HTML file without opening a browser.")] = False,
-    force: options.Force = False,
-    debug: options.Debug = False,
 ) -> None:
     """Embed a table and open the interactive explorer in the browser, or open one that was written before.
 
@@ -176,17 +142,13 @@ def explore(
     laptsne explore cells.html
     ```
     """
-    with reported(debug=debug):
-        explorer = Path(data.source)
-        if explorer.suffix.lower() not in (".html", ".htm"):
-            from laptsne.cli.embed import embed_source
-            from laptsne.cli.outputs import OutputFiles, stem
+    explorer = Path(data.source)
+    if explorer.suffix.lower() not in options.HTML:
+        from laptsne.cli.runs import embed_source
 
-            started()
-            explorer = html or Path(f"{stem(data.source)}-map.html")
-            files = OutputFiles(html=explorer, color=tuple(color), text=text)
-            embed_source(data, features, settings, files, force=force)
-        elif not explorer.is_file():
-            raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
-        if not no_open and not webbrowser.open(explorer.resolve().as_uri()):
-            say([f"laptsne: no browser was found; open {explorer} in one."], "yellow")
+        explorer = shown.html or Path(f"{options.stem(data.source)}-map.html")
+        embed_source(data, features, settings, options.OutputFiles(explorer, shown.color, shown.text))
+    elif not explorer.is_file():
+        raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
+    if not no_open and not webbrowser.open(explorer.resolve().as_uri()):
+        caution(f"no browser was found; open {explorer} in one.")

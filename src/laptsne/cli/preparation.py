@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime.threads import single_threaded_blas
-from laptsne.cli.options import FeatureOptions, Imputation, InputOptions, Scaling
+from laptsne._runtime.typing import Array
+from laptsne.cli.options import FeatureOptions, InputOptions
 from laptsne.cli.reading import EXAMPLE, read_source
 from laptsne.cli.tables import Choice, Dataset, choose_columns, listed, transposed
-from laptsne.cli.terminal import InputError, say
+from laptsne.cli.terminal import InputError, caution, say
 from laptsne.transform.preprocessing import Preprocessing
 
 Model = LaptSNE | LandmarkLaptSNE
@@ -48,16 +48,16 @@ class PreparedDataset:
 def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = ()) -> PreparedDataset:
     """Read the data and preprocess them; print notes on the columns, and a warning if their scales differ."""
     dataset = load_dataset(data, Choice(column=options.column, drop=options.drop), color)
-    print_notes(dataset.notes, quiet=data.quiet)
+    say(() if data.quiet else dataset.notes, "dim")
     kept, steps, X = _fitted(dataset, options)
-    print_notes(kept.notes[len(dataset.notes) :], quiet=data.quiet)
+    notes = list(kept.notes[len(dataset.notes) :])
     if X.shape[0] < 2:
         raise InputError(f"{dataset.name} has too few rows without missing values, {X.shape[0]}; give --impute median.")
     if options.scale is None and options.pca is None:
         _warn_of_scales(kept, X)
     if scipy.sparse.issparse(X) and X.shape[1] > _MANY_FEATURES:
-        note = "embedded without principal components; --log1p and --pca 50 are usual for counts"
-        print_notes([note], quiet=data.quiet)
+        notes.append("embedded without principal components; --log1p and --pca 50 are usual for counts")
+    say(() if data.quiet else notes, "dim")
     return PreparedDataset(kept, X, steps, data.rep)
 
 
@@ -76,12 +76,6 @@ def load_dataset(
     if contents.n_rows < min_rows:
         raise InputError(f"{contents.name} has too few rows, {contents.n_rows}; give at least {min_rows}.")
     return choose_columns(contents, replace(choice, label=label, guess=not data.no_label)).with_columns(color)
-
-
-def print_notes(notes: Iterable[str], *, quiet: bool) -> None:
-    """Print what the user should know about how the data were read."""
-    if not quiet:
-        say(notes, "dim")
 
 
 def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:
@@ -103,23 +97,16 @@ def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:
         raise InputError(f"{dataset.name}: {option}{error}") from error
 
 
-def _is_incomplete(X: Any) -> NDArray[np.bool_]:
-    """Return which rows have missing values; sparse matrices have none, as they are checked when they are read."""
-    if scipy.sparse.issparse(X):
-        return np.zeros(X.shape[0], bool)
-    incomplete: NDArray[np.bool_] = np.isnan(X).any(axis=1)
-    return incomplete
+def _is_incomplete(X: Any) -> Array:
+    # Sparse matrices have no missing values, as they are checked when they are read.
+    return np.zeros(X.shape[0], bool) if scipy.sparse.issparse(X) else np.asarray(np.isnan(X).any(axis=1))
 
 
-def _missing_values(dataset: Dataset, incomplete: NDArray[np.bool_]) -> InputError:
-    """An error that has the columns with missing values, and their number in each."""
+def _missing_values(dataset: Dataset, incomplete: Array) -> InputError:
     counts = np.isnan(dataset.X).sum(axis=0)
-    if dataset.inputs is None:
-        names = list(dataset.features or ()) or [f"column {i + 1}" for i in range(len(counts))]
-    else:  # a list is missing as a whole, so that its first value stands for it
-        starts = np.cumsum([0, *dataset.inputs.values()])
-        counts = np.array([counts[start:stop].max() for start, stop in pairwise(starts)])
-        names = list(dataset.inputs)
+    names = list(dataset.inputs or dataset.features or ()) or [f"column {i + 1}" for i in range(len(counts))]
+    if dataset.inputs is not None:  # values of a list count once
+        counts = np.maximum.reduceat(counts, _starts(dataset.inputs))
     found = [f"{names[i]} ({counts[i]})" for i in np.flatnonzero(counts)]
     row = int(np.flatnonzero(incomplete)[0]) + dataset.first_row
     return InputError(
@@ -130,110 +117,96 @@ def _missing_values(dataset: Dataset, incomplete: NDArray[np.bool_]) -> InputErr
 
 
 def _warn_of_scales(dataset: Dataset, X: Any) -> None:
-    """Print a warning if the columns of a table have such different variances that only the widest matter."""
     if dataset.inputs is None or len(dataset.inputs) < 2:
         return
-    starts = np.cumsum([0, *dataset.inputs.values()])[:-1]
-    deviations = np.sqrt(np.add.reduceat(X.var(axis=0), starts) / list(dataset.inputs.values()))
-    varying = np.flatnonzero(deviations > 0)
-    if not varying.size:
-        return
-    wide, narrow = varying[deviations[varying].argmax()], varying[deviations[varying].argmin()]
-    ratio = float(deviations[wide] / deviations[narrow]) ** 2
+    variances = np.add.reduceat(X.var(axis=0), _starts(dataset.inputs)) / list(dataset.inputs.values())
+    varying = {name: v for name, v in zip(dataset.inputs, variances.tolist(), strict=True) if v > 0} or {"": 1.0}
+    wide, narrow = max(varying, key=varying.__getitem__), min(varying, key=varying.__getitem__)
+    ratio = varying[wide] / varying[narrow]
     if ratio <= _MAX_RATIO:
         return
-    names = list(dataset.inputs)
-    widest, narrowest = (f"{names[i]} (standard deviation {deviations[i]:.3g})" for i in (wide, narrow))
-    warning = (
-        f"laptsne: the variances of the columns differ by a factor of {ratio:.3g}, so that some hardly count: the "
-        f"widest is {widest}, the narrowest {narrowest}. Give --scale standard to let all count alike, or --scale none "
-        "to keep them as they are."
+    widest, narrowest = (f"{name} (standard deviation {varying[name] ** 0.5:.3g})" for name in (wide, narrow))
+    caution(
+        f"the variances of the columns differ by a factor of {ratio:.3g}, so that some hardly count: the widest is "
+        f"{widest}, the narrowest {narrowest}. Give --scale standard to let all count alike, or --scale none to keep "
+        "them as they are."
     )
-    say([warning], "yellow")
 
 
-# Steps fitted to the data, and stored with a model.
+def _starts(inputs: Mapping[str, int]) -> Array:
+    return np.cumsum([0, *inputs.values()])[:-1]
 
 
 def _fitted(dataset: Dataset, options: FeatureOptions) -> tuple[Dataset, Preprocessing, Any]:
     """Return the rows that are embedded, the steps that the options ask for, fitted to them, and their features."""
-    impute = None if options.impute is None else options.impute.value
-    medians = _medians(dataset) if options.impute is Imputation.median else None
-    steps = Preprocessing(impute, medians, log1p=options.log1p)
+    medians = None if options.impute != "median" or scipy.sparse.issparse(dataset.X) else _medians(dataset)
+    steps = Preprocessing(options.impute, medians, log1p=options.log1p)
     kept, X = preprocessed(dataset, steps)
-    if options.scale not in (None, Scaling.none):
-        scaling = _scaling(X, options.scale)
-        steps, X = replace(steps, **scaling), Preprocessing(**scaling).apply(X)
-    if options.pca is not None:
-        projection = _projection(X, options.pca)
-        steps, X = replace(steps, **projection), Preprocessing(**projection).apply(X)
+    fits: tuple[tuple[Any, Any], ...] = ((options.scale, _scaling), (options.pca, _projection))
+    for option, fit in fits:
+        if option not in (None, "none"):
+            parts: dict[str, Any] = {
+                name: np.asarray(array, dtype=np.float64) for name, array in fit(X, option).items()
+            }
+            steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
     return kept, steps, X
 
 
-def _medians(dataset: Dataset) -> NDArray[np.float64] | None:
-    X = dataset.X
-    if scipy.sparse.issparse(X):
-        return None
-    empty = np.flatnonzero(np.isnan(X).all(axis=0))
+def _medians(dataset: Dataset) -> Array:
+    empty = np.flatnonzero(np.isnan(dataset.X).all(axis=0))
     if empty.size:
         name = f"column {empty[0] + 1}" if dataset.features is None else dataset.features[empty[0]]
         raise InputError(f"{dataset.name}: {name} has no values, so that it has no median; leave it out with --drop.")
-    medians: NDArray[np.float64] = np.nanmedian(X, axis=0).astype(np.float64)
-    return medians
+    return np.asarray(np.nanmedian(dataset.X, axis=0), dtype=np.float64)
 
 
-def _scaling(X: Any, scale: Scaling | None) -> dict[str, Any]:
+def _scaling(X: Any, scale: str) -> dict[str, Any]:
     """Return what each feature is shifted and divided by. Sparse features are only divided, to stay sparse."""
     sparse = scipy.sparse.issparse(X)
-    if scale is Scaling.robust:
+    if scale == "robust":
         if sparse:
             raise InputError("--scale robust needs dense data, and these are sparse; give --scale standard.")
         robust = RobustScaler().fit(X)
-        return {"center": robust.center_.astype(np.float64), "spread": robust.scale_.astype(np.float64)}
+        return {"center": robust.center_, "spread": robust.scale_}
     standard = StandardScaler(with_mean=not sparse).fit(X)
-    center = np.zeros(X.shape[1]) if sparse else standard.mean_
-    return {"center": center.astype(np.float64), "spread": standard.scale_.astype(np.float64)}
+    return {"center": np.zeros(X.shape[1]) if sparse else standard.mean_, "spread": standard.scale_}
 
 
 def _projection(X: Any, n_components: int) -> dict[str, Any]:
-    """Return the mean and the principal components of the features."""
-    n_possible = min(X.shape) - scipy.sparse.issparse(X)
+    sparse = scipy.sparse.issparse(X)
+    n_possible = min(X.shape) - sparse
     if n_components > n_possible:
         raise InputError(
             f"--pca {n_components} is too many: {X.shape[0]} rows of {X.shape[1]} features have at most {n_possible}."
         )
-    solver = "arpack" if scipy.sparse.issparse(X) else "auto"
     with single_threaded_blas():
-        pca = PCA(n_components, svd_solver=solver, random_state=0).fit(X)
-    return {"mean": pca.mean_.astype(np.float64), "components": pca.components_.astype(np.float64)}
+        pca = PCA(n_components, svd_solver="arpack" if sparse else "auto", random_state=0).fit(X)
+    return {"mean": pca.mean_, "components": pca.components_}
 
 
 def store_preprocessing(model: Model, prepared: PreparedDataset) -> None:
     """Set on a model what it takes to apply the same steps to the same columns, in Python and by the command."""
-    dataset, steps = prepared.dataset, prepared.steps
-    inputs: Mapping[str, int] | None = dataset.inputs
-    if inputs is None and dataset.features is not None:
-        inputs = dict.fromkeys(dataset.features, 1)
-    if dataset.features is not None:  # as after a fit to a data frame: transform of the estimator matches columns
-        model.feature_names_in_ = np.array(dataset.features, dtype=object)
+    dataset, steps, names = prepared.dataset, prepared.steps, prepared.dataset.features
+    model.columns_ = {"rep": prepared.rep}
+    if names is not None:  # as after a fit to a data frame: transform of the estimator matches columns
+        model.feature_names_in_ = np.array(names, dtype=object)
+        inputs = dict.fromkeys(names, 1) if dataset.inputs is None else dataset.inputs
+        model.columns_ |= {"names": np.array(list(inputs), dtype=object), "widths": np.array(list(inputs.values()))}
     if not steps.is_empty:
         model.fitted_map_ = model.fitted_map_.after(steps)
         model.n_features_in_ = dataset.X.shape[1]
-    model.columns_ = {"rep": prepared.rep}
-    if inputs is not None:
-        model.columns_ |= {"names": np.array(list(inputs), dtype=object), "widths": np.array(list(inputs.values()))}
 
 
-def stored_columns(attributes: Mapping[str, Any]) -> tuple[dict[str, int] | None, str | None]:
-    """Return the columns of a model with the number of features of each, and its array of an h5ad file.
-
-    Models from Python may have feature names. ValueError is raised if the parts do not fit each other.
-    """
+def stored_columns(attributes: Mapping[str, Any], path: Path) -> tuple[dict[str, int] | None, str | None]:
+    """Return the columns of a model with the number of features of each, and its array of an h5ad file."""
     stored, names = attributes.get("columns_", {}), attributes.get("feature_names_in_", ())
     try:
-        if "names" not in stored:
+        if "names" not in stored:  # models from Python may have feature names
             return dict.fromkeys(map(str, names), 1) or None, stored.get("rep")
         widths = stored["widths"].astype(int).tolist()
         return dict(zip(map(str, stored["names"]), widths, strict=True)), stored.get("rep")
-    except (TypeError, AttributeError, KeyError) as error:
-        raise ValueError(f"parts of its columns are missing or of the wrong type ({error})") from error
+    except (TypeError, AttributeError, KeyError, ValueError) as error:
+        raise InputError(
+            f"{path} is damaged: parts of its columns are missing or do not fit each other ({error}); write it again "
+            f"with laptsne embed FILE --save {path}."
+        ) from error

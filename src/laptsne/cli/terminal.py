@@ -32,6 +32,11 @@ def say(lines: Iterable[str], style: str | None = None) -> None:
         console.print(_CONTROL.sub("\ufffd", line), style=style, markup=False, soft_wrap=True)
 
 
+def caution(text: str) -> None:
+    """Print a warning."""
+    say([f"laptsne: {text}"], "yellow")
+
+
 def waiting(text: str, *, quiet: bool) -> contextlib.AbstractContextManager[object]:
     """Show a spinner, if standard error is a terminal."""
     return contextlib.nullcontext() if quiet or not console.is_terminal else console.status(text)
@@ -45,10 +50,7 @@ def started() -> None:
 
 @contextlib.contextmanager
 def reported(*, debug: bool = False) -> Iterator[None]:
-    """Print errors that the user can fix, and warnings, as one line each; exit with code 2 after an error.
-
-    With ``debug``, the line comes after the traceback.
-    """
+    """Print errors that the user can fix, and warnings, as one line each; exit with code 2 after an error."""
     with warnings.catch_warnings(record=True) as recorded:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
@@ -61,15 +63,13 @@ def reported(*, debug: bool = False) -> Iterator[None]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(141) from None  # as if ended by SIGPIPE
         except KeyboardInterrupt:
-            say(["laptsne: stopped."], "yellow")
+            caution("stopped.")
             raise typer.Exit(130) from None
         except (InputError, OSError, MemoryError) as error:
             if debug:
                 say(traceback.format_exc().splitlines())
-            reason = str(error)
-            if isinstance(error, MemoryError):
-                reason = f"there is not enough memory ({error}); give fewer rows or columns."
-            say([_on_one_line(reason)], "red")
+            memory = f"there is not enough memory ({error}); give fewer rows or columns."
+            say([_on_one_line(memory if isinstance(error, MemoryError) else str(error))], "red")
             raise typer.Exit(2) from error
         else:
             if any(issubclass(warning.category, StoppedEarlyWarning) for warning in recorded):

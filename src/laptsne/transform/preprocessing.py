@@ -15,14 +15,10 @@ _BLOCK = 256  # rows projected at a time
 
 @dataclass(frozen=True, eq=False)
 class Preprocessing:
-    """Steps in the order of their fields; None leaves a step out.
-
-    The arrays are checked here, since they may come from a file. Those other than the components are of shape
-    (n_features,).
-    """
+    """Steps in the order of their fields; None leaves a step out. Arrays are checked, since they may be from a file."""
 
     impute: str | None = None  # "median", or "drop" for rows with missing values, which apply refuses
-    medians: Array | None = None  # replace missing values
+    medians: Array | None = None  # replace missing values; this and the next are of shape (n_features,)
     log1p: bool = False
     center: Array | None = None  # subtracted from the features,
     spread: Array | None = None  # by which they are then divided
@@ -67,17 +63,18 @@ class Preprocessing:
         return self.impute is None and not self.log1p and not self._arrays
 
     def apply(self, X: Any) -> Any:
-        """Return the features as they are embedded.
+        """Return the features as they are embedded, in single precision if X is. X may be sparse.
 
-        ``X`` is an array or a sparse matrix of shape (n_samples, n_features). Single precision is kept. ValueError is
-        raised if X has another number of features, missing values that no step replaces, or values of which there is
-        no logarithm.
+        ValueError is raised if X does not fit the steps, or has missing values that no step replaces.
         """
         if self.n_features_in not in (None, X.shape[1]):
             raise ValueError(f"X has {X.shape[1]} features, but the preprocessing was fitted to {self.n_features_in}.")
         X = self._imputed(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
         if self.log1p:
-            X = _logged(X)
+            lowest = (X.data if scipy.sparse.issparse(X) else X).min(initial=0)
+            if lowest <= -1:
+                raise ValueError(f"log1p needs values above -1, but X has {lowest:.4g}; remove it, or such columns.")
+            X = X.log1p() if scipy.sparse.issparse(X) else np.log1p(X)
         if self.center is not None and self.spread is not None:
             X = _scaled(X, self.center, self.spread)
         if self.mean is not None and self.components is not None:
@@ -98,22 +95,14 @@ class Preprocessing:
         return np.where(missing, self.medians.astype(X.dtype), X)
 
 
-def _logged(X: Any) -> Any:
-    lowest = (X.data if scipy.sparse.issparse(X) else X).min(initial=0)
-    if lowest <= -1:
-        raise ValueError(f"log1p needs values above -1, but X has {lowest:.4g}; remove the step, or such columns.")
-    return X.log1p() if scipy.sparse.issparse(X) else np.log1p(X)
-
-
 def _scaled(X: Any, center: Array, spread: Array) -> Any:
-    """Shift and divide the features. Sparse ones are only divided, so that they stay sparse."""
-    if scipy.sparse.issparse(X):
+    if scipy.sparse.issparse(X):  # only divided, so that they stay sparse
         return (X @ scipy.sparse.diags_array(1 / spread)).tocsr().astype(X.dtype)
     return (X - center.astype(X.dtype)) / spread.astype(X.dtype)
 
 
 def _projected(X: Any, mean: Array, components: Array) -> NDArray[Any]:
-    """Return principal components of rows, each with the same bits whatever rows are beside it."""
+    # Of blocks of one size: each row has the same bits whatever rows are beside it.
     if scipy.sparse.issparse(X):
         return np.asarray(X @ components.T - mean @ components.T)
     projected = np.empty((X.shape[0], len(components)), X.dtype)

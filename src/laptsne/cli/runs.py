@@ -180,10 +180,10 @@ def transform_source(model_path: Path, data: InputOptions, files: OutputFiles) -
     dataset, X = preprocessed(dataset, fitted.preprocessing or Preprocessing())
     say(() if data.quiet else dataset.notes, "dim")
     placed, found = replace(fitted, preprocessing=None), {}
-    with input_errors(), Workers(data.n_jobs) as workers:
-        Y = placed.place(X, workers)
+    with input_errors():
+        Y = placed.place(X, data.n_jobs)
         if placed.network is None:  # models that keep their data
-            found = {"cluster": placed.predict(X, workers), "support": placed.support(X, workers)}
+            found = {"cluster": placed.predict(X, data.n_jobs), "support": placed.support(X, data.n_jobs)}
             unlike = found["support"] < MIN_SUPPORT
             if unlike.mean() > _MAX_UNSUPPORTED:
                 caution(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
@@ -42,8 +43,7 @@ class EncodedColumn:
         header: dict[str, Any] = {"name": self.name, "kind": self.kind}
         if self.kind == "category":
             header |= {"names": self.names, "numeric": self.numeric, "missing": self.missing}
-            header |= {"colours": self.colours} if self.colours else {}
-            header |= {"captions": self.captions} if self.captions else {}
+            header |= {name: given for name in ("colours", "captions") if (given := getattr(self, name))}
         if self.kind == "time":
             header["daily"] = bool((self.values[~np.isnan(self.values)] % _DAY == 0).all())
         return header
@@ -69,9 +69,14 @@ def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = (
     return list(found.values())
 
 
-def cluster_column(labels: Array) -> EncodedColumn:
+def cluster_column(labels: ArrayLike, n_samples: int) -> EncodedColumn:
     """Return the column of cluster labels, of which negative ones are points without a cluster."""
-    return _category_column(CLUSTERS, encode_clusters(labels), missing="no cluster")
+    array = np.asarray(labels)
+    if array.shape != (n_samples,):
+        raise ValueError(f"labels must have shape ({n_samples},), one cluster per point; got {array.shape}.")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"labels must be integers, got dtype {array.dtype}; pass other labels as columns.")
+    return _category_column(CLUSTERS, encode_clusters(array.astype(np.int64)), missing="no cluster")
 
 
 def named_column(columns: Sequence[EncodedColumn], name: str, parameter: str) -> EncodedColumn:
@@ -96,18 +101,12 @@ def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_word
     clusters and A the mean number of words per cluster (Grootendorst 2022, "BERTopic: Neural topic modeling with a
     class-based TF-IDF procedure").
     """
-    rows = np.concatenate([_sample(np.flatnonzero(codes == code)) for code in range(n_clusters)])
-    if not rows.size:
-        return [""] * n_clusters
-    chosen = ["" if texts[row] is None else str(texts[row]) for row in rows]
-    vectorizer = CountVectorizer(
-        stop_words=list(ENGLISH_STOP_WORDS | _FRAGMENTS),
-        token_pattern=_WORD,
-        min_df=_MIN_TEXTS if len(rows) >= 50 else 1,
-        max_features=_MAX_WORDS,
-    )
+    members = [np.flatnonzero(codes == code) for code in range(n_clusters)]
+    rows = np.concatenate([row[:: -(-len(row) // _MAX_TEXTS) or 1] for row in members])  # evenly spread
+    stop_words, least = list(ENGLISH_STOP_WORDS | _FRAGMENTS), _MIN_TEXTS if len(rows) >= 50 else 1
+    vectorizer = CountVectorizer(stop_words=stop_words, token_pattern=_WORD, min_df=least, max_features=_MAX_WORDS)
     try:
-        counts = vectorizer.fit_transform(chosen)
+        counts = vectorizer.fit_transform("" if texts[row] is None else str(texts[row]) for row in rows)
     except ValueError:  # there are no words
         return [""] * n_clusters
     member = sparse.csr_matrix((np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), (n_clusters, len(rows)))
@@ -120,10 +119,8 @@ def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_word
 
 def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:
     """Return the names and values of a mapping or a data frame, the index of pandas included if it has names."""
-    if columns is None:
-        return []
-    if isinstance(columns, Mapping):
-        return [(str(name), values) for name, values in columns.items()]
+    if columns is None or isinstance(columns, Mapping):
+        return [(str(name), values) for name, values in (columns or {}).items()]
     if not hasattr(columns, "columns"):
         raise TypeError(
             "columns must be a mapping from names to arrays, such as {'name': values}, or a data frame; "
@@ -140,12 +137,9 @@ def _own_colours(adata: Any) -> dict[str, tuple[str, ...]]:
     """Return the colours that scanpy stores for the categories of a column, as #rrggbb."""
     found = {}
     for name in adata.obs.columns:
-        stored = adata.uns.get(f"{name}_colors")
-        categories = getattr(getattr(adata.obs[name], "cat", None), "categories", ())
-        if stored is None or len(stored) < len(categories):
-            continue
-        colours = [str(colour)[:7].lower() for colour in stored][: len(categories)]
-        if all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in colours):
+        n_categories = len(getattr(getattr(adata.obs[name], "cat", None), "categories", ()))
+        colours = [str(colour)[:7].lower() for colour in adata.uns.get(f"{name}_colors", ())][:n_categories]
+        if len(colours) == n_categories and all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in colours):
             found[str(name)] = tuple(colours)
     return found
 
@@ -154,7 +148,7 @@ def _encode(name: str, values: Any, colours: tuple[str, ...], *, continuous: boo
     if name == CLUSTERS:
         labels = typed_values(values)
         if labels.dtype.kind == "i" and labels.size and labels.min() == -1:
-            return cluster_column(labels)
+            return cluster_column(labels, len(labels))
     encoding = encode_labels(values, len(values), continuous=continuous or None)
     if isinstance(encoding, Categories):
         return _category_column(name, encoding, colours=colours)
@@ -166,8 +160,7 @@ def _encode(name: str, values: Any, colours: tuple[str, ...], *, continuous: boo
 def _narrowed(numbers: Array) -> Array:
     """Return numbers in the smallest dtype that keeps integers exact and seven digits of others."""
     finite = numbers[np.isfinite(numbers)]
-    largest = np.abs(finite).max(initial=0)
-    are_integers = bool((finite == np.rint(finite)).all())
+    largest, are_integers = np.abs(finite).max(initial=0), bool((finite == np.rint(finite)).all())
     if are_integers and finite.size == numbers.size and largest < 2**31:
         return numbers.astype(np.int32)
     is_double = largest > (_EXACT_IN_SINGLE if are_integers else np.finfo(np.float32).max)
@@ -180,11 +173,6 @@ def _category_column(name: str, categories: Categories, **options: Any) -> Encod
     dtype = np.uint8 if missing < 2**8 else np.uint16 if missing < 2**16 else np.uint32
     codes = np.where(categories.missing, missing, categories.codes).astype(dtype)
     return EncodedColumn(name, "category", codes, categories.names, categories.numeric, **options)
-
-
-def _sample(rows: Array) -> Array:
-    """Return at most 2,000 of the rows, evenly spread."""
-    return rows[:: -(-len(rows) // _MAX_TEXTS)] if len(rows) else rows
 
 
 def _distinct(ordered: Array, weights: Array, n_words: int) -> list[str]:

@@ -4,13 +4,12 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from laptsne._runtime.colours import PALETTE
-from laptsne._runtime.typing import Array
 from laptsne.explorer.columns import (
     CLUSTERS,
     EncodedColumn,
@@ -20,14 +19,11 @@ from laptsne.explorer.columns import (
     is_annotated,
     named_column,
 )
-from laptsne.explorer.frame import ExplorerFrame
+from laptsne.explorer.frame import ExplorerFrame, save_document
 from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
-from laptsne.explorer.payload import Payload, make_thumbnails, pack, pack_features
+from laptsne.explorer.payload import make_thumbnails, pack, pack_features
 
-if TYPE_CHECKING:
-    from laptsne.explorer.widget import ExplorerWidget
-
-_EVIDENCE = ("contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
+_EVIDENCE = ("cluster", "size", "contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
 
 
 def explorer(
@@ -47,14 +43,12 @@ def explorer(
 ) -> Any:
     """Show an interactive map in a notebook, or write it to a single HTML file.
 
-    The file opens in a browser without a server or a network. The map is coloured by any column, with the names of
-    categories or clusters on it; it shows the values and the image of the point under the pointer, searches text, and
-    compares the points inside a lasso with the rest. Given a contraction path, it has a slider that moves the points
-    from plain t-SNE to strong contraction; given several maps, it moves the points from map to map.
+    The file opens in a browser without a server or a network. Given a contraction path, it has a slider that moves the
+    points from plain t-SNE to strong contraction; given several maps, it moves the points from map to map.
 
     Parameters
     ----------
-    Y : array-like of shape (n_samples, 2), fitted model, ContractionPath or mapping
+    Y : array-like of shape (n_samples, 2), fitted model, FittedMap, ContractionPath or mapping
         The map; a fitted model, which adds its clusters, the evidence for them and the reliability of the points; maps
         at increasing contraction from :func:`laptsne.contraction.contraction_path`; or maps to compare, such as
         ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one. Coordinates are rounded to 1/65,535 of the
@@ -72,16 +66,15 @@ def explorer(
     title : str, optional
         Title of the document. By default, the number of points.
     labels : array-like of int of shape (n_samples,), optional
-        Cluster of each point, shown as the column "cluster"; -1 is no cluster, drawn grey. By default, ``labels_`` of a
-        fitted model.
+        Cluster of each point, shown as the column "cluster"; -1 is no cluster. By default, those of a fitted model.
     clusters : iterable of rows or DataFrame, optional
         The evidence for the clusters, one row per cluster with at least ``cluster`` and ``size``. By default,
         ``clusters_`` of a fitted model.
     text : str, optional
         The column with the texts of the points. Clusters are named by their most distinguishing words.
     features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        The features that the map was computed from; points can be coloured by any of them. Values are rounded to 1/254
-        of their range. If all take more than 32 MB, the most variable ones are kept.
+        The features that the map was computed from, to colour by. Values are rounded to 1/254 of their range. If all
+        take more than 32 MB, the most variable ones are kept.
     feature_names : sequence of str of shape (n_features,), optional
         Names of the features.
     continuous : collection of str, optional
@@ -99,26 +92,33 @@ def explorer(
     >>> import tempfile
     >>> from pathlib import Path
     >>> from laptsne.plotting import explorer
-    >>> Y = [[0.0, 0.0], [1.0, 0.5], [4.0, 2.0]]
-    >>> explorer(Y, Path(tempfile.mkdtemp(), "map.html"), columns={"kind": ["a", "a", "b"]}).name
+    >>> file = Path(tempfile.mkdtemp(), "map.html")
+    >>> explorer([[0.0, 0.0], [1.0, 0.5], [4.0, 2.0]], file, columns={"kind": ["a", "a", "b"]}).name
     'map.html'
     """
     maps = check_maps(Y)
-    n_samples = maps.n_samples
-    table = _encoded(Y, columns, labels, n_samples, continuous)
+    n_samples = maps.embeddings.shape[1]
+    known = labels_of(Y, n_samples)
+    if clusters is None and known is not None:
+        clusters = getattr(Y, "clusters_", None)
+    labels = known if labels is None else labels
+    table = encode_columns(columns, n_samples, continuous)
+    taken = {column.name for column in table}
+    if labels is not None and CLUSTERS not in taken:
+        table.append(cluster_column(labels, n_samples))
+    scores = {name: getattr(getattr(Y, "reliability_", None), name, None) for name in RELIABILITY if name not in taken}
+    table += encode_columns({name: values for name, values in scores.items() if values is not None}, n_samples)
     if text is not None:
         table = _with_words(table, text)
     if is_annotated(columns) and features is None:
         features, feature_names = columns.X, columns.var_names
-    if clusters is None and labels_of(Y, n_samples) is not None:
-        clusters = getattr(Y, "clusters_", None)
     feature_header, feature_content = pack_features(features, feature_names, n_samples)
     pixels = None if images is None else make_thumbnails(images, n_samples)
     boxes, frames, positions = maps.quantized()
     header = {
         "title": title or f"Map of {n_samples:,} points",
         "points": n_samples,
-        "states": len(maps.embeddings),
+        "states": len(boxes),
         "boxes": boxes,
         "frames": frames,
         "columns": [column.header() for column in table],
@@ -131,39 +131,13 @@ def explorer(
         "features": feature_header,
     }
     payload = pack(header, [positions, *(column.values for column in table)], pixels, feature_content)
-    return _view(payload) if out is None else ExplorerFrame(payload).save(out)
-
-
-def _view(payload: Payload) -> "ExplorerFrame | ExplorerWidget":
-    """Return a widget if anywidget is installed, otherwise the document in a frame."""
+    if out is not None:
+        return save_document(payload, out)
     if find_spec("anywidget") is None:
         return ExplorerFrame(payload)
     from laptsne.explorer.widget import ExplorerWidget  # noqa: PLC0415  anywidget is optional
 
     return ExplorerWidget(payload)
-
-
-def _encoded(
-    Y: Shown, columns: Any, labels: ArrayLike | None, n_samples: int, continuous: Collection[str]
-) -> list[EncodedColumn]:
-    """Encode the columns, and after them the clusters and the reliability of the points of a fitted model."""
-    table = encode_columns(columns, n_samples, continuous)
-    taken = {column.name for column in table}
-    known = labels_of(Y, n_samples) if labels is None else _check_labels(labels, n_samples)
-    if known is not None and CLUSTERS not in taken:
-        table.append(cluster_column(known))
-    reliability = getattr(Y, "reliability_", None)
-    scores = {name: getattr(reliability, name, None) for name in RELIABILITY if name not in taken}
-    return table + encode_columns({name: values for name, values in scores.items() if values is not None}, n_samples)
-
-
-def _check_labels(labels: ArrayLike, n_samples: int) -> Array:
-    array = np.asarray(labels)
-    if array.shape != (n_samples,):
-        raise ValueError(f"labels must have shape ({n_samples},), one cluster per point; got {array.shape}.")
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"labels must be integers, got dtype {array.dtype}; pass other labels as columns.")
-    return array.astype(np.int64)
 
 
 def _with_words(table: list[EncodedColumn], text: str) -> list[EncodedColumn]:
@@ -176,23 +150,20 @@ def _with_words(table: list[EncodedColumn], text: str) -> list[EncodedColumn]:
     clusters = named_column(table, CLUSTERS, "text")
     names = (*texts.names, "")
     words = cluster_words([names[code] for code in texts.values], clusters.values, len(clusters.names))
-    named = replace(clusters, captions=tuple(words))
-    return [named if column is clusters else column for column in table]
+    return [replace(column, captions=tuple(words)) if column is clusters else column for column in table]
 
 
 def _initial_color(table: list[EncodedColumn], color: str | None) -> int | None:
     """Return the index of the column by which points are coloured at first."""
     if color is not None:
         return table.index(named_column(table, color, "color"))
-    for i, column in enumerate(table):
-        # Colours say nothing about a column in which nearly all values differ, such as a name.
-        if column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values):
-            return i
-    return 0 if table else None
+    # Colours say nothing about a column in which nearly all values differ, such as a name.
+    grouped = (column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values) for column in table)
+    return next((i for i, is_grouped in enumerate(grouped) if is_grouped), 0 if table else None)
 
 
 def _evidence(table: list[EncodedColumn], clusters: Any) -> dict[str, Any] | None:
-    """Return the rows of the evidence and the index of the column of clusters."""
+    """Return the rows of the evidence, as JSON can hold them, and the index of the column of clusters."""
     if clusters is None:
         return None
     index = next((i for i, column in enumerate(table) if column.name == CLUSTERS), None)
@@ -202,20 +173,16 @@ def _evidence(table: list[EncodedColumn], clusters: Any) -> dict[str, Any] | Non
         clusters = clusters.to_dicts()
     elif hasattr(clusters, "to_dict"):  # pandas
         clusters = clusters.to_dict("records")
-    rows = [_evidence_row(row) for row in clusters]
+    rows = []
+    for row in clusters:
+        given = row if isinstance(row, Mapping) else {name: getattr(row, name, None) for name in _EVIDENCE}
+        if given.get("cluster") is None or given.get("size") is None:
+            raise ValueError(
+                f"clusters: a row lacks 'cluster' or 'size'; pass clusters_ of a fitted model, got {row!r}."
+            )
+        figures = {name: _plain(given.get(name)) for name in _EVIDENCE[2:]}
+        rows.append({"cluster": str(given["cluster"]), "size": int(given["size"]), **figures})
     return {"rows": rows, "column": index} if rows else None
-
-
-def _evidence_row(row: Any) -> dict[str, Any]:
-    """Return a mapping, or an object with attributes, as what JSON can hold."""
-
-    def value(name: str) -> Any:
-        return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
-
-    if value("cluster") is None or value("size") is None:
-        raise ValueError(f"clusters: a row lacks 'cluster' or 'size'; pass clusters_ of a fitted model, got {row!r}.")
-    figures = {name: _plain(value(name)) for name in _EVIDENCE}
-    return {"cluster": str(value("cluster")), "size": int(value("size")), **figures}
 
 
 def _plain(value: Any) -> str | float | None:

@@ -20,10 +20,7 @@ _INDENT = re.compile(r"^\s+", re.MULTILINE)
 
 
 class ExplorerFrame:
-    """An explorer that notebooks display in a frame.
-
-    It is what :func:`laptsne.plotting.explorer` returns without ``out`` if anywidget is not installed.
-    """
+    """An explorer that notebooks display in a frame, if anywidget is not installed."""
 
     def __init__(self, payload: Payload) -> None:
         self._payload = payload
@@ -88,22 +85,19 @@ def _html_document(payload: Payload) -> str:
 
 
 def _script(entry: str) -> str:
-    """Return a module and all that it imports as one script, without comments and indentation."""
+    """Return a module, after all that it imports, as one script without comments and indentation."""
     sources: dict[str, str] = {}
-    _collect(entry, sources)
-    text = "".join(_IMPORT.sub("", source) for source in sources.values())
-    text = re.sub(r"^export (?!default)", "", text, flags=re.MULTILINE)
+
+    def collect(name: str) -> None:
+        text = _asset(f"{name}.js")
+        for other in _IMPORT.findall(text):
+            if other not in sources:
+                collect(other)
+        sources[name] = _IMPORT.sub("", text)
+
+    collect(entry)
+    text = re.sub(r"^export (?!default)", "", "".join(sources.values()), flags=re.MULTILINE)
     return _INDENT.sub("", _COMMENT.sub("", text))
-
-
-def _collect(name: str, sources: dict[str, str]) -> None:
-    """Add a module to the sources, after those that it imports."""
-    if name in sources:
-        return
-    text = _asset(f"{name}.js")
-    for other in _IMPORT.findall(text):
-        _collect(other, sources)
-    sources[name] = text
 
 
 def _asset(name: str) -> str:

@@ -34,27 +34,28 @@ class Payload:
     features: bytes
 
 
-def pack(
-    header: dict[str, Any], arrays: list[NDArray[Any]], images: NDArray[np.uint8] | None, features: bytes
-) -> Payload:
-    """Compress the header, the arrays and the images; features are compressed one by one."""
-    return Payload(
-        title=header["title"],
-        n_samples=header["points"],
-        color=None if header["color"] is None else header["columns"][header["color"]]["name"],
-        data=zlib.compress(_joined(header, arrays), 6),
-        images=b"" if images is None else zlib.compress(images.tobytes(), 6),
-        features=features,
-    )
+def pack(header: dict[str, Any], arrays: list[NDArray[Any]], images: Any, features: bytes) -> Payload:
+    """Compress the header, the arrays and the images, if there are any; features are compressed one by one.
+
+    The header, as JSON, comes after its length and before the arrays, each aligned to eight bytes.
+    """
+    layout, offset = [], 0
+    for array in arrays:
+        layout.append({"dtype": array.dtype.name, "offset": offset, "length": array.size})
+        offset += -(-array.nbytes // 8) * 8
+    text = json.dumps({**header, "arrays": layout}, allow_nan=False).encode()
+    text += b" " * (-(len(text) + 4) % 8)
+    contents = [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in arrays]
+    parts = [len(text).to_bytes(4, "little"), text, *(content + bytes(-len(content) % 8) for content in contents)]
+    pixels = b"" if images is None else zlib.compress(images.tobytes(), 6)
+    color = None if header["color"] is None else header["columns"][header["color"]]["name"]
+    return Payload(header["title"], header["points"], color, zlib.compress(b"".join(parts), 6), pixels, features)
 
 
 def pack_features(
     features: Any, names: Any, n_samples: int, max_bytes: int = _MAX_FEATURE_BYTES
 ) -> tuple[dict[str, Any] | None, bytes]:
-    """Compress the columns of a matrix, so that the page can unpack one at a time; return their header and content.
-
-    If they take more than `max_bytes`, those of the largest variance are kept.
-    """
+    """Compress features one by one, those of the largest variance if all take too much; return header and content."""
     if features is None:
         return None, b""
     names = getattr(features, "columns", None) if names is None else names
@@ -70,24 +71,21 @@ def pack_features(
     order = np.arange(X.shape[1])
     if X.size > max_bytes // 4:
         order = np.argsort(-_variances(X), kind="stable")[: max(1, _MAX_VALUES // n_samples)]
-    packed: list[tuple[int, bytes, float, float]] = []
+    packed: dict[int, tuple[bytes, float, float]] = {}
     total = 0
-    for i in order:
-        content, low, high = _packed(_dense(X, i))
-        total += len(content)
+    for i in order.tolist():
+        column = X[:, [i]].toarray().ravel() if scipy.sparse.issparse(X) else X[:, i]
+        levels = _packed(np.asarray(column, dtype=np.float64))
+        total += len(levels[0])
         if total > max_bytes and packed:
             break
-        packed.append((int(i), content, low, high))
-    packed.sort(key=lambda item: item[0])
-    is_cut = len(packed) < X.shape[1]
-    header = {
-        "names": [texts[i] for i, *_ in packed],
-        "ends": np.cumsum([len(content) for _, content, _, _ in packed]).tolist(),
-        "low": [low for _, _, low, _ in packed],
-        "high": [high for _, _, _, high in packed],
-        "note": f"the {len(packed):,} most variable of {X.shape[1]:,} features" if is_cut else "",
-    }
-    return header, b"".join(content for _, content, _, _ in packed)
+        packed[i] = levels
+    kept = sorted(packed)
+    contents, low, high = zip(*(packed[i] for i in kept), strict=True)
+    note = f"the {len(kept):,} most variable of {X.shape[1]:,} features" if len(kept) < X.shape[1] else ""
+    ends = np.cumsum([len(content) for content in contents]).tolist()
+    header = {"names": [texts[i] for i in kept], "ends": ends, "low": low, "high": high, "note": note}
+    return header, b"".join(contents)
 
 
 def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
@@ -108,7 +106,12 @@ def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
         )
     pixels = pixels[..., None] if grey else pixels
     n, height, width, channels = pixels.shape
-    factor = min(_reduction(max(height, width), pixels.size), height, width)
+    side, factor = max(height, width), 1
+    while side / factor > _MAX_SIDE or (
+        pixels.size / factor**2 > _MAX_IMAGE_BYTES and side / (factor + 1) >= _MIN_SIDE
+    ):
+        factor += 1
+    factor = min(factor, height, width)
     if factor == 1:
         return np.ascontiguousarray(pixels)
     rows, columns = height // factor, width // factor
@@ -117,23 +120,6 @@ def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
         blocks: Any = image[: rows * factor, : columns * factor].reshape(rows, factor, columns, factor, channels)
         small[i] = np.rint(blocks.mean((1, 3)))
     return small
-
-
-def _joined(header: dict[str, Any], arrays: list[NDArray[Any]]) -> bytes:
-    """Return the length of the header, the header as JSON, and the arrays, each aligned to eight bytes."""
-    layout, offset = [], 0
-    for array in arrays:
-        layout.append({"dtype": array.dtype.name, "offset": offset, "length": array.size})
-        offset += -(-array.nbytes // 8) * 8
-    text = json.dumps({**header, "arrays": layout}, allow_nan=False).encode()
-    text += b" " * (-(len(text) + 4) % 8)
-    contents = [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in arrays]
-    return len(text).to_bytes(4, "little") + text + b"".join(content + bytes(-len(content) % 8) for content in contents)
-
-
-def _dense(X: Any, i: int) -> NDArray[np.float64]:
-    column = X[:, [i]].toarray().ravel() if scipy.sparse.issparse(X) else X[:, i]
-    return np.asarray(column, dtype=np.float64)
 
 
 def _variances(X: Any) -> Array:
@@ -149,11 +135,3 @@ def _packed(values: NDArray[np.float64]) -> tuple[bytes, float, float]:
     unit = _LEVELS / (high - low) if high > low else 0.0
     levels = np.where(known, np.rint((np.where(known, values, low) - low) * unit), _MISSING).astype(np.uint8)
     return zlib.compress(levels.tobytes(), 6), low, high
-
-
-def _reduction(side: int, n_bytes: int) -> int:
-    """Return the factor by which images with a longer side of `side` pixels are reduced."""
-    factor = 1
-    while side / factor > _MAX_SIDE or (n_bytes / factor**2 > _MAX_IMAGE_BYTES and side / (factor + 1) >= _MIN_SIDE):
-        factor += 1
-    return factor

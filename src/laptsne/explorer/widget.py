@@ -58,13 +58,10 @@ def _copy_selection(target: "ExplorerWidget", change: Any) -> None:
 class ExplorerWidget(anywidget.AnyWidget):
     """The explorer in Jupyter, VS Code, Colab and marimo.
 
-    It is what :func:`laptsne.plotting.explorer` returns without ``out`` if anywidget is installed.
-
     Attributes
     ----------
     selection : array of shape (n_selected,)
-        Numbers of the selected rows. It can be set, to row numbers or to a mask, observed, and shared with another
-        widget by :meth:`link`.
+        Numbers of the selected rows. It can be set, to row numbers or to a mask, and observed.
     color : str
         Name of the column by which points are coloured; "" is none.
     height : int
@@ -83,18 +80,15 @@ class ExplorerWidget(anywidget.AnyWidget):
         self.n_samples = payload.n_samples
         self._payload = payload
         self._links: list[tuple[ExplorerWidget, Callable[[Any], None]]] = []  # observed widgets and their observers
-        super().__init__(
-            _data=payload.data, _images=payload.images, _features=payload.features, color=payload.color or ""
-        )
+        blocks = {"_data": payload.data, "_images": payload.images, "_features": payload.features}
+        super().__init__(**blocks, color=payload.color or "")
 
     def link(self, other: "ExplorerWidget") -> None:
-        """Select the same rows in both widgets from now on, starting with those of this one.
-
-        ``traitlets.link`` does not work with arrays, whose comparison is not a single boolean.
-        """
+        """Select the same rows in both widgets from now on, starting with those of this one."""
         if other.n_samples != self.n_samples:
             raise ValueError(f"other has {other.n_samples} points, but this widget has {self.n_samples}.")
         other.selection = self.selection
+        # Not by traitlets.link, for which the comparison of values must be a single boolean.
         for source, target in ((self, other), (other, self)):
             observer = partial(_copy_selection, target)
             source.observe(observer, "selection")

@@ -11,20 +11,16 @@ if TYPE_CHECKING:
 
 
 def laptsne(adata: AnnData, *, basis: str = "laptsne", **settings: Any) -> Any:
-    """Draw the map of the cells.
+    """Draw a map from :func:`laptsne.scanpy.tl.laptsne` by ``scanpy.pl.embedding``, and return what that returns.
 
     Parameters
     ----------
     adata : AnnData
-        Annotated data with a map from :func:`laptsne.scanpy.tl.laptsne`.
+        The cells.
     basis : str, default="laptsne"
         Name of the map, if it was computed with ``key_added``.
     **settings
         Arguments of ``scanpy.pl.embedding``, such as ``color``, ``legend_loc``, ``show`` and ``save``.
-
-    Returns
-    -------
-    The value returned by ``scanpy.pl.embedding``.
     """
     if basis not in adata.obsm and f"X_{basis}" not in adata.obsm:
         raise ValueError(f"basis={basis!r} is not in adata.obsm; run laptsne.scanpy.tl.laptsne(adata) first.")

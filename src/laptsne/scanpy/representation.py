@@ -1,7 +1,4 @@
-"""What is read from AnnData: features, the neighbour graph of scanpy, and fitted models.
-
-Models are stored as the bytes of a model file, which h5ad files can hold.
-"""
+"""What is read from AnnData: features, the neighbour graph of scanpy, and fitted models."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from laptsne.graph.neighbors import nearest_by_path
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_FEATURE_PARAMETERS = ("metric", "metric_params")  # not used with a precomputed graph
+_NOT_OF_GRAPHS = ("use_rep", "n_pcs", "metric", "metric_params")  # a graph stands for them
 
 
 def import_scanpy() -> Any:
@@ -30,17 +27,15 @@ def import_scanpy() -> Any:
     try:
         return importlib.import_module("scanpy")
     except ModuleNotFoundError as error:
-        if error.name != "scanpy":
-            raise
-        message = 'laptsne.scanpy requires scanpy; install it with pip install "laptsne[scanpy]".'
-        raise ModuleNotFoundError(message, name="scanpy") from error
+        if error.name == "scanpy":
+            error.msg = 'laptsne.scanpy requires scanpy; install it with pip install "laptsne[scanpy]".'
+        raise
 
 
 def chosen_representation(adata: AnnData, use_rep: str | None, n_pcs: int | None) -> str:
     """Return the name of the features: as in scanpy, "X" if it has few columns, otherwise "X_pca"."""
-    if use_rep is not None:
-        return use_rep
-    return "X" if n_pcs == 0 or adata.n_vars <= import_scanpy().settings.N_PCS else "X_pca"
+    is_small = n_pcs == 0 or adata.n_vars <= import_scanpy().settings.N_PCS
+    return use_rep or ("X" if is_small else "X_pca")
 
 
 def features(adata: AnnData, use_rep: str, n_pcs: int | None) -> Any:
@@ -70,15 +65,14 @@ def features(adata: AnnData, use_rep: str, n_pcs: int | None) -> Any:
 
 def path_distances(adata: AnnData, neighbors_key: str, n_jobs: int | None, parameters: dict[str, Any]) -> Any:
     """Return the distances of as many neighbours as the perplexity takes, along the edges of scanpy's graph."""
-    for name in ("use_rep", "n_pcs", *_FEATURE_PARAMETERS):
+    for name in _NOT_OF_GRAPHS:
         if parameters.get(name) is not None:
             raise ValueError(
                 f"{name}={parameters[name]!r} cannot be combined with neighbors_key={neighbors_key!r}, which supplies "
                 "the graph; omit one of them."
             )
     graph = edge_distances(adata, neighbors_key)
-    perplexity = parameters.get("perplexity", "auto")
-    wanted = parameters.get("n_neighbors", "auto")
+    perplexity, wanted = (parameters.get(name, "auto") for name in ("perplexity", "n_neighbors"))
     if isinstance(wanted, str):
         wanted = int(3 * (auto_perplexity(adata.n_obs) if isinstance(perplexity, str) else perplexity))
     with Workers(n_jobs) as workers:
@@ -107,7 +101,7 @@ def graph_settings(adata: AnnData, neighbors_key: str) -> tuple[str, int | None,
 
 
 def model_bytes(model: LaptSNE) -> NDArray[np.uint8] | None:
-    """Return the content of the model's file, or None, with a warning, if it cannot be saved."""
+    """Return the content of the model's file, which h5ad can hold, or None, with a warning, if it cannot be saved."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model")
         try:
@@ -119,7 +113,7 @@ def model_bytes(model: LaptSNE) -> NDArray[np.uint8] | None:
 
 
 def get_model(adata: AnnData, key: str = "laptsne") -> LaptSNE:
-    """Return the fitted model of a map.
+    """Return the fitted model of a map, as read by :meth:`laptsne.LaptSNE.load`.
 
     Parameters
     ----------
@@ -131,16 +125,6 @@ def get_model(adata: AnnData, key: str = "laptsne") -> LaptSNE:
     Returns
     -------
     model : LaptSNE
-        As read by :meth:`laptsne.LaptSNE.load`.
-
-    Examples
-    --------
-    >>> import scanpy as sc
-    >>> import laptsne.scanpy as lsc
-    >>> adata = sc.datasets.pbmc68k_reduced()
-    >>> lsc.tl.laptsne(adata, max_iter=100)
-    >>> lsc.get_model(adata).embedding_.shape
-    (700, 2)
     """
     if key not in adata.uns:
         raise ValueError(f"key={key!r} is not in adata.uns; run laptsne.scanpy.tl.laptsne(adata) first.")

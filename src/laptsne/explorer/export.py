@@ -41,16 +41,13 @@ def explorer(
     feature_names: Any = None,
     continuous: Collection[str] = (),
 ) -> Any:
-    """Show an interactive map in a notebook, or write it to a single HTML file.
-
-    The file opens in a browser without a server or a network. Given a contraction path, it has a slider that moves the
-    points from plain t-SNE to strong contraction; given several maps, it moves the points from map to map.
+    """Show an interactive map in a notebook, or write it to an HTML file that needs no server and no network.
 
     Parameters
     ----------
     Y : array-like of shape (n_samples, 2), fitted model, FittedMap, ContractionPath or mapping
         The map; a fitted model, which adds its clusters, the evidence for them and the reliability of the points; maps
-        at increasing contraction from :func:`laptsne.contraction.contraction_path`; or maps to compare, such as
+        at increasing contraction, to be moved through by a slider; or maps to compare, such as
         ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one. Coordinates are rounded to 1/65,535 of the
         map's longer side.
     out : path-like, optional
@@ -64,7 +61,7 @@ def explorer(
     color : str, optional
         The column by which points are coloured at first. By default, the first categorical one.
     title : str, optional
-        Title of the document. By default, the number of points.
+        By default, the number of points.
     labels : array-like of int of shape (n_samples,), optional
         Cluster of each point, shown as the column "cluster"; -1 is no cluster. By default, those of a fitted model.
     clusters : iterable of rows or DataFrame, optional
@@ -76,7 +73,6 @@ def explorer(
         The features that the map was computed from, to colour by. Values are rounded to 1/254 of their range. If all
         take more than 32 MB, the most variable ones are kept.
     feature_names : sequence of str of shape (n_features,), optional
-        Names of the features.
     continuous : collection of str, optional
         Columns of integers that are numbers on a continuous scale, such as counts. Other integers are categories if
         there are at most 100 distinct ones that occur twice or more often on average.
@@ -84,8 +80,7 @@ def explorer(
     Returns
     -------
     path or view : Path, ExplorerWidget or ExplorerFrame
-        The file, or an object that is displayed by notebooks and has a method ``save(path)``. With the extra
-        ``notebook`` it is a widget whose ``selection`` is an array of row numbers that can be read and set.
+        The file, or an object that is displayed by notebooks and has a method ``save(path)``.
 
     Examples
     --------

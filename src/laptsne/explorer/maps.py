@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,6 +10,7 @@ from scipy.linalg import orthogonal_procrustes
 from sklearn.utils.validation import check_is_fitted
 
 from laptsne._runtime.typing import Array
+from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.fitted_map import FittedMap
 
@@ -17,13 +18,7 @@ RELIABILITY = ("perturbation",)  # scores of points, set by diagnose() of a fitt
 _STEPS = 65535  # positions are stored as multiples of the longer side divided by this
 
 
-class Fitted(Protocol):
-    """A fitted estimator; only the embedding is required."""
-
-    embedding_: Array  # of shape (n_samples, n_components)
-
-
-Shown = Fitted | FittedMap | ContractionPath | Mapping[Any, Any] | ArrayLike
+Shown = MapEstimator | FittedMap | ContractionPath | Mapping[Any, Any] | ArrayLike
 
 
 def embedding_of(Y: Shown) -> Array:
@@ -108,13 +103,7 @@ def _checked(given: Any) -> NDArray[np.float64]:
 
 def path_header(path: ContractionPath) -> dict[str, Any]:
     """Return the curves drawn beside the slider, with None for values that are not finite."""
-    curves = {
-        "contractions": path.contractions,
-        "kl": path.kl_divergences,
-        "trustworthiness": path.trustworthiness,
-        "kept": path.neighbors_kept,
-        "seen": path.neighbors_seen,
-        "eigenvalues": np.atleast_2d(path.eigenvalues),
-    }
+    curves = {"contractions": path.contractions, "kl": path.kl_divergences, "trustworthiness": path.trustworthiness}
+    curves |= {"kept": path.neighbors_kept, "seen": path.neighbors_seen, "eigenvalues": path.eigenvalues}
     known = {name: np.where(np.isfinite(values), values, None).tolist() for name, values in curves.items()}  # type: ignore[call-overload]
     return {**known, "chosen": int(path.chosen)}

@@ -4,6 +4,7 @@ Importing this module imports matplotlib; the modules of the public functions im
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ try:
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
-from laptsne._runtime.colours import Categories
-from laptsne.plotting.colouring import Colouring
+from laptsne._runtime.colours import INK, Categories
+from laptsne.plotting.colouring import Colouring, add_key_below
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
 _ZOOM = 1.2  # of three-dimensional axes, which matplotlib draws with wide margins
@@ -76,12 +77,6 @@ def choose_axes(
     return ax
 
 
-def square_axes(host: Any, n_axes: int, n_columns: int) -> list[Axes]:
-    """Add square axes in rows of `n_columns`; the last row may be shorter."""
-    grid = host.add_gridspec(math.ceil(n_axes / n_columns), n_columns)
-    return [host.add_subplot(grid[i // n_columns, i % n_columns], box_aspect=1) for i in range(n_axes)]
-
-
 def draw_points(
     ax: Any,
     Y: NDArray[Any],
@@ -113,6 +108,28 @@ def draw_points(
         ax.set_ylim(_BOTTOM - 0.06, 1.12)
 
 
+def draw_panels(
+    maps: list[NDArray[Any]],
+    titles: Sequence[str],
+    colouring: Colouring,
+    sizes: tuple[float, float, float],
+    *,
+    rasterized: bool | None,
+) -> Figure:
+    """Draw maps in rows of up to four, with one key; sizes are inches of width and height, and of titles in points."""
+    width, height, fontsize = sizes
+    n_columns = min(len(maps), 4)
+    n_rows = math.ceil(len(maps) / n_columns)
+    figure = new_figure(width * n_columns, height * n_rows)
+    grid = figure.add_gridspec(n_rows, n_columns)
+    axes = [figure.add_subplot(grid[i // n_columns, i % n_columns], box_aspect=1) for i in range(len(maps))]
+    for ax, Y, title in zip(axes, maps, titles, strict=True):
+        draw_points(ax, Y, colouring, rasterized=rasterized)
+        ax.set_title(str(title), fontsize=fontsize, color=INK)
+    add_key_below(figure, axes, colouring)
+    return figure
+
+
 def densities(y: NDArray[Any], colouring: Colouring) -> list[tuple[Any, NDArray[Any], NDArray[Any]]]:
     """Return colour, positions and height of one curve per category, or of one for all points with numbers."""
     margin = 0.03 * float(np.ptp(y)) or 0.5
@@ -134,19 +151,16 @@ class DensityImage(AxesImage):
     """
 
     def __init__(self, ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], **settings: Any) -> None:
-        super().__init__(ax, interpolation="nearest", origin="lower", **settings)
+        corners = np.stack([Y.min(axis=0), Y.max(axis=0)])
+        super().__init__(ax, interpolation="nearest", origin="lower", extent=tuple(corners.T.ravel()), **settings)
         self.set_data(np.zeros((1, 1)))  # matplotlib draws nothing without data
         self.positions = Y
         self.colours = np.rint(255 * rgba[:, :3]).astype(np.uint8)
         self.mouseover = False
         ax.add_image(self)
         self.set_clip_path(ax.patch)
-        ax.update_datalim(np.stack([Y.min(axis=0), Y.max(axis=0)]))
+        ax.update_datalim(corners)
         ax.autoscale_view()
-
-    def get_extent(self) -> Any:
-        """Return left, right, bottom and top in data coordinates."""
-        return tuple(np.stack([self.positions.min(axis=0), self.positions.max(axis=0)], axis=1).ravel())
 
     def can_composite(self) -> bool:
         """Return False: the image is made by itself, not resampled together with others."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laptsne._runtime.colours import INK, PALETTE, Categories, LabelEncoding, Scale, encode_clusters, encode_labels
+from laptsne._runtime.colours import INK, PALETTE, LabelEncoding, encode_clusters, encode_labels
 from laptsne.engine.state import State
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.explorer.maps import RELIABILITY, Shown, embedding_of, labels_of, rotation_onto
@@ -20,12 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from laptsne.plotting.colouring import Colouring, Palette
+    from laptsne.plotting.colouring import Palette
 
 _SIZES = {1: (6.5, 2.6), 2: (5.5, 5.5), 3: (5.5, 5.5)}  # of new figures by number of components, in inches
 _LEGENDS = {"auto": "auto", "right": "right", "on": "on", None: None, True: "right", False: None}
 _MAX_SNAPSHOTS = 12  # in one figure
-_SNAPSHOT = 2.4  # inches
 _BELOW_GAP, _GAP, _ABOVE_GAP = PALETTE[0], PALETTE[1], "#8a8a8a"
 
 
@@ -46,14 +45,12 @@ def scatter(
 ) -> Axes:
     """Draw a map in one, two or three dimensions, coloured by label or by number.
 
-    More than 200,000 points in one or two dimensions are drawn as density, in the resolution of the output. One
-    dimension is drawn as densities above a strip of points.
+    More than 200,000 points in one or two dimensions are drawn as density.
 
     Parameters
     ----------
     Y : array-like or DataFrame of shape (n_samples, n_components), fitted model or FittedMap
-        The map. Of a LandmarkLaptSNE that was read from a file or fitted to an iterator, the landmarks are drawn: it
-        has no embedding of all rows.
+        The map; the landmarks of a LandmarkLaptSNE that was read from a file or fitted to an iterator.
     c : array-like of shape (n_samples,) or str, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
         NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" is the
@@ -61,8 +58,7 @@ def scatter(
     ax : matplotlib Axes, optional
         Axes to draw on. By default the current ones of pyplot, or those of a new figure if there are none.
     s : float or array-like of shape (n_samples,), optional
-        Marker area in square points. By default by the density of points and the size of the axes, as is `alpha`. If
-        given, markers are drawn whatever the number of points.
+        Marker area in square points, for any number of points. By default, by their density and the size of the axes.
     alpha : float, optional
         Opacity from 0 to 1.
     palette : sequence of colours, mapping from labels to colours, str or Colormap, optional
@@ -83,10 +79,6 @@ def scatter(
         Whether labels are numbers on a continuous scale rather than categories. By default, numbers and times are,
         except integers of which there are at most 100 distinct ones that occur twice or more often on average.
 
-    Returns
-    -------
-    ax : matplotlib Axes
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -97,7 +89,7 @@ def scatter(
     >>> sorted({text.get_text() for text in ax.texts})
     ['0', '1', '2']
     """
-    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas, colouring, text_labels  # noqa: PLC0415  matplotlib is slow to import
 
     if legend not in _LEGENDS:
         raise ValueError(f"legend={legend!r} must be 'auto', 'right', 'on' or None.")
@@ -115,7 +107,7 @@ def scatter(
     if title:
         ax.set_title(title)
     canvas.draw_points(ax, embedding, chosen, s=s, alpha=alpha, rasterized=rasterized)
-    width = _name_labels(ax, embedding, chosen, _LEGENDS[legend])
+    width = text_labels.name_labels(ax, embedding, chosen, _LEGENDS[legend])
     if created and width:  # the map keeps its size
         ax.figure.set_figwidth(_SIZES[n_components][0] + width)  # type: ignore[union-attr]
     return ax
@@ -143,19 +135,11 @@ def compare(
     continuous, rasterized : bool, optional
         As in :func:`scatter`.
 
-    Returns
-    -------
-    figure : matplotlib Figure
-
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
-    >>> from laptsne import LaptSNE
     >>> from laptsne.plotting import compare
-    >>> X, y = load_iris(return_X_y=True)
-    >>> maps = {name: LaptSNE(contraction=name, max_iter=100).fit_transform(X) for name in (0, "auto")}
-    >>> [ax.get_title() for ax in compare(maps, y).axes]
-    ['0', 'auto']
+    >>> [ax.get_title() for ax in compare({"one": [[0, 0], [1, 1]], "other": [[0, 1], [1, 0]]}).axes]
+    ['one', 'other']
     """
     from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
 
@@ -164,26 +148,14 @@ def compare(
     embeddings = _same_points(maps)
     first = embeddings[0]
     chosen = colouring.make_colouring(encode_labels(labels, len(first), continuous=continuous))
-    size, n_columns = 4.0 if len(maps) < 3 else 3.2, min(len(maps), 4)
-    figure = canvas.new_figure(size * n_columns, (size + 0.3) * math.ceil(len(maps) / n_columns))
-    axes = canvas.square_axes(figure, len(maps), n_columns)
-    for ax, name, Y in zip(axes, maps, embeddings, strict=True):
-        turned = (Y - Y.mean(axis=0)) @ rotation_onto(Y, first) if align else Y
-        canvas.draw_points(ax, turned, chosen, rasterized=rasterized)
-        ax.set_title(str(name), fontsize=11, color=INK)
-    colouring.add_key_below(figure, axes, chosen)
-    return figure
+    if align:
+        embeddings = [(Y - Y.mean(axis=0)) @ rotation_onto(Y, first) for Y in embeddings]
+    size = 4.0 if len(maps) < 3 else 3.2
+    return canvas.draw_panels(embeddings, list(maps), chosen, (size, size + 0.3, 11), rasterized=rasterized)
 
 
 class Recorder:
-    """Callback that records the embedding every `every` iterations, starting with the initial one.
-
-    The final embedding is not recorded; it is the model's ``embedding_``. Each fit starts a new recording.
-
-    Parameters
-    ----------
-    every : int, default=50
-        Number of iterations between two recorded maps.
+    """Callback that records the embedding every `every` iterations, anew in each fit, and without the final one.
 
     Attributes
     ----------
@@ -241,14 +213,6 @@ def trajectory(
         One title per map. By default, the iteration or the contraction if known.
     continuous, rasterized : bool, optional
         As in :func:`scatter`.
-
-    Returns
-    -------
-    figure : matplotlib Figure
-
-    See Also
-    --------
-    Recorder : Callback that records maps during a fit, with an example.
     """
     from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
 
@@ -258,14 +222,10 @@ def trajectory(
     last = len(embeddings) - 1
     stride = 1 if path is not None else max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
     shown = [*range(0, last, stride), last]
-    n_columns = min(len(shown), 4)
-    figure = canvas.new_figure(_SNAPSHOT * n_columns, (_SNAPSHOT + 0.2) * math.ceil(len(shown) / n_columns))
-    axes = canvas.square_axes(figure, len(shown), n_columns)
-    for ax, i in zip(axes, shown, strict=True):
-        canvas.draw_points(ax, embeddings[i], chosen, rasterized=rasterized)
-        weight = "bold" if path is not None and i == path.chosen else "normal"
-        ax.set_title(headings[i], fontsize=9, weight=weight, color=INK)
-    colouring.add_key_below(figure, axes, chosen)
+    panels, titles = [embeddings[i] for i in shown], [headings[i] for i in shown]
+    figure = canvas.draw_panels(panels, titles, chosen, (2.4, 2.6, 9), rasterized=rasterized)
+    if path is not None:
+        figure.axes[path.chosen].title.set_weight("bold")
     return figure
 
 
@@ -286,10 +246,6 @@ def eigenvalues(
         Number of eigenvalues below the gap, such as ``n_clusters_``. By default, it is read off the eigenvalues.
     ax, figsize : optional
         As in :func:`scatter`.
-
-    Returns
-    -------
-    ax : matplotlib Axes
 
     Examples
     --------
@@ -354,12 +310,12 @@ def _same_points(maps: Mapping[Any, Shown]) -> list[NDArray[Any]]:
 
 def _titled(maps: Any, titles: Sequence[str] | None) -> tuple[list[NDArray[Any]], list[str]]:
     """Return the maps and a title for each."""
-    headings = [""] * (0 if isinstance(maps, Recorder | ContractionPath) else len(maps))
+    headings: list[str] = []
     if isinstance(maps, ContractionPath):
         maps, headings = maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
     elif isinstance(maps, Recorder):
         maps, headings = maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
-    headings = headings if titles is None else [str(title) for title in titles]
+    headings = (headings or [""] * len(maps)) if titles is None else [str(title) for title in titles]
     if len(headings) != len(maps):
         raise ValueError(f"titles must have one title for each of the {len(maps)} maps, got {len(headings)}.")
     if len(maps) == 0:
@@ -394,20 +350,3 @@ def _encoded(Y: Shown, c: Any, n_samples: int, *, continuous: bool | None) -> tu
             f"{' or '.join(map(repr, RELIABILITY))}."
         )
     return encode_labels(None, n_samples), c
-
-
-def _name_labels(ax: Axes, Y: NDArray[Any], colouring: Colouring, where: str | None) -> float:
-    """Name the labels; return the width in inches that a legend or colour bar beside the map takes."""
-    from laptsne.plotting import text_labels  # noqa: PLC0415  matplotlib is slow to import
-    from laptsne.plotting.colouring import add_key_beside  # noqa: PLC0415
-
-    encoding = colouring.encoding
-    if where is None or (isinstance(encoding, Categories) and encoding.names in ((), ("",))):
-        return 0.0
-    if isinstance(encoding, Scale) or where == "right" or (where == "auto" and Y.shape[1] == 3):
-        return add_key_beside(ax, colouring)
-    islands = text_labels.find_islands(Y, encoding)
-    if where == "auto" and text_labels.would_mislead(ax, Y, colouring, islands):
-        return add_key_beside(ax, colouring)
-    text_labels.add_names(ax, Y, colouring, islands)
-    return 0.0

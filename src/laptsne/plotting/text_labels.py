@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from scipy.ndimage import label
 from scipy.spatial import cKDTree
 
-from laptsne._runtime.colours import INK, Categories
+from laptsne._runtime.colours import INK, Categories, Scale
 from laptsne.plotting.canvas import densities
-from laptsne.plotting.colouring import Colouring, shorten
+from laptsne.plotting.colouring import Colouring, add_key_beside, shorten
 
 # Islands
 _CELLS = 32  # per side of the map: gaps narrower than one of them do not separate islands
@@ -50,6 +50,13 @@ class Island:
         distances = np.linalg.norm(self.points - np.median(self.points, axis=0), axis=1)
         return np.asarray(self.points[np.argmin(distances)])
 
+    @property
+    def core(self) -> list[NDArray[Any]]:
+        """The corners of a box around the half of the points nearest to the centre."""
+        distances = np.linalg.norm(self.points - self.centre, axis=1)
+        near = self.points[distances <= np.median(distances)]
+        return [near.min(axis=0), near.max(axis=0)]
+
 
 def find_islands(Y: NDArray[Any], categories: Categories) -> list[Island]:
     """Return the islands of all categories with at least 15 % of their category's points, the largest first."""
@@ -63,16 +70,32 @@ def find_islands(Y: NDArray[Any], categories: Categories) -> list[Island]:
     return [island for _, island in sorted(found, key=lambda pair: -pair[0])]
 
 
-def would_mislead(ax: Any, Y: NDArray[Any], colouring: Colouring, islands: list[Island]) -> bool:
-    """Return whether most categories are all over the map, many have no island, or names would hide others."""
-    categories = colouring.encoding
-    assert isinstance(categories, Categories)
-    present = np.flatnonzero(categories.counts)
-    if present.size < 2:
-        return False
-    if len({island.name for island in islands}) < 0.75 * present.size:
-        return True
-    spreads = [_spread(Y[categories.codes == code]) for code in present]
+def name_labels(ax: Any, Y: NDArray[Any], colouring: Colouring, where: str | None) -> float:
+    """Name the labels on the map or beside it; return the width in inches that a legend or colour bar takes."""
+    encoding = colouring.encoding
+    if where is None or (isinstance(encoding, Categories) and encoding.names in ((), ("",))):
+        return 0.0
+    if isinstance(encoding, Scale) or where == "right" or (where == "auto" and Y.shape[1] == 3):
+        return add_key_beside(ax, colouring)
+    islands = find_islands(Y, encoding)
+    if where == "auto" and _would_mislead(ax, Y, colouring, encoding, islands):
+        return add_key_beside(ax, colouring)
+    style = _style(islands)
+    if Y.shape[1] == 3:  # names may overlap
+        for island in islands:
+            ax.text(*island.centre, shorten(island.name), **style)
+    elif islands:
+        islands = _raised(islands, Y[:, 0], colouring, encoding) if Y.shape[1] == 1 else islands
+        ax.add_collection(_LeaderLines(ax, islands, style), autolim=False)
+    return 0.0
+
+
+def _would_mislead(ax: Any, Y: NDArray[Any], colouring: Colouring, labels: Categories, islands: list[Island]) -> bool:
+    """Return whether most categories are all over the map, many have no island, or names would hide other labels."""
+    present = np.flatnonzero(labels.counts)
+    if present.size < 2 or len({island.name for island in islands}) < 0.75 * present.size:
+        return present.size > 1
+    spreads = [_spread(Y[labels.codes == code]) for code in present]
     if float(np.median(spreads)) > _SCATTERED * _spread(Y):
         return True
     if Y.shape[1] == 1 or not colouring.entries:
@@ -83,34 +106,13 @@ def would_mislead(ax: Any, Y: NDArray[Any], colouring: Colouring, islands: list[
     hidden = np.zeros(len(Y), bool)
     for island in islands:
         covered = (2 * np.abs(Y - island.centre) < letter * [len(shorten(island.name)), 1]).all(axis=1)
-        hidden |= covered & (categories.codes != categories.names.index(island.name))
+        hidden |= covered & (labels.codes != labels.names.index(island.name))
     return bool(hidden.mean() > _MAX_HIDDEN)
 
 
-def add_names(ax: Any, Y: NDArray[Any], colouring: Colouring, islands: list[Island]) -> None:
-    """Write the name of each island at the centre of its points; those given first take precedence."""
-    style = _style(islands)
-    if Y.shape[1] == 3:  # names may overlap
-        for island in islands:
-            ax.text(*island.centre, shorten(island.name), **style)
-        return
-    if Y.shape[1] == 1 and islands:
-        islands = _raised(islands, Y[:, 0], colouring)
-    notes, cores = [], []
-    for island in islands:
-        centre = island.centre
-        notes.append(ax.annotate(shorten(island.name), tuple(centre), (0, 0), textcoords="offset points", **style))
-        distances = np.linalg.norm(island.points - centre, axis=1)
-        near = island.points[distances <= np.median(distances)]
-        cores.append([near.min(axis=0), near.max(axis=0)])
-    if notes:
-        ax.add_collection(_LeaderLines(notes, np.array(cores)), autolim=False)
-
-
-def _raised(islands: list[Island], y: NDArray[Any], colouring: Colouring) -> list[Island]:
+def _raised(islands: list[Island], y: NDArray[Any], colouring: Colouring, labels: Categories) -> list[Island]:
     """Return islands of one dimension as regions under their category's curve, where their names belong."""
-    assert isinstance(colouring.encoding, Categories)
-    names = [colouring.encoding.names[code] for code in np.flatnonzero(colouring.encoding.counts)]
+    names = [labels.names[code] for code in np.flatnonzero(labels.counts)]
     curves = dict(zip(names, densities(y, colouring), strict=True))
     heights = [np.interp(island.points[:, 0], *curves[island.name][1:]) / 2 for island in islands]
     return [Island(it.name, np.column_stack([it.points, h])) for it, h in zip(islands, heights, strict=True)]
@@ -147,10 +149,12 @@ class _LeaderLines(LineCollection):
     Names are positioned at drawing time, when the sizes of the axes and of the text are known.
     """
 
-    def __init__(self, notes: list[Annotation], cores: NDArray[Any]) -> None:
-        """`cores`, of shape (n_names, 2, 2), are the corners of boxes around the inner halves of the islands."""
+    def __init__(self, ax: Any, islands: list[Island], style: dict[str, Any]) -> None:
+        """Write the name of each island; those given first take precedence."""
         super().__init__([], colors=INK, linewidths=0.6, transform=IdentityTransform(), zorder=4.9)  # below the names
-        self.notes, self.cores = notes, cores
+        style = {"xytext": (0, 0), "textcoords": "offset points", **style}
+        self.notes = [ax.annotate(shorten(island.name), tuple(island.centre), **style) for island in islands]
+        self.cores = np.array([island.core for island in islands])  # of shape (n_names, 2, 2)
         self.set_in_layout(False)
 
     def draw(self, renderer: RendererBase) -> None:

@@ -12,8 +12,7 @@ from browser import opened
 from firefox import firefox
 from matplotlib.image import imread
 
-from laptsne.explorer.columns import cluster_words
-from laptsne.explorer.payload import pack_features
+from laptsne.explorer.payload import cluster_words, pack_features
 from laptsne.plotting import explorer
 
 PER_CLUSTER = 50

@@ -22,7 +22,7 @@ from sklearn.base import clone
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime.colours import MISSING, PALETTE
 from laptsne.contraction import ContractionPath
-from laptsne.explorer.frame import ExplorerFrame
+from laptsne.explorer.export import ExplorerFrame
 from laptsne.plotting import explorer
 
 Y = np.arange(20.0).reshape(10, 2)

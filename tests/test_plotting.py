@@ -30,7 +30,7 @@ from laptsne._runtime.colours import (
     natural_sort_key,
 )
 from laptsne.contraction import ContractionPath
-from laptsne.explorer.columns import encode_columns
+from laptsne.explorer.payload import encode_columns
 from laptsne.plotting.colouring import make_colouring
 from laptsne.plotting.text_labels import place_boxes
 

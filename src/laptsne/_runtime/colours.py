@@ -139,9 +139,10 @@ def _is_continuous(values: NDArray[Any]) -> bool:
 def _categorize(values: Iterable[Any], order: list[str] | None = None) -> Categories:
     """Return values as categories, named by their text and in natural sort order unless an order is given."""
     texts = [None if is_missing(value) else _as_text(value) for value in values]
-    ordered = sorted(set(texts) - {None}, key=natural_sort_key) if order is None else order  # type: ignore[type-var]
-    code: dict[str | None, int] = {None: -1} | {name: i for i, name in enumerate(ordered)}
-    return Categories(tuple(ordered), np.array([code[text] for text in texts], np.intp))
+    if order is None:
+        order = sorted({text for text in texts if text is not None}, key=natural_sort_key)
+    code = {name: i for i, name in enumerate(order)}
+    return Categories(tuple(order), np.array([-1 if text is None else code[text] for text in texts], np.intp))
 
 
 def is_missing(value: Any) -> bool:

@@ -30,7 +30,7 @@ from laptsne.cli.terminal import InputError, StoppedEarlyWarning, console, input
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.engine.progress import ProgressBar
-from laptsne.explorer.columns import CLUSTERS
+from laptsne.explorer.payload import CLUSTERS
 
 _MAX_SHOWN = 20  # clusters of which the evidence is printed
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits

@@ -1,29 +1,43 @@
-"""Export of maps to the explorer: an HTML file, or a view in a notebook."""
+"""Export of maps to the explorer: an HTML file assembled from the shipped assets, or a view in a notebook."""
 
+import base64
+import hashlib
+import html
+import json
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from importlib.resources import files
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from laptsne._runtime.colours import PALETTE
-from laptsne.explorer.columns import (
+from laptsne._runtime.files import atomic_write
+from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
+from laptsne.explorer.payload import (
     CLUSTERS,
     EncodedColumn,
+    Payload,
     cluster_column,
     cluster_words,
     encode_columns,
     is_annotated,
+    make_thumbnails,
     named_column,
+    pack,
+    pack_features,
 )
-from laptsne.explorer.frame import ExplorerFrame, save_document
-from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
-from laptsne.explorer.payload import make_thumbnails, pack, pack_features
 
 _EVIDENCE = ("cluster", "size", "contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
+_HEIGHT = 620  # pixels, in a notebook
+_IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
+_COMMENT = re.compile(r"^\s*//[^\n]*\n|/\*\*.*?\*/[ ]?", re.MULTILINE | re.DOTALL)
+_INDENT = re.compile(r"^\s+", re.MULTILINE)
 
 
 def explorer(
@@ -170,7 +184,7 @@ def _evidence(table: list[EncodedColumn], clusters: Any) -> dict[str, Any] | Non
         clusters = clusters.to_dict("records")
     rows = []
     for row in clusters:
-        given = row if isinstance(row, Mapping) else {name: getattr(row, name, None) for name in _EVIDENCE}
+        given: Any = row if isinstance(row, Mapping) else {name: getattr(row, name, None) for name in _EVIDENCE}
         if given.get("cluster") is None or given.get("size") is None:
             raise ValueError(
                 f"clusters: a row lacks 'cluster' or 'size'; pass clusters_ of a fitted model, got {row!r}."
@@ -183,7 +197,88 @@ def _evidence(table: list[EncodedColumn], clusters: Any) -> dict[str, Any] | Non
 def _plain(value: Any) -> str | float | None:
     if value is None or isinstance(value, str):
         return value
-    number = float(value)
-    if not np.isfinite(number):
-        return None
-    return int(number) if number.is_integer() else number
+    return float(value) if np.isfinite(value) else None
+
+
+class ExplorerFrame:
+    """An explorer that notebooks display in a frame, if anywidget is not installed."""
+
+    def __init__(self, payload: Payload) -> None:
+        self._payload = payload
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the explorer to an HTML file, replacing an existing one, and return its path."""
+        return save_document(self._payload, path)
+
+    @property
+    def selection(self) -> Any:
+        """The selected rows, which need a widget."""
+        raise AttributeError('selection needs anywidget: pip install "laptsne[notebook]", and restart the kernel.')
+
+    def _repr_html_(self) -> str:
+        document = html.escape(_html_document(self._payload))
+        # Scripts may run and files may be saved, but the frame has no access to the notebook.
+        sandbox = "allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox"
+        style = f"width: 100%; height: {_HEIGHT}px; border: 0"
+        title = html.escape(self._payload.title)
+        return f'<iframe srcdoc="{document}" sandbox="{sandbox}" style="{style}" title="{title}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"ExplorerFrame({self._payload.title!r}, {self._payload.n_samples:,} points)"
+
+
+def save_document(payload: Payload, out: str | os.PathLike[str]) -> Path:
+    """Write an HTML file and return its path."""
+    path = Path(out)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"out={str(path)!r}: the folder {str(path.parent)!r} does not exist; create it first.")
+    text = _html_document(payload)
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def notebook_module() -> str:
+    """Return the ECMAScript module that anywidget loads."""
+    body, style = json.dumps(_asset("body.html")), json.dumps(_asset("style.css"))
+    return f"const BODY = {body};\nconst STYLE = {style};\n{_script('widget')}"
+
+
+def _html_document(payload: Payload) -> str:
+    """Return the document. Data are encoded in base64, so that nothing in them can close a tag."""
+    code = f"(() => {{\n'use strict';\n{_script('page')}}})();\n"
+    style = _asset("style.css")
+    # Only this script and this style are allowed, and no request of any kind.
+    policy = (
+        f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    blocks = {"data": payload.data, "images": payload.images, "features": payload.features}
+    parts = {name: base64.b64encode(block).decode() for name, block in blocks.items()}
+    parts |= {"policy": html.escape(policy, quote=False), "title": html.escape(payload.title)}
+    parts |= {"style": style, "body": _asset("body.html"), "script": code}
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
+
+
+def _script(entry: str) -> str:
+    """Return a module, after all that it imports, as one script without comments and indentation."""
+    sources: dict[str, str] = {}
+
+    def collect(name: str) -> None:
+        text = _asset(f"{name}.js")
+        for other in _IMPORT.findall(text):
+            if other not in sources:
+                collect(other)
+        sources[name] = _IMPORT.sub("", text)
+
+    collect(entry)
+    text = re.sub(r"^export (?!default)", "", "".join(sources.values()), flags=re.MULTILINE)
+    return _INDENT.sub("", _COMMENT.sub("", text))
+
+
+def _asset(name: str) -> str:
+    return files("laptsne.explorer").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

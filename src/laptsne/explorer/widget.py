@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import traitlets
 
 from laptsne._runtime.typing import Array
-from laptsne.explorer.frame import notebook_module, save_document
+from laptsne.explorer.export import notebook_module, save_document
 from laptsne.explorer.payload import Payload
 
 
@@ -43,18 +42,6 @@ class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
             super().set(obj, rows)
 
 
-def _to_bytes(rows: Array, widget: Any) -> bytes:
-    return rows.astype("<u4").tobytes()
-
-
-def _from_bytes(content: Any, widget: Any) -> Array:
-    return np.frombuffer(bytes(content), "<u4").astype(np.uint32)
-
-
-def _copy_selection(target: "ExplorerWidget", change: Any) -> None:
-    target.set_trait("selection", change.new)
-
-
 class ExplorerWidget(anywidget.AnyWidget):
     """The explorer in Jupyter, VS Code, Colab and marimo.
 
@@ -74,7 +61,11 @@ class ExplorerWidget(anywidget.AnyWidget):
     _features = traitlets.Bytes().tag(sync=True)
     height = traitlets.Int(620).tag(sync=True)
     color = traitlets.Unicode("").tag(sync=True)
-    selection = RowNumbers().tag(sync=True, to_json=_to_bytes, from_json=_from_bytes)
+    selection = RowNumbers().tag(
+        sync=True,
+        to_json=lambda rows, _: rows.astype("<u4").tobytes(),
+        from_json=lambda content, _: np.frombuffer(bytes(content), "<u4").astype(np.uint32),
+    )
 
     def __init__(self, payload: Payload) -> None:
         self.n_samples = payload.n_samples
@@ -90,7 +81,10 @@ class ExplorerWidget(anywidget.AnyWidget):
         other.selection = self.selection
         # Not by traitlets.link, for which the comparison of values must be a single boolean.
         for source, target in ((self, other), (other, self)):
-            observer = partial(_copy_selection, target)
+
+            def observer(change: Any, target: ExplorerWidget = target) -> None:
+                target.set_trait("selection", change.new)
+
             source.observe(observer, "selection")
             for widget in (self, other):
                 widget._links.append((source, observer))

@@ -4,7 +4,7 @@ Importing this module imports matplotlib; the modules of the public functions im
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ _LOWEST = 0.004  # height below which a curve is not outlined
 _INK = 1200.0  # total area of the markers in square points, per inch of width
 _STRIP_AREAS = (1.0, 16.0)  # smallest and largest marker, in square points
 
+Panels = Iterable[tuple[Any, NDArray[Any]]]  # titles and maps
+
 
 class PyplotFigure(Figure):
     """A figure of pyplot that notebooks show once, whether or not it is also the value of a cell."""
@@ -57,12 +59,17 @@ def new_figure(width: float, height: float) -> Figure:
     return plt.figure(figsize=(width, height), layout="constrained", FigureClass=PyplotFigure)
 
 
+def has_figure() -> bool:
+    """Return whether pyplot has a current figure."""
+    return bool(plt.get_fignums())
+
+
 def choose_axes(
     ax: Any, n_components: int, default_size: tuple[float, float], figsize: tuple[float, float] | None
 ) -> Any:
     """Return axes of the right dimension: those given, or the current ones of pyplot, or those of a new figure."""
     if ax is None:
-        figure = plt.gcf() if figsize is None and plt.get_fignums() else new_figure(*(figsize or default_size))
+        figure = plt.gcf() if figsize is None and has_figure() else new_figure(*(figsize or default_size))
         is_new_box = n_components == 3 and not figure.axes
         ax = figure.add_subplot(projection="3d") if is_new_box else figure.gca()
     if not isinstance(ax, Axes):
@@ -82,9 +89,9 @@ def draw_points(
     Y: NDArray[Any],
     colouring: Colouring,
     *,
+    rasterized: bool | None,
     s: Any = None,
     alpha: float | None = None,
-    rasterized: bool | None = None,
 ) -> None:
     """Draw an embedding: points without label first, all others shuffled; one dimension as a strip."""
     n_samples, n_components = Y.shape
@@ -109,15 +116,10 @@ def draw_points(
 
 
 def draw_panels(
-    maps: list[NDArray[Any]],
-    titles: Sequence[str],
-    colouring: Colouring,
-    sizes: tuple[float, float, float],
-    *,
-    rasterized: bool | None,
+    panels: Panels, colouring: Colouring, width: float, height: float, *, fontsize: float, rasterized: bool | None
 ) -> Figure:
-    """Draw maps in rows of up to four, with one key; sizes are inches of width and height, and of titles in points."""
-    width, height, fontsize = sizes
+    """Draw maps with titles in rows of up to four panels, whose width and height are in inches, with one key."""
+    titles, maps = zip(*panels, strict=True)
     n_columns = min(len(maps), 4)
     n_rows = math.ceil(len(maps) / n_columns)
     figure = new_figure(width * n_columns, height * n_rows)

@@ -151,11 +151,11 @@ def _colormap(chosen: str | Colormap) -> Colormap:
     return colormaps[chosen]
 
 
-def _add_legend(host: Axes | FigureBase, entries: list[tuple[str, Any]], n_columns: int, **place: Any) -> Legend:
+def _add_legend(host: Any, entries: list[tuple[str, Any]], n_columns: int, **place: Any) -> Legend:
     marker: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgewidth": 0}
     handles = [Line2D([], [], color=colour, label=name, **marker) for name, colour in entries]
     style = {"frameon": False, "fontsize": _FONT_SIZE, "handletextpad": 0.1, "columnspacing": 1.2}
-    legend = host.legend(handles=handles, ncols=n_columns, **place, **style)
+    legend: Legend = host.legend(handles=handles, ncols=n_columns, **place, **style)
     for text in legend.get_texts():
         text.set_parse_math(False)  # names may have dollar signs
     return legend
@@ -164,15 +164,14 @@ def _add_legend(host: Axes | FigureBase, entries: list[tuple[str, Any]], n_colum
 def _make_room(ax: Axes, width: float) -> None:
     """Narrow the axes of a figure without a layout engine as a colour bar would, so that the legend is not cut."""
     position, spec = ax.get_position(), ax.get_subplotspec()
-    taken = (width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / position.width
-    share = min(taken, 1 - _LEAST_SHARE)
+    share = min((width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / position.width, 1 - _LEAST_SHARE)
     if spec is None:
         ax.set_position((position.x0, position.y0, (1 - share) * position.width, position.height))
     else:  # a part of the grid is kept when tight_layout or subplots_adjust is called later
         ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=(1 - share, share), wspace=0)[0])
 
 
-def _add_colour_bar(axes: Axes | list[Axes], colouring: Colouring, scale: Scale) -> None:
+def _add_colour_bar(axes: Any, colouring: Colouring, scale: Scale) -> None:
     """Add a colour bar on the right, with arrows if values lie outside its range."""
     below, above = bool((scale.values < scale.low).any()), bool((scale.values > scale.high).any())
     norm = colouring.norm()
@@ -180,8 +179,7 @@ def _add_colour_bar(axes: Axes | list[Axes], colouring: Colouring, scale: Scale)
         norm.vmin, norm.vmax = norm.vmin / _DAY, norm.vmax / _DAY  # type: ignore[operator]
     extend = [["neither", "max"], ["min", "both"]][below][above]
     layout: dict[str, Any] = {"ax": axes, "shrink": 0.6, "aspect": 30, "pad": 0.02, "extend": extend}
-    figure = (axes[0] if isinstance(axes, list) else axes).figure
-    bar = figure.colorbar(ScalarMappable(norm, colouring.cmap), **layout)
+    bar = np.ravel(axes)[0].figure.colorbar(ScalarMappable(norm, colouring.cmap), **layout)
     if scale.are_times:
         locator = AutoDateLocator()  # type: ignore[no-untyped-call]
         bar.ax.yaxis.set_major_locator(locator)

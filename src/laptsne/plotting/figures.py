@@ -102,7 +102,7 @@ def scatter(
     encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)
     missing_name = "no cluster" if c is None else "no label"
     chosen = colouring.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
-    created = ax is None and figsize is None and not canvas.plt.get_fignums()
+    created = ax is None and figsize is None and not canvas.has_figure()
     ax = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
     if title:
         ax.set_title(title)
@@ -150,8 +150,8 @@ def compare(
     chosen = colouring.make_colouring(encode_labels(labels, len(first), continuous=continuous))
     if align:
         embeddings = [(Y - Y.mean(axis=0)) @ rotation_onto(Y, first) for Y in embeddings]
-    size = 4.0 if len(maps) < 3 else 3.2
-    return canvas.draw_panels(embeddings, list(maps), chosen, (size, size + 0.3, 11), rasterized=rasterized)
+    size, panels = 4.0 if len(maps) < 3 else 3.2, zip(maps, embeddings, strict=True)
+    return canvas.draw_panels(panels, chosen, size, size + 0.3, fontsize=11, rasterized=rasterized)
 
 
 class Recorder:
@@ -221,11 +221,10 @@ def trajectory(
     chosen = colouring.make_colouring(encode_labels(labels, len(embeddings[0]), continuous=continuous))
     last = len(embeddings) - 1
     stride = 1 if path is not None else max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
-    shown = [*range(0, last, stride), last]
-    panels, titles = [embeddings[i] for i in shown], [headings[i] for i in shown]
-    figure = canvas.draw_panels(panels, titles, chosen, (2.4, 2.6, 9), rasterized=rasterized)
+    panels = [(headings[i], embeddings[i]) for i in [*range(0, last, stride), last]]
+    figure = canvas.draw_panels(panels, chosen, 2.4, 2.6, fontsize=9, rasterized=rasterized)
     if path is not None:
-        figure.axes[path.chosen].title.set_weight("bold")
+        figure.axes[path.chosen].title.set_fontweight("bold")
     return figure
 
 

@@ -13,11 +13,11 @@ from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
-from numpy.typing import NDArray
 from scipy.ndimage import label
 from scipy.spatial import cKDTree
 
 from laptsne._runtime.colours import INK, Categories, Scale
+from laptsne._runtime.typing import Array
 from laptsne.plotting.canvas import densities
 from laptsne.plotting.colouring import Colouring, add_key_beside, shorten
 
@@ -42,23 +42,23 @@ class Island:
     """The points of a category, of shape (n_points, n_components), that lie together, and its name."""
 
     name: str
-    points: NDArray[Any]
+    points: Array
 
     @property
-    def centre(self) -> NDArray[Any]:
+    def centre(self) -> Array:
         """The member nearest to the median: the median itself may lie outside, as in a ring."""
         distances = np.linalg.norm(self.points - np.median(self.points, axis=0), axis=1)
         return np.asarray(self.points[np.argmin(distances)])
 
     @property
-    def core(self) -> list[NDArray[Any]]:
+    def core(self) -> list[Array]:
         """The corners of a box around the half of the points nearest to the centre."""
         distances = np.linalg.norm(self.points - self.centre, axis=1)
         near = self.points[distances <= np.median(distances)]
         return [near.min(axis=0), near.max(axis=0)]
 
 
-def find_islands(Y: NDArray[Any], categories: Categories) -> list[Island]:
+def find_islands(Y: Array, categories: Categories) -> list[Island]:
     """Return the islands of all categories with at least 15 % of their category's points, the largest first."""
     extent = float(np.ptp(Y, axis=0).max()) if len(Y) else 0.0
     found = []
@@ -70,7 +70,7 @@ def find_islands(Y: NDArray[Any], categories: Categories) -> list[Island]:
     return [island for _, island in sorted(found, key=lambda pair: -pair[0])]
 
 
-def name_labels(ax: Any, Y: NDArray[Any], colouring: Colouring, where: str | None) -> float:
+def name_labels(ax: Any, Y: Array, colouring: Colouring, where: str | None) -> float:
     """Name the labels on the map or beside it; return the width in inches that a legend or colour bar takes."""
     encoding = colouring.encoding
     if where is None or (isinstance(encoding, Categories) and encoding.names in ((), ("",))):
@@ -90,7 +90,7 @@ def name_labels(ax: Any, Y: NDArray[Any], colouring: Colouring, where: str | Non
     return 0.0
 
 
-def _would_mislead(ax: Any, Y: NDArray[Any], colouring: Colouring, labels: Categories, islands: list[Island]) -> bool:
+def _would_mislead(ax: Any, Y: Array, colouring: Colouring, labels: Categories, islands: list[Island]) -> bool:
     """Return whether most categories are all over the map, many have no island, or names would hide other labels."""
     present = np.flatnonzero(labels.counts)
     if present.size < 2 or len({island.name for island in islands}) < 0.75 * present.size:
@@ -110,7 +110,7 @@ def _would_mislead(ax: Any, Y: NDArray[Any], colouring: Colouring, labels: Categ
     return bool(hidden.mean() > _MAX_HIDDEN)
 
 
-def _raised(islands: list[Island], y: NDArray[Any], colouring: Colouring, labels: Categories) -> list[Island]:
+def _raised(islands: list[Island], y: Array, colouring: Colouring, labels: Categories) -> list[Island]:
     """Return islands of one dimension as regions under their category's curve, where their names belong."""
     names = [labels.names[code] for code in np.flatnonzero(labels.counts)]
     curves = dict(zip(names, densities(y, colouring), strict=True))
@@ -118,7 +118,7 @@ def _raised(islands: list[Island], y: NDArray[Any], colouring: Colouring, labels
     return [Island(it.name, np.column_stack([it.points, h])) for it, h in zip(islands, heights, strict=True)]
 
 
-def _parts(members: NDArray[Any], extent: float) -> list[NDArray[Any]]:
+def _parts(members: Array, extent: float) -> list[Array]:
     """Return the groups of members in connected cells of a grid that are large enough to be named."""
     if len(members) < 3 or extent == 0:
         return [members]
@@ -132,7 +132,7 @@ def _parts(members: NDArray[Any], extent: float) -> list[NDArray[Any]]:
     return [members[regions == region] for region in np.flatnonzero(counts >= _MIN_SHARE * len(members))]
 
 
-def _spread(Y: NDArray[Any]) -> float:
+def _spread(Y: Array) -> float:
     return float(np.median(np.linalg.norm(Y - np.median(Y, axis=0), axis=1)))
 
 
@@ -187,9 +187,7 @@ def _text_size(note: Annotation, renderer: RendererBase, pixel: float) -> tuple[
     return box.width + 2 * max(outline - box.width, 0.0), box.height
 
 
-def place_boxes(
-    anchors: NDArray[Any], sizes: NDArray[Any], bounds: NDArray[Any], avoided: Any = ((), ())
-) -> NDArray[np.float64]:
+def place_boxes(anchors: Array, sizes: Array, bounds: Array, avoided: Any = ((), ())) -> Array:
     """Return the centres of boxes placed one after the other, each at the free position nearest to its anchor.
 
     All are of shape (n_boxes, 2), with NaN for boxes that do not fit into `bounds`, the lower left and upper right
@@ -208,9 +206,7 @@ def place_boxes(
     return centres
 
 
-def _nearest_free(
-    anchor: NDArray[Any], centres: NDArray[Any], reach: NDArray[Any], bounds: NDArray[Any]
-) -> NDArray[np.float64]:
+def _nearest_free(anchor: Array, centres: Array, reach: Array, bounds: Array) -> Array:
     """Return the point within the bounds nearest to the anchor and outside the open boxes ``centres +- reach``.
 
     Each of its coordinates is the anchor's or that of a box edge, so only the grid of these lines is searched.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from laptsne.scanpy.representation import import_scanpy
+from laptsne.scanpy.tl import import_scanpy
 
 if TYPE_CHECKING:
     from anndata import AnnData

@@ -23,9 +23,9 @@ _CODES = """
 6e7d37 cd87af 8c69b4 cd73f5 780550 b9b900 be287d 4696be 4664e6 00e1cd eb55a0 5055a5
 afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469b55
 """
+PALETTE = tuple(f"#{code}" for code in _CODES.split())
 _MAX_COLOURED = 256  # with more categories than this, only the most frequent ones are coloured
 _N_FREQUENT = 36  # of them
-PALETTE = tuple(f"#{code}" for code in _CODES.split())
 MISSING = "#c8c8c8"
 INK = "#222222"
 
@@ -172,7 +172,7 @@ def typed_values(labels: Any) -> NDArray[Any]:
     values = np.asarray(labels)
     if values.dtype.kind != "O":
         return values
-    missing = np.fromiter((is_missing(value) for value in values), bool, values.size)
+    missing = np.array([is_missing(value) for value in values], bool)
     present = values[~missing]
     booleans = [isinstance(value, bool | np.bool_) for value in present]
     if not any(booleans) and all(isinstance(value, Real) for value in present):

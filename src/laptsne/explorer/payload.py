@@ -183,8 +183,7 @@ def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = (
     for name, values in _column_items(columns.obs if is_annotated(columns) else columns):
         if name in found:
             raise ValueError(f"columns: the name {name!r} occurs twice; rename one of the two.")
-        shape = np.shape(values)
-        if shape != (n_samples,):
+        if (shape := np.shape(values)) != (n_samples,):
             raise ValueError(
                 f"columns: {name!r} has shape {shape}, but the map has {n_samples} points; pass one value per point."
             )
@@ -208,11 +207,11 @@ def cluster_column(labels: ArrayLike, n_samples: int) -> EncodedColumn:
 
 def named_column(columns: Sequence[EncodedColumn], name: str, parameter: str) -> EncodedColumn:
     """Return the column of a name; raise ValueError, with the parameter that gave it, if there is none."""
-    for column in columns:
-        if column.name == name:
-            return column
-    names = ", ".join(repr(column.name) for column in columns)
-    raise ValueError(f"{parameter}={name!r} must be one of the columns: {names or 'there are none'}.")
+    by_name = {column.name: column for column in columns}
+    if name not in by_name:
+        names = ", ".join(map(repr, by_name)) or "there are none"
+        raise ValueError(f"{parameter}={name!r} must be one of the columns: {names}.")
+    return by_name[name]
 
 
 def is_annotated(columns: Any) -> bool:
@@ -221,12 +220,11 @@ def is_annotated(columns: Any) -> bool:
 
 
 def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_words: int = 3) -> list[str]:
-    """Return the most distinguishing words of each cluster, by class-based TF-IDF.
+    """Return the most distinguishing words of each cluster; texts whose codes are not clusters from 0 are ignored.
 
-    `codes` are the clusters of the texts, from 0; texts with other codes are ignored. The weight of a word in a cluster
-    is its share of the words of the cluster times ``log(1 + A / f)``, where f is the number of its occurrences in all
-    clusters and A the mean number of words per cluster (Grootendorst 2022, "BERTopic: Neural topic modeling with a
-    class-based TF-IDF procedure").
+    By class-based TF-IDF (Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure"):
+    the weight of a word in a cluster is its share of the words of the cluster times ``log(1 + A / f)``, where f is the
+    number of its occurrences in all clusters and A the mean number of words per cluster.
     """
     members = [np.flatnonzero(codes == code) for code in range(n_clusters)]
     rows = np.concatenate([row[:: -(-len(row) // _MAX_TEXTS) or 1] for row in members])  # evenly spread
@@ -297,15 +295,13 @@ def _narrowed(numbers: Array) -> Array:
 def _category_column(name: str, categories: Categories, **options: Any) -> EncodedColumn:
     """Return a categorical column in the smallest dtype."""
     missing = len(categories.names)
-    dtype = np.uint8 if missing < 2**8 else np.uint16 if missing < 2**16 else np.uint32
-    codes = np.where(categories.missing, missing, categories.codes).astype(dtype)
+    codes = np.where(categories.missing, missing, categories.codes).astype(np.min_scalar_type(missing))
     return EncodedColumn(name, "category", codes, categories.names, categories.numeric, **options)
 
 
 def _distinct(ordered: Array, weights: Array, n_words: int) -> list[str]:
     """Return the first words with a weight, leaving out plurals of others."""
-    found: list[str] = []
+    found: dict[str, str] = {}
     for word in ordered[: min(4 * n_words, np.count_nonzero(weights))]:
-        if not any(word.rstrip("s") == other.rstrip("s") for other in found):
-            found.append(str(word))
-    return found[:n_words]
+        found.setdefault(word.rstrip("s"), str(word))
+    return list(found.values())[:n_words]

@@ -97,7 +97,10 @@ def draw_points(
     n_samples, n_components = Y.shape
     _clear(ax, n_components)
     if n_components == 1:
-        _draw_curves(ax, Y[:, 0], colouring)
+        for colour, x, height in densities(Y[:, 0], colouring) if n_samples else ():
+            ax.fill_between(x, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
+            outline = np.where(height > _LOWEST, height, np.nan)  # or the last one would run along the base
+            ax.plot(x, outline, color=colour, linewidth=1.0, zorder=1.6)
         Y = np.column_stack([Y, np.random.default_rng(0).uniform(_BOTTOM, _TOP, n_samples)])
     rgba, missing = colouring.rgba(), colouring.encoding.missing
     if s is None and n_components < 3 and n_samples > MAX_MARKERS:
@@ -226,14 +229,6 @@ def _clear(ax: Any, n_components: int) -> None:
         shared = all(len(group.get_siblings(ax)) > 1 for group in (ax.get_shared_x_axes(), ax.get_shared_y_axes()))
         # "datalim": panels have the same size whatever the shape of the map; matplotlib refuses it for shared axes.
         ax.set(aspect="equal", adjustable="box" if shared else "datalim")
-
-
-def _draw_curves(ax: Axes, y: NDArray[Any], colouring: Colouring) -> None:
-    """Draw the density of positions in one dimension, of shape (n_samples,), by category."""
-    for colour, x, height in densities(y, colouring) if len(y) else ():
-        ax.fill_between(x, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
-        outline = np.where(height > _LOWEST, height, np.nan)  # or the last category's colour would run along the base
-        ax.plot(x, outline, color=colour, linewidth=1.0, zorder=1.6)
 
 
 def _size_and_alpha(ax: Axes, Y: NDArray[Any], *, is_strip: bool) -> tuple[float, float]:

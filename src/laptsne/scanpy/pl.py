@@ -16,7 +16,6 @@ def laptsne(adata: AnnData, *, basis: str = "laptsne", **settings: Any) -> Any:
     Parameters
     ----------
     adata : AnnData
-        The cells.
     basis : str, default="laptsne"
         Name of the map, if it was computed with ``key_added``.
     **settings

@@ -54,7 +54,6 @@ def laptsne(
     Parameters
     ----------
     adata : AnnData
-        The cells.
     use_rep : str, optional
         A key of ``adata.obsm``, or "X". By default chosen as in scanpy: ``X`` if it has at most 50 columns, otherwise
         ``X_pca``, which is computed with a warning if it is missing.
@@ -177,8 +176,11 @@ def ingest(
     params = adata_ref.uns[key]["params"]
     neighbors_key = params.get("neighbors_key")
     name, n_pcs, metric = params.get("use_rep"), params.get("n_pcs"), params.get("metric", "euclidean")
-    if neighbors_key is not None:
-        name, n_pcs, metric = graph_settings(adata_ref, neighbors_key)
+    if neighbors_key is not None:  # the features from which scanpy computed its graph
+        given = adata_ref.uns[neighbors_key].get("params", {})
+        n_pcs, metric = given.get("n_pcs"), str(given.get("metric", "euclidean"))
+        name = chosen_representation(adata_ref, given.get("use_rep"), n_pcs)
+        n_pcs = None if n_pcs is None else int(np.asarray(n_pcs))
     reference = features(adata_ref, name, n_pcs)
     X = _new_features(adata, adata_ref, name, n_pcs, use_rep)
     basis = f"X_{key}" if f"X_{key}" in adata_ref.obsm else key
@@ -259,8 +261,9 @@ def import_scanpy() -> Any:
 
 def chosen_representation(adata: AnnData, use_rep: str | None, n_pcs: int | None) -> str:
     """Return the name of the features: as in scanpy, "X" if it has few columns, otherwise "X_pca"."""
-    is_small = n_pcs == 0 or adata.n_vars <= import_scanpy().settings.N_PCS
-    return use_rep or ("X" if is_small else "X_pca")
+    if use_rep is not None:
+        return use_rep
+    return "X" if n_pcs == 0 or adata.n_vars <= import_scanpy().settings.N_PCS else "X_pca"
 
 
 def features(adata: AnnData, use_rep: str, n_pcs: int | None) -> Any:
@@ -317,14 +320,6 @@ def edge_distances(adata: AnnData, neighbors_key: str) -> Any:
     return adata.obsp[key]
 
 
-def graph_settings(adata: AnnData, neighbors_key: str) -> tuple[str, int | None, str]:
-    """Return features, number of components and metric from which scanpy computed its graph."""
-    given = adata.uns[neighbors_key].get("params", {})
-    n_pcs = given.get("n_pcs")
-    use_rep = chosen_representation(adata, given.get("use_rep"), n_pcs)
-    return use_rep, None if n_pcs is None else int(np.asarray(n_pcs)), str(given.get("metric", "euclidean"))
-
-
 def model_bytes(model: LaptSNE) -> dict[str, Any]:
     """Return the content of the model's file, which h5ad can hold, or nothing, with a warning, if it has none."""
     with tempfile.TemporaryDirectory() as folder:
@@ -343,7 +338,6 @@ def get_model(adata: AnnData, key: str = "laptsne") -> LaptSNE:
     Parameters
     ----------
     adata : AnnData
-        The cells.
     key : str, default="laptsne"
         Key of ``adata.uns``, if the map was computed with ``key_added``.
     """

@@ -196,9 +196,7 @@ def _scale(array: NDArray[Any]) -> Scale:
     are_times = array.dtype.kind == "M"
     values = (array.astype("datetime64[ms]").astype(np.int64) if are_times else array).astype(np.float64)
     values[np.isnan(array)] = np.nan  # NaT as well
-    finite = values[np.isfinite(values)]
-    if finite.size == 0:
-        return Scale(values, 0.0, 1.0, are_times)
+    finite = values[np.isfinite(values)] if np.isfinite(values).any() else np.array([0.0, 1.0])
     # A few extreme values would leave one colour for all the others.
     low, high = np.quantile(finite, _TAILS, method="lower"), np.quantile(finite, 1 - _TAILS, method="higher")
     if low == high:

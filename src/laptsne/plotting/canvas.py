@@ -59,17 +59,13 @@ def new_figure(width: float, height: float) -> Figure:
     return plt.figure(figsize=(width, height), layout="constrained", FigureClass=PyplotFigure)
 
 
-def has_figure() -> bool:
-    """Return whether pyplot has a current figure."""
-    return bool(plt.get_fignums())
-
-
 def choose_axes(
     ax: Any, n_components: int, default_size: tuple[float, float], figsize: tuple[float, float] | None
-) -> Any:
-    """Return axes of the right dimension: those given, or the current ones of pyplot, or those of a new figure."""
+) -> tuple[Any, bool]:
+    """Return the axes given, or the current ones, or those of a new figure, and whether that has the default size."""
+    is_default = ax is None and figsize is None and not plt.get_fignums()
     if ax is None:
-        figure = plt.gcf() if figsize is None and has_figure() else new_figure(*(figsize or default_size))
+        figure = new_figure(*(figsize or default_size)) if figsize or is_default else plt.gcf()
         is_new_box = n_components == 3 and not figure.axes
         ax = figure.add_subplot(projection="3d") if is_new_box else figure.gca()
     if not isinstance(ax, Axes):
@@ -81,7 +77,7 @@ def choose_axes(
         )
     if n_components < 3 and ax.name == "3d":
         raise ValueError(f"Y has shape (n_samples, {n_components}), but the axes are three-dimensional; pass others.")
-    return ax
+    return ax, is_default
 
 
 def draw_points(

@@ -43,7 +43,7 @@ class Colouring:
     encoding: LabelEncoding
     colours: NDArray[np.float64]
     cmap: Colormap
-    missing_name: str = "no label"
+    missing_name: str
 
     def rgba(self) -> NDArray[np.float64]:
         """Return the colour of each point, of shape (n_samples, 4)."""

@@ -102,13 +102,12 @@ def scatter(
     encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)
     missing_name = "no cluster" if c is None else "no label"
     chosen = colouring.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
-    created = ax is None and figsize is None and not canvas.has_figure()
-    ax = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
+    ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
     if title:
         ax.set_title(title)
     canvas.draw_points(ax, embedding, chosen, s=s, alpha=alpha, rasterized=rasterized)
     width = text_labels.name_labels(ax, embedding, chosen, _LEGENDS[legend])
-    if created and width:  # the map keeps its size
+    if is_default and width:  # the map keeps its size
         ax.figure.set_figwidth(_SIZES[n_components][0] + width)  # type: ignore[union-attr]
     return ax
 
@@ -260,7 +259,7 @@ def eigenvalues(
     count = eigengap_clusters(sigma) if n_clusters is None else int(n_clusters)
     if count < 1:
         raise ValueError(f"n_clusters={n_clusters} must be at least 1; omit it to use the largest eigengap.")
-    ax = canvas.choose_axes(ax, 2, (6, 3.6), figsize)
+    ax, _ = canvas.choose_axes(ax, 2, (6, 3.6), figsize)
     k = np.arange(1, sigma.size + 1)
     for part, colour in ((slice(count, None), _ABOVE_GAP), (slice(count), _BELOW_GAP)):
         ax.plot(k[part], sigma[part], "o", color=colour, markersize=4)
@@ -314,7 +313,7 @@ def _titled(maps: Any, titles: Sequence[str] | None) -> tuple[list[NDArray[Any]]
         maps, headings = maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
     elif isinstance(maps, Recorder):
         maps, headings = maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
-    headings = (headings or [""] * len(maps)) if titles is None else [str(title) for title in titles]
+    headings = (headings or [""] * len(maps)) if titles is None else list(map(str, titles))
     if len(headings) != len(maps):
         raise ValueError(f"titles must have one title for each of the {len(maps)} maps, got {len(headings)}.")
     if len(maps) == 0:

@@ -61,13 +61,11 @@ def laptsne(
         Number of leading columns of ``adata.obsm[use_rep]`` to use. All by default; 0 means ``use_rep="X"``.
     neighbors_key : str, optional
         Key of ``adata.uns`` at which ``scanpy.pp.neighbors`` stored its graph, usually "neighbors", whose distances are
-        used. A perplexity of 30 takes 90 neighbours per cell; those that a graph of 15 lacks are its nearest nodes by
-        shortest path, at the length of the path.
+        used. A perplexity of 30 takes 90 neighbours per cell; a graph of 15 is extended by its shortest paths.
     key_added : str, optional
         Key under which all results are stored, instead of those below.
     clusters_key : str, optional
-        Column of ``adata.obs`` for the clusters of the map: "0", "1", ..., missing for cells in no cluster. By default,
-        they are not stored.
+        Column of ``adata.obs`` for the clusters "0", "1", ..., missing for cells in none. By default, not stored.
     keep_model : bool, default=True
         Whether to store the fitted model, which :func:`laptsne.scanpy.tl.ingest` needs. It contains the features.
     copy : bool, default=False
@@ -88,8 +86,6 @@ def laptsne(
     >>> import laptsne.scanpy as lsc
     >>> adata = sc.datasets.pbmc68k_reduced()
     >>> lsc.tl.laptsne(adata, clusters_key="clusters", max_iter=300)
-    >>> adata.obsm["X_laptsne"].shape
-    (700, 2)
     """
     sc = import_scanpy()
     start = sc.logging.info("computing LaptSNE")
@@ -107,8 +103,8 @@ def laptsne(
     # h5ad files cannot hold functions, other objects or None.
     settings = model.get_params() | {"use_rep": use_rep, "n_pcs": n_pcs or None, "neighbors_key": neighbors_key}
     params = {key: value for key, value in settings.items() if isinstance(value, str | int | float | np.number)}
-    adata.uns[name] = {"params": params} | {result: getattr(model, f"{result}_") for result in _RESULTS}
-    adata.uns[name] |= model_bytes(model) if keep_model else {}
+    results = {"params": params} | {result: getattr(model, f"{result}_") for result in _RESULTS}
+    adata.uns[name] = results | (model_bytes(model) if keep_model else {})
     added = [f"{basis!r}, LaptSNE coordinates (adata.obsm)", f"{name!r}, LaptSNE parameters and results (adata.uns)"]
     if clusters_key is not None:
         import pandas as pd  # noqa: PLC0415  optional: scanpy depends on it
@@ -134,13 +130,11 @@ def ingest(
     Parameters
     ----------
     adata : AnnData
-        The new cells, preprocessed like the reference. If the map was computed from principal components, they are
-        projected on those of the reference, since their own would differ.
+        The new cells, preprocessed like the reference, on whose principal components they are projected.
     adata_ref : AnnData
         The reference, with a map from :func:`laptsne.scanpy.tl.laptsne`.
     obs : str or iterable of str, default=()
-        Columns of ``adata_ref.obs`` to predict for the new cells, by the most frequent value among their 15 nearest
-        neighbours in the reference.
+        Columns of ``adata_ref.obs`` to predict by the most frequent value among the 15 nearest cells of the reference.
     key : str, default="laptsne"
         Key of ``adata_ref.uns``, if the map was computed with ``key_added``.
     use_rep : str, optional

@@ -10,8 +10,7 @@ import pytest
 from browser import Opened, opened
 
 from laptsne.contraction import ContractionPath
-from laptsne.explorer.columns import encode_columns
-from laptsne.explorer.payload import make_thumbnails
+from laptsne.explorer.payload import encode_columns, make_thumbnails
 from laptsne.plotting import explorer
 
 N_MAPS, PER_CLUSTER = 4, 40

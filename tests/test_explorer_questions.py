@@ -12,8 +12,7 @@ from browser import opened
 from firefox import firefox
 from matplotlib.image import imread
 
-from laptsne.explorer.columns import cluster_words
-from laptsne.explorer.payload import pack_features
+from laptsne.explorer.payload import cluster_words, pack_features
 from laptsne.plotting import explorer
 
 PER_CLUSTER = 50
@@ -30,7 +29,7 @@ def model():
     labels = np.repeat([0, 1, 2, -1], PER_CLUSTER)
     figures = {"contrast": 3.25, "contrast_error": 0.5, "nearest": 1, "reciprocity": 0.01, "stability": 0.9}
     rows = [SimpleNamespace(cluster=k, size=PER_CLUSTER, verdict="separate", **figures) for k in range(3)]
-    reliability = SimpleNamespace(perturbation=rng.random(N), singularity=rng.random(N))
+    reliability = SimpleNamespace(perturbation=rng.random(N))
     embedding = centres + rng.normal(size=(N, 2)).clip(-2, 2)
     return SimpleNamespace(embedding_=embedding, labels_=labels, clusters_=rows, reliability_=reliability)
 
@@ -169,7 +168,7 @@ class TestQuestions:
 
     def test_reliability_is_a_column(self, page, model):
         options = page.page.locator("#colour option").all_text_contents()
-        assert options[-3:] == ["perturbation", "singularity", "nothing"]
+        assert options[-2:] == ["perturbation", "nothing"]
 
     def test_lasso_adds_with_shift_and_subtracts_with_alt(self, page):
         page.page.locator("#evidence button").nth(0).click()

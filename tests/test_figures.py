@@ -185,14 +185,25 @@ class TestModel:
     def test_labels_may_be_given(self, model, blobs):
         assert {text.get_text() for text in plotting.scatter(model, blobs[1] + 7, legend="on").texts} == {"7", "8", "9"}
 
-    @pytest.mark.parametrize("name", ["perturbation", "singularity"])
-    def test_reliability(self, model, name):
-        with pytest.raises(ValueError, match=rf"c='{name}'.*call model\.diagnose\(\) first"):
-            plotting.scatter(model, name)
-        scores = {"perturbation": np.arange(120.0), "singularity": -np.arange(120.0)}
-        model.reliability_ = types.SimpleNamespace(**scores)
-        ax = plotting.scatter(model, name)
-        assert ax.figure.axes[1].get_ylim() == pytest.approx((min(scores[name]) + 1, max(scores[name]) - 1), abs=1)
+    def test_reliability(self, model):
+        with pytest.raises(ValueError, match=r"c='perturbation'.*call model\.diagnose\(\) first"):
+            plotting.scatter(model, "perturbation")
+        model.reliability_ = types.SimpleNamespace(perturbation=np.arange(120.0))
+        ax = plotting.scatter(model, "perturbation")
+        assert ax.figure.axes[1].get_ylim() == pytest.approx((1, 118), abs=1)
+        with pytest.raises(ValueError, match="c='singularity' must be a matplotlib colour"):
+            plotting.scatter(model, "singularity")
+
+    def test_a_fitted_map_is_drawn_and_explored_as_its_model(self, model, tmp_path):
+        for legend in ("right", "on"):
+            axes = [plotting.scatter(Y, legend=legend, figsize=(4, 4)) for Y in (model, model.fitted_map_)]
+            first, second = (ax.collections[0] for ax in axes)
+            np.testing.assert_array_equal(first.get_offsets(), second.get_offsets())
+            np.testing.assert_array_equal(first.get_facecolors(), second.get_facecolors())
+        files = [tmp_path / "model.html", tmp_path / "map.html"]
+        for Y, file in zip((model, model.fitted_map_), files, strict=True):
+            plotting.explorer(Y, file, clusters=model.clusters_)
+        assert files[0].read_bytes() == files[1].read_bytes()
 
     def test_an_unfitted_model(self):
         for kind in (LaptSNE, LandmarkLaptSNE):

@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import copy
 import html
 import json
 import os
@@ -15,14 +16,13 @@ import time
 import numpy as np
 import pytest
 from browser import chromium
-from laptsne.summary import summary_html
 from sklearn import config_context
 from sklearn.base import clone
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime.colours import MISSING, PALETTE
 from laptsne.contraction import ContractionPath
-from laptsne.explorer.frame import ExplorerFrame
+from laptsne.explorer.export import ExplorerFrame
 from laptsne.plotting import explorer
 
 Y = np.arange(20.0).reshape(10, 2)
@@ -304,15 +304,18 @@ class TestSummary:
             assert correlation[0, 1] > 0.999
         assert 0 <= np.min([*found.values()]) < np.max([*found.values()]) <= 200
 
-    def test_the_thumbnail_of_many_points_is_small(self, rng):
-        Y, labels = rng.normal(size=(100_000, 2)), np.repeat([-1, 0, 70, 1], 25_000)
-        text = summary_html("<b>", Y, labels, ["a & b"])
-        assert len(text) < 20_000
+    def test_the_thumbnail_of_many_points_is_small(self, model, rng):
+        many = copy.copy(model)
+        many.__class__ = type("<b>", (LaptSNE,), {})
+        before = len(many._repr_mimebundle_()["text/html"])
+        many.embedding_, many.labels_ = rng.normal(size=(100_000, 2)), np.repeat([-1, 0, 70, 1], 25_000)
+        text = many._repr_mimebundle_()["text/html"]
+        assert len(text) < before + 20_000
         assert len(PLACE.findall(text)) == 1000
-        assert set(re.findall(r'stroke="(#\w+)"', text)) == {MISSING, PALETTE[0], PALETTE[1], PALETTE[10]}
+        assert set(re.findall(r'stroke="(#\w{6})"', text)) == {MISSING, PALETTE[0], PALETTE[1], PALETTE[10]}
         assert "<b>&lt;b&gt;</b>" in text
-        assert "a &amp; b" in text
-        assert "M100.0 100.0h0" in summary_html("one point", np.zeros((1, 2)), None, [])
+        many.embedding_, many.labels_ = np.zeros((1, 2)), np.zeros(1, int)
+        assert "M100.0 100.0h0" in many._repr_mimebundle_()["text/html"]
 
     def test_models_of_landmarks_and_of_other_dimensions(self, tmp_path):
         X = np.random.default_rng(0).normal(size=(80, 3))

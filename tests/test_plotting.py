@@ -30,9 +30,8 @@ from laptsne._runtime.colours import (
     natural_sort_key,
 )
 from laptsne.contraction import ContractionPath
-from laptsne.explorer.columns import encode_columns
+from laptsne.explorer.payload import encode_columns
 from laptsne.plotting.colouring import make_colouring
-from laptsne.plotting.snapshots import aligned
 from laptsne.plotting.text_labels import place_boxes
 
 # Colour vision deficiencies as matrices on linear RGB, by Machado, Oliveira and Fernandes (2009) at full severity.
@@ -500,17 +499,13 @@ def test_trajectory_draws_up_to_twelve_maps(rng, count, drawn):
     assert drawn is None or found == [str(i) for i in drawn]
 
 
-def test_trajectory_of_a_path_has_curves_below(rng, tmp_path):
+def test_trajectory_of_a_path_is_drawn_in_full(rng, tmp_path):
     strengths, rising = np.array([0, 0.01, 0.1]), np.array([1.0, 1.2, 2.0])
     maps = rng.normal(size=(3, 30, 2)).astype(np.float32)
     path = ContractionPath(strengths, maps, rising, 1 - rising / 10, rising, rising, np.zeros((3, 2)), chosen=1)
     figure = plotting.trajectory(path, np.arange(30) % 3)
-    axes = {ax.get_title(): ax for ax in figure.axes}
-    assert {"contraction 0", "contraction 0.01", "contraction 0.1"} < set(axes)
-    assert axes["contraction 0.01"].title.get_weight() == "bold"
-    for heading, values in (("KL divergence", rising), ("trustworthiness", 1 - rising / 10)):
-        np.testing.assert_array_equal(axes[heading].lines[0].get_ydata(), values)
-        assert axes[heading].lines[1].get_xydata().tolist() == [[1, values[1]]]
+    assert [ax.get_title() for ax in figure.axes] == ["contraction 0", "contraction 0.01", "contraction 0.1"]
+    assert [ax.title.get_weight() for ax in figure.axes] == ["normal", "bold", "normal"]
     figure.savefig(tmp_path / "path.png")
     plotting.trajectory(path, rising[np.arange(30) % 3] + rng.normal(size=30)).savefig(tmp_path / "scale.png")
 
@@ -546,7 +541,8 @@ def test_compare_aligns_maps(rng):
 
 def test_alignment_keeps_distances(rng):
     Y, target = rng.normal(size=(2, 30, 2))
-    before, after = (np.linalg.norm(A[:, None] - A, axis=2) for A in (Y, aligned(Y, target)))
+    shown = [sides(plotting.compare({"target": target, "Y": Y}, align=align))[1] for align in (False, True)]
+    before, after = (np.linalg.norm(A[:, None] - A, axis=2) for A in shown)
     np.testing.assert_allclose(before, after, atol=1e-12)
 
 

@@ -23,9 +23,9 @@ _CODES = """
 6e7d37 cd87af 8c69b4 cd73f5 780550 b9b900 be287d 4696be 4664e6 00e1cd eb55a0 5055a5
 afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469b55
 """
+PALETTE = tuple(f"#{code}" for code in _CODES.split())
 _MAX_COLOURED = 256  # with more categories than this, only the most frequent ones are coloured
 _N_FREQUENT = 36  # of them
-PALETTE = tuple(f"#{code}" for code in _CODES.split())
 MISSING = "#c8c8c8"
 INK = "#222222"
 
@@ -36,11 +36,7 @@ _TAILS = 0.01  # share of the values at either end that may lie outside the rang
 
 @dataclass(frozen=True)
 class Categories:
-    """Names of categories, and the index of each point's category, -1 if it has none.
-
-    Categories that were declared, such as those of a pandas Categorical, are named even if no point has them, so that
-    a subset of the points keeps its colours.
-    """
+    """Names of categories, those without points included, and the index of each point's category, -1 for none."""
 
     names: tuple[str, ...]
     codes: NDArray[np.intp]
@@ -84,76 +80,69 @@ def category_colours(counts: Sequence[int]) -> list[str]:
     """Return one colour per category, given the number of points in each; of very many, only for the frequent ones."""
     if len(counts) <= _MAX_COLOURED:
         return colours(len(counts))
-    found = [MISSING] * len(counts)
-    for rank, code in enumerate(sorted(range(len(counts)), key=lambda code: -counts[code])[:_N_FREQUENT]):
-        found[code] = PALETTE[rank]
-    return found
+    frequent = sorted(range(len(counts)), key=lambda code: -counts[code])[:_N_FREQUENT]
+    chosen = dict(zip(frequent, PALETTE, strict=False))
+    return [chosen.get(code, MISSING) for code in range(len(counts))]
 
 
 def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool | None = None) -> LabelEncoding:
-    """Encode one label per point; None, NaN, NaT and pandas' NA are missing labels.
-
-    `continuous` says whether numbers and times are a scale; by default, :func:`is_continuous` decides.
-    """
+    """Encode one label per point, numbers and times as a scale if they are `continuous` or, by default, look so."""
     if labels is None:
         return Categories(("",), np.zeros(n_samples, np.intp))
     values = np.asarray(labels)
     if values.shape != (n_samples,):
         raise ValueError(f"labels must have shape ({n_samples},), one label per point of Y; got shape {values.shape}.")
-    order = _declared_order(labels)
-    if order is None:
+    dtype: Any = getattr(labels, "dtype", None)
+    if type(dtype).__name__ not in ("CategoricalDtype", "Enum"):
         values = typed_values(labels)
-    elif not continuous:
+    elif not continuous:  # pandas or polars: in the declared order
+        order = [_as_text(value) for value in dtype.categories]
         codes = getattr(getattr(labels, "cat", labels), "codes", None)  # of pandas
-        return categorize(values, order) if codes is None else Categories(tuple(order), np.asarray(codes))
+        return _categorize(values, order) if codes is None else Categories(tuple(order), np.asarray(codes))
     if continuous and values.dtype.kind not in "iufM":
         raise ValueError(
             f"continuous=True requires numeric labels, got dtype {values.dtype}; omit it to draw categories."
         )
-    if is_continuous(values) if continuous is None else continuous:
+    if _is_continuous(values) if continuous is None else continuous:
         return _scale(values)
     if values.dtype.kind == "b":
         return Categories(("False", "True"), values.astype(np.intp))
     if values.dtype.kind in "iuf" and _are_whole(values[~np.isnan(values)]):
-        distinct = np.unique(values[~np.isnan(values)])
-        codes = np.where(np.isnan(values), -1, np.searchsorted(distinct, values))
-        return Categories(tuple(str(int(number)) for number in distinct), codes, numeric=_are_exact(distinct))
-    return categorize(values)
+        return _whole_categories(values, np.isnan(values))
+    return _categorize(values)
 
 
 def encode_clusters(labels: NDArray[Any]) -> Categories:
     """Encode cluster labels, of which negative ones are points without a cluster."""
-    distinct = np.unique(labels[labels >= 0])
-    codes = np.where(labels >= 0, np.searchsorted(distinct, labels), -1)
-    return Categories(tuple(str(int(label)) for label in distinct), codes, numeric=True)
+    return _whole_categories(labels, labels < 0)
 
 
-def is_continuous(values: NDArray[Any]) -> bool:
-    """Return whether values are quantities, to be coloured on a scale, rather than labels.
+def _whole_categories(values: NDArray[Any], missing: NDArray[np.bool_]) -> Categories:
+    distinct = np.unique(values[~missing])
+    codes = np.where(missing, -1, np.searchsorted(distinct, values))
+    return Categories(tuple(str(int(number)) for number in distinct), codes, numeric=_are_exact(distinct))
 
-    Times and numbers are, except whole numbers of which there are at most 100 distinct ones that occur twice or more
-    often on average, and integers too large for a float, which are identifiers.
-    """
+
+def _is_continuous(values: NDArray[Any]) -> bool:
+    """Return whether values are quantities rather than labels: times, fractions, and many distinct integers."""
     if values.dtype.kind not in "iuf":
         return values.dtype.kind == "M"
     present = values[~np.isnan(values)]
-    if not present.size:
-        return False
-    if not _are_whole(present):
-        return True
+    if not (present.size and _are_whole(present)):
+        return bool(present.size)
     if not _are_exact(present):
         return values.dtype.kind == "f"
     n_distinct = np.unique(present).size
     return n_distinct > _MAX_INTEGERS or 2 * n_distinct > values.size
 
 
-def categorize(values: Iterable[Any], order: list[str] | None = None) -> Categories:
+def _categorize(values: Iterable[Any], order: list[str] | None = None) -> Categories:
     """Return values as categories, named by their text and in natural sort order unless an order is given."""
     texts = [None if is_missing(value) else _as_text(value) for value in values]
-    names = {text for text in texts if text is not None}
-    ordered = sorted(names, key=natural_sort_key) if order is None else order
-    code = {name: i for i, name in enumerate(ordered)}
-    return Categories(tuple(ordered), np.array([-1 if text is None else code[text] for text in texts], np.intp))
+    if order is None:
+        order = sorted({text for text in texts if text is not None}, key=natural_sort_key)
+    code = {name: i for i, name in enumerate(order)}
+    return Categories(tuple(order), np.array([-1 if text is None else code[text] for text in texts], np.intp))
 
 
 def is_missing(value: Any) -> bool:
@@ -183,18 +172,16 @@ def typed_values(labels: Any) -> NDArray[Any]:
     values = np.asarray(labels)
     if values.dtype.kind != "O":
         return values
-    missing = np.fromiter((is_missing(value) for value in values), bool, values.size)
+    missing = np.array([is_missing(value) for value in values], bool)
     present = values[~missing]
-    if all(isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in present):
+    booleans = [isinstance(value, bool | np.bool_) for value in present]
+    if not any(booleans) and all(isinstance(value, Real) for value in present):
         if missing.any() or not all(isinstance(value, Integral) for value in present):
             return np.where(missing, np.nan, np.where(missing, 0, values).astype(np.float64))
         return values.astype(np.int64) if max((abs(int(value)) for value in present), default=0) < 2**63 else values
     if all(isinstance(value, datetime.date) and getattr(value, "tzinfo", None) is None for value in present):
-        times = np.full(values.size, np.datetime64("NaT"), "datetime64[ms]")
-        times[~missing] = present.astype("datetime64[ms]")
-        return times
-    are_booleans = not missing.any() and all(isinstance(value, bool | np.bool_) for value in present)
-    return values.astype(bool) if are_booleans else values
+        return np.where(missing, np.datetime64("NaT"), values).astype("datetime64[ms]")
+    return values.astype(bool) if all(booleans) and not missing.any() else values
 
 
 def _are_whole(numbers: NDArray[Any]) -> bool:
@@ -207,14 +194,9 @@ def _are_exact(integers: NDArray[Any]) -> bool:
 
 def _scale(array: NDArray[Any]) -> Scale:
     are_times = array.dtype.kind == "M"
-    if are_times:
-        times = array.astype("datetime64[ms]")
-        values = np.where(np.isnat(times), np.nan, times.astype(np.int64).astype(np.float64))
-    else:
-        values = array.astype(np.float64)
-    finite = values[np.isfinite(values)]
-    if finite.size == 0:
-        return Scale(values, 0.0, 1.0, are_times)
+    values = (array.astype("datetime64[ms]").astype(np.int64) if are_times else array).astype(np.float64)
+    values[np.isnan(array)] = np.nan  # NaT as well
+    finite = values[np.isfinite(values)] if np.isfinite(values).any() else np.array([0.0, 1.0])
     # A few extreme values would leave one colour for all the others.
     low, high = np.quantile(finite, _TAILS, method="lower"), np.quantile(finite, 1 - _TAILS, method="higher")
     if low == high:
@@ -226,11 +208,3 @@ def _as_text(value: Any) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return str(int(value)) if isinstance(value, float | np.floating) and value.is_integer() else str(value)
-
-
-def _declared_order(labels: Any) -> list[str] | None:
-    """Return the order of the categories of a pandas Categorical or a polars Enum, None for other labels."""
-    dtype = getattr(labels, "dtype", None)
-    if type(dtype).__name__ not in ("CategoricalDtype", "Enum"):
-        return None
-    return [_as_text(value) for value in dtype.categories]  # type: ignore[union-attr]

@@ -24,7 +24,7 @@ from laptsne.cli.terminal import InputError, StoppedEarlyWarning, caution, conso
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.engine.progress import ProgressBar
-from laptsne.explorer.columns import CLUSTERS
+from laptsne.explorer.payload import CLUSTERS
 from laptsne.fitted_map import read_model
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
 from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum

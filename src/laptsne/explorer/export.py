@@ -1,33 +1,43 @@
-"""Export of maps to the explorer: an HTML file, or a view in a notebook."""
+"""Export of maps to the explorer: an HTML file assembled from the shipped assets, or a view in a notebook."""
 
+import base64
+import hashlib
+import html
+import json
 import os
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from importlib.resources import files
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from laptsne._runtime.colours import PALETTE
-from laptsne._runtime.typing import Array
-from laptsne.explorer.columns import (
+from laptsne._runtime.files import atomic_write
+from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
+from laptsne.explorer.payload import (
     CLUSTERS,
     EncodedColumn,
+    Payload,
     cluster_column,
     cluster_words,
     encode_columns,
     is_annotated,
+    make_thumbnails,
     named_column,
+    pack,
+    pack_features,
 )
-from laptsne.explorer.frame import ExplorerFrame
-from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
-from laptsne.explorer.payload import Payload, make_thumbnails, pack, pack_features
 
-if TYPE_CHECKING:
-    from laptsne.explorer.widget import ExplorerWidget
-
-_EVIDENCE = ("contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
+_EVIDENCE = ("cluster", "size", "contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
+_HEIGHT = 620  # pixels, in a notebook
+_IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
+_COMMENT = re.compile(r"^\s*//[^\n]*\n|/\*\*.*?\*/[ ]?", re.MULTILINE | re.DOTALL)
+_INDENT = re.compile(r"^\s+", re.MULTILINE)
 
 
 def explorer(
@@ -45,18 +55,13 @@ def explorer(
     feature_names: Any = None,
     continuous: Collection[str] = (),
 ) -> Any:
-    """Show an interactive map in a notebook, or write it to a single HTML file.
-
-    The file opens in a browser without a server or a network. The map is coloured by any column, with the names of
-    categories or clusters on it; it shows the values and the image of the point under the pointer, searches text, and
-    compares the points inside a lasso with the rest. Given a contraction path, it has a slider that moves the points
-    from plain t-SNE to strong contraction; given several maps, it moves the points from map to map.
+    """Show an interactive map in a notebook, or write it to an HTML file that needs no server and no network.
 
     Parameters
     ----------
-    Y : array-like of shape (n_samples, 2), fitted model, ContractionPath or mapping
+    Y : array-like of shape (n_samples, 2), fitted model, FittedMap, ContractionPath or mapping
         The map; a fitted model, which adds its clusters, the evidence for them and the reliability of the points; maps
-        at increasing contraction from :func:`laptsne.contraction.contraction_path`; or maps to compare, such as
+        at increasing contraction, to be moved through by a slider; or maps to compare, such as
         ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one. Coordinates are rounded to 1/65,535 of the
         map's longer side.
     out : path-like, optional
@@ -70,20 +75,18 @@ def explorer(
     color : str, optional
         The column by which points are coloured at first. By default, the first categorical one.
     title : str, optional
-        Title of the document. By default, the number of points.
+        By default, the number of points.
     labels : array-like of int of shape (n_samples,), optional
-        Cluster of each point, shown as the column "cluster"; -1 is no cluster, drawn grey. By default, ``labels_`` of a
-        fitted model.
+        Cluster of each point, shown as the column "cluster"; -1 is no cluster. By default, those of a fitted model.
     clusters : iterable of rows or DataFrame, optional
         The evidence for the clusters, one row per cluster with at least ``cluster`` and ``size``. By default,
         ``clusters_`` of a fitted model.
     text : str, optional
         The column with the texts of the points. Clusters are named by their most distinguishing words.
     features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        The features that the map was computed from; points can be coloured by any of them. Values are rounded to 1/254
-        of their range. If all take more than 32 MB, the most variable ones are kept.
+        The features that the map was computed from, to colour by. Values are rounded to 1/254 of their range. If all
+        take more than 32 MB, the most variable ones are kept.
     feature_names : sequence of str of shape (n_features,), optional
-        Names of the features.
     continuous : collection of str, optional
         Columns of integers that are numbers on a continuous scale, such as counts. Other integers are categories if
         there are at most 100 distinct ones that occur twice or more often on average.
@@ -91,34 +94,40 @@ def explorer(
     Returns
     -------
     path or view : Path, ExplorerWidget or ExplorerFrame
-        The file, or an object that is displayed by notebooks and has a method ``save(path)``. With the extra
-        ``notebook`` it is a widget whose ``selection`` is an array of row numbers that can be read and set.
+        The file, or an object that is displayed by notebooks and has a method ``save(path)``.
 
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from laptsne.plotting import explorer
-    >>> Y = [[0.0, 0.0], [1.0, 0.5], [4.0, 2.0]]
-    >>> explorer(Y, Path(tempfile.mkdtemp(), "map.html"), columns={"kind": ["a", "a", "b"]}).name
+    >>> file = Path(tempfile.mkdtemp(), "map.html")
+    >>> explorer([[0.0, 0.0], [1.0, 0.5], [4.0, 2.0]], file, columns={"kind": ["a", "a", "b"]}).name
     'map.html'
     """
     maps = check_maps(Y)
-    n_samples = maps.n_samples
-    table = _encoded(Y, columns, labels, n_samples, continuous)
+    n_samples = maps.embeddings.shape[1]
+    known = labels_of(Y, n_samples)
+    if clusters is None and known is not None:
+        clusters = getattr(Y, "clusters_", None)
+    labels = known if labels is None else labels
+    table = encode_columns(columns, n_samples, continuous)
+    taken = {column.name for column in table}
+    if labels is not None and CLUSTERS not in taken:
+        table.append(cluster_column(labels, n_samples))
+    scores = {name: getattr(getattr(Y, "reliability_", None), name, None) for name in RELIABILITY if name not in taken}
+    table += encode_columns({name: values for name, values in scores.items() if values is not None}, n_samples)
     if text is not None:
         table = _with_words(table, text)
     if is_annotated(columns) and features is None:
         features, feature_names = columns.X, columns.var_names
-    if clusters is None and labels_of(Y, n_samples) is not None:
-        clusters = getattr(Y, "clusters_", None)
     feature_header, feature_content = pack_features(features, feature_names, n_samples)
     pixels = None if images is None else make_thumbnails(images, n_samples)
     boxes, frames, positions = maps.quantized()
     header = {
         "title": title or f"Map of {n_samples:,} points",
         "points": n_samples,
-        "states": len(maps.embeddings),
+        "states": len(boxes),
         "boxes": boxes,
         "frames": frames,
         "columns": [column.header() for column in table],
@@ -131,39 +140,13 @@ def explorer(
         "features": feature_header,
     }
     payload = pack(header, [positions, *(column.values for column in table)], pixels, feature_content)
-    return _view(payload) if out is None else ExplorerFrame(payload).save(out)
-
-
-def _view(payload: Payload) -> "ExplorerFrame | ExplorerWidget":
-    """Return a widget if anywidget is installed, otherwise the document in a frame."""
+    if out is not None:
+        return save_document(payload, out)
     if find_spec("anywidget") is None:
         return ExplorerFrame(payload)
     from laptsne.explorer.widget import ExplorerWidget  # noqa: PLC0415  anywidget is optional
 
     return ExplorerWidget(payload)
-
-
-def _encoded(
-    Y: Shown, columns: Any, labels: ArrayLike | None, n_samples: int, continuous: Collection[str]
-) -> list[EncodedColumn]:
-    """Encode the columns, and after them the clusters and the reliability of the points of a fitted model."""
-    table = encode_columns(columns, n_samples, continuous)
-    taken = {column.name for column in table}
-    known = labels_of(Y, n_samples) if labels is None else _check_labels(labels, n_samples)
-    if known is not None and CLUSTERS not in taken:
-        table.append(cluster_column(known))
-    reliability = getattr(Y, "reliability_", None)
-    scores = {name: getattr(reliability, name, None) for name in RELIABILITY if name not in taken}
-    return table + encode_columns({name: values for name, values in scores.items() if values is not None}, n_samples)
-
-
-def _check_labels(labels: ArrayLike, n_samples: int) -> Array:
-    array = np.asarray(labels)
-    if array.shape != (n_samples,):
-        raise ValueError(f"labels must have shape ({n_samples},), one cluster per point; got {array.shape}.")
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"labels must be integers, got dtype {array.dtype}; pass other labels as columns.")
-    return array.astype(np.int64)
 
 
 def _with_words(table: list[EncodedColumn], text: str) -> list[EncodedColumn]:
@@ -176,23 +159,20 @@ def _with_words(table: list[EncodedColumn], text: str) -> list[EncodedColumn]:
     clusters = named_column(table, CLUSTERS, "text")
     names = (*texts.names, "")
     words = cluster_words([names[code] for code in texts.values], clusters.values, len(clusters.names))
-    named = replace(clusters, captions=tuple(words))
-    return [named if column is clusters else column for column in table]
+    return [replace(column, captions=tuple(words)) if column is clusters else column for column in table]
 
 
 def _initial_color(table: list[EncodedColumn], color: str | None) -> int | None:
     """Return the index of the column by which points are coloured at first."""
     if color is not None:
         return table.index(named_column(table, color, "color"))
-    for i, column in enumerate(table):
-        # Colours say nothing about a column in which nearly all values differ, such as a name.
-        if column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values):
-            return i
-    return 0 if table else None
+    # Colours say nothing about a column in which nearly all values differ, such as a name.
+    grouped = (column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values) for column in table)
+    return next((i for i, is_grouped in enumerate(grouped) if is_grouped), 0 if table else None)
 
 
 def _evidence(table: list[EncodedColumn], clusters: Any) -> dict[str, Any] | None:
-    """Return the rows of the evidence and the index of the column of clusters."""
+    """Return the rows of the evidence, as JSON can hold them, and the index of the column of clusters."""
     if clusters is None:
         return None
     index = next((i for i, column in enumerate(table) if column.name == CLUSTERS), None)
@@ -202,26 +182,103 @@ def _evidence(table: list[EncodedColumn], clusters: Any) -> dict[str, Any] | Non
         clusters = clusters.to_dicts()
     elif hasattr(clusters, "to_dict"):  # pandas
         clusters = clusters.to_dict("records")
-    rows = [_evidence_row(row) for row in clusters]
+    rows = []
+    for row in clusters:
+        given: Any = row if isinstance(row, Mapping) else {name: getattr(row, name, None) for name in _EVIDENCE}
+        if given.get("cluster") is None or given.get("size") is None:
+            raise ValueError(
+                f"clusters: a row lacks 'cluster' or 'size'; pass clusters_ of a fitted model, got {row!r}."
+            )
+        figures = {name: _plain(given.get(name)) for name in _EVIDENCE[2:]}
+        rows.append({"cluster": str(given["cluster"]), "size": int(given["size"]), **figures})
     return {"rows": rows, "column": index} if rows else None
-
-
-def _evidence_row(row: Any) -> dict[str, Any]:
-    """Return a mapping, or an object with attributes, as what JSON can hold."""
-
-    def value(name: str) -> Any:
-        return row.get(name) if isinstance(row, Mapping) else getattr(row, name, None)
-
-    if value("cluster") is None or value("size") is None:
-        raise ValueError(f"clusters: a row lacks 'cluster' or 'size'; pass clusters_ of a fitted model, got {row!r}.")
-    figures = {name: _plain(value(name)) for name in _EVIDENCE}
-    return {"cluster": str(value("cluster")), "size": int(value("size")), **figures}
 
 
 def _plain(value: Any) -> str | float | None:
     if value is None or isinstance(value, str):
         return value
-    number = float(value)
-    if not np.isfinite(number):
-        return None
-    return int(number) if number.is_integer() else number
+    return float(value) if np.isfinite(value) else None
+
+
+class ExplorerFrame:
+    """An explorer that notebooks display in a frame, if anywidget is not installed."""
+
+    def __init__(self, payload: Payload) -> None:
+        self._payload = payload
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the explorer to an HTML file, replacing an existing one, and return its path."""
+        return save_document(self._payload, path)
+
+    @property
+    def selection(self) -> Any:
+        """The selected rows, which need a widget."""
+        raise AttributeError('selection needs anywidget: pip install "laptsne[notebook]", and restart the kernel.')
+
+    def _repr_html_(self) -> str:
+        document = html.escape(_html_document(self._payload))
+        # Scripts may run and files may be saved, but the frame has no access to the notebook.
+        sandbox = "allow-scripts allow-downloads allow-popups allow-popups-to-escape-sandbox"
+        style = f"width: 100%; height: {_HEIGHT}px; border: 0"
+        title = html.escape(self._payload.title)
+        return f'<iframe srcdoc="{document}" sandbox="{sandbox}" style="{style}" title="{title}"></iframe>'
+
+    def __repr__(self) -> str:
+        return f"ExplorerFrame({self._payload.title!r}, {self._payload.n_samples:,} points)"
+
+
+def save_document(payload: Payload, out: str | os.PathLike[str]) -> Path:
+    """Write an HTML file and return its path."""
+    path = Path(out)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"out={str(path)!r}: the folder {str(path.parent)!r} does not exist; create it first.")
+    text = _html_document(payload)
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return path
+
+
+def notebook_module() -> str:
+    """Return the ECMAScript module that anywidget loads."""
+    body, style = json.dumps(_asset("body.html")), json.dumps(_asset("style.css"))
+    return f"const BODY = {body};\nconst STYLE = {style};\n{_script('widget')}"
+
+
+def _html_document(payload: Payload) -> str:
+    """Return the document. Data are encoded in base64, so that nothing in them can close a tag."""
+    code = f"(() => {{\n'use strict';\n{_script('page')}}})();\n"
+    style = _asset("style.css")
+    # Only this script and this style are allowed, and no request of any kind.
+    policy = (
+        f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+    blocks = {"data": payload.data, "images": payload.images, "features": payload.features}
+    parts = {name: base64.b64encode(block).decode() for name, block in blocks.items()}
+    parts |= {"policy": html.escape(policy, quote=False), "title": html.escape(payload.title)}
+    parts |= {"style": style, "body": _asset("body.html"), "script": code}
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], _asset("page.html"))
+
+
+def _script(entry: str) -> str:
+    """Return a module, after all that it imports, as one script without comments and indentation."""
+    sources: dict[str, str] = {}
+
+    def collect(name: str) -> None:
+        text = _asset(f"{name}.js")
+        for other in _IMPORT.findall(text):
+            if other not in sources:
+                collect(other)
+        sources[name] = _IMPORT.sub("", text)
+
+    collect(entry)
+    text = re.sub(r"^export (?!default)", "", "".join(sources.values()), flags=re.MULTILINE)
+    return _INDENT.sub("", _COMMENT.sub("", text))
+
+
+def _asset(name: str) -> str:
+    return files("laptsne.explorer").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,16 +1,31 @@
-"""The data of the explorer as compressed blocks, in the form in which its JavaScript reads them."""
+"""The data of the explorer: columns, features and images in the compact form in which its JavaScript reads them."""
 
 import json
+import re
 import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from laptsne._runtime.colours import Categories, encode_clusters, encode_labels, typed_values
 from laptsne._runtime.typing import Array
+
+CLUSTERS = "cluster"  # the column in which -1 means no cluster
+_EXACT_IN_SINGLE = 2**24
+_DAY = 86_400_000  # milliseconds
+
+# Words that name clusters.
+_WORD = r"(?u)\b[^\W\d_]{3,}\b"  # three letters or more
+_FRAGMENTS = {"don", "didn", "doesn", "isn", "wasn", "aren", "won", "wouldn", "couldn", "shouldn", "hasn", "haven"}
+_MAX_TEXTS = 2000  # per cluster; more would take time and change nothing
+_MAX_WORDS = 50_000
+_MIN_TEXTS = 3  # that must have a word
 
 _MAX_FEATURE_BYTES = 32 * 2**20  # of all features, compressed
 _MAX_VALUES = 400 * 2**20  # of features that are compressed at all, in one byte each
@@ -34,27 +49,28 @@ class Payload:
     features: bytes
 
 
-def pack(
-    header: dict[str, Any], arrays: list[NDArray[Any]], images: NDArray[np.uint8] | None, features: bytes
-) -> Payload:
-    """Compress the header, the arrays and the images; features are compressed one by one."""
-    return Payload(
-        title=header["title"],
-        n_samples=header["points"],
-        color=None if header["color"] is None else header["columns"][header["color"]]["name"],
-        data=zlib.compress(_joined(header, arrays), 6),
-        images=b"" if images is None else zlib.compress(images.tobytes(), 6),
-        features=features,
-    )
+def pack(header: dict[str, Any], arrays: list[NDArray[Any]], images: Any, features: bytes) -> Payload:
+    """Compress the header, the arrays and the images, if there are any; features are compressed one by one.
+
+    The header, as JSON, comes after its length and before the arrays, each aligned to eight bytes.
+    """
+    layout, offset = [], 0
+    for array in arrays:
+        layout.append({"dtype": array.dtype.name, "offset": offset, "length": array.size})
+        offset += -(-array.nbytes // 8) * 8
+    text = json.dumps({**header, "arrays": layout}, allow_nan=False).encode()
+    text += b" " * (-(len(text) + 4) % 8)
+    contents = [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in arrays]
+    parts = [len(text).to_bytes(4, "little"), text, *(content + bytes(-len(content) % 8) for content in contents)]
+    pixels = b"" if images is None else zlib.compress(images.tobytes(), 6)
+    color = None if header["color"] is None else header["columns"][header["color"]]["name"]
+    return Payload(header["title"], header["points"], color, zlib.compress(b"".join(parts), 6), pixels, features)
 
 
 def pack_features(
     features: Any, names: Any, n_samples: int, max_bytes: int = _MAX_FEATURE_BYTES
 ) -> tuple[dict[str, Any] | None, bytes]:
-    """Compress the columns of a matrix, so that the page can unpack one at a time; return their header and content.
-
-    If they take more than `max_bytes`, those of the largest variance are kept.
-    """
+    """Compress features one by one, those of the largest variance if all take too much; return header and content."""
     if features is None:
         return None, b""
     names = getattr(features, "columns", None) if names is None else names
@@ -70,24 +86,21 @@ def pack_features(
     order = np.arange(X.shape[1])
     if X.size > max_bytes // 4:
         order = np.argsort(-_variances(X), kind="stable")[: max(1, _MAX_VALUES // n_samples)]
-    packed: list[tuple[int, bytes, float, float]] = []
+    packed: dict[int, tuple[bytes, float, float]] = {}
     total = 0
-    for i in order:
-        content, low, high = _packed(_dense(X, i))
-        total += len(content)
+    for i in order.tolist():
+        column = X[:, [i]].toarray().ravel() if scipy.sparse.issparse(X) else X[:, i]
+        levels = _packed(np.asarray(column, dtype=np.float64))
+        total += len(levels[0])
         if total > max_bytes and packed:
             break
-        packed.append((int(i), content, low, high))
-    packed.sort(key=lambda item: item[0])
-    is_cut = len(packed) < X.shape[1]
-    header = {
-        "names": [texts[i] for i, *_ in packed],
-        "ends": np.cumsum([len(content) for _, content, _, _ in packed]).tolist(),
-        "low": [low for _, _, low, _ in packed],
-        "high": [high for _, _, _, high in packed],
-        "note": f"the {len(packed):,} most variable of {X.shape[1]:,} features" if is_cut else "",
-    }
-    return header, b"".join(content for _, content, _, _ in packed)
+        packed[i] = levels
+    kept = sorted(packed)
+    contents, low, high = zip(*(packed[i] for i in kept), strict=True)
+    note = f"the {len(kept):,} most variable of {X.shape[1]:,} features" if len(kept) < X.shape[1] else ""
+    ends = np.cumsum([len(content) for content in contents]).tolist()
+    header = {"names": [texts[i] for i in kept], "ends": ends, "low": low, "high": high, "note": note}
+    return header, b"".join(contents)
 
 
 def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
@@ -108,7 +121,12 @@ def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
         )
     pixels = pixels[..., None] if grey else pixels
     n, height, width, channels = pixels.shape
-    factor = min(_reduction(max(height, width), pixels.size), height, width)
+    side, factor = max(height, width), 1
+    while side / factor > _MAX_SIDE or (
+        pixels.size / factor**2 > _MAX_IMAGE_BYTES and side / (factor + 1) >= _MIN_SIDE
+    ):
+        factor += 1
+    factor = min(factor, height, width)
     if factor == 1:
         return np.ascontiguousarray(pixels)
     rows, columns = height // factor, width // factor
@@ -117,23 +135,6 @@ def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
         blocks: Any = image[: rows * factor, : columns * factor].reshape(rows, factor, columns, factor, channels)
         small[i] = np.rint(blocks.mean((1, 3)))
     return small
-
-
-def _joined(header: dict[str, Any], arrays: list[NDArray[Any]]) -> bytes:
-    """Return the length of the header, the header as JSON, and the arrays, each aligned to eight bytes."""
-    layout, offset = [], 0
-    for array in arrays:
-        layout.append({"dtype": array.dtype.name, "offset": offset, "length": array.size})
-        offset += -(-array.nbytes // 8) * 8
-    text = json.dumps({**header, "arrays": layout}, allow_nan=False).encode()
-    text += b" " * (-(len(text) + 4) % 8)
-    contents = [array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes() for array in arrays]
-    return len(text).to_bytes(4, "little") + text + b"".join(content + bytes(-len(content) % 8) for content in contents)
-
-
-def _dense(X: Any, i: int) -> NDArray[np.float64]:
-    column = X[:, [i]].toarray().ravel() if scipy.sparse.issparse(X) else X[:, i]
-    return np.asarray(column, dtype=np.float64)
 
 
 def _variances(X: Any) -> Array:
@@ -151,9 +152,156 @@ def _packed(values: NDArray[np.float64]) -> tuple[bytes, float, float]:
     return zlib.compress(levels.tobytes(), 6), low, high
 
 
-def _reduction(side: int, n_bytes: int) -> int:
-    """Return the factor by which images with a longer side of `side` pixels are reduced."""
-    factor = 1
-    while side / factor > _MAX_SIDE or (n_bytes / factor**2 > _MAX_IMAGE_BYTES and side / (factor + 1) >= _MIN_SIDE):
-        factor += 1
-    return factor
+@dataclass(frozen=True)
+class EncodedColumn:
+    """A column in compact form, with values of shape (n_samples,)."""
+
+    name: str
+    kind: str  # "category", "number" or "time"
+    values: Array  # indices into names (len(names) if missing), numbers, or milliseconds since 1970 (NaN if missing)
+    names: tuple[str, ...] = ()  # of the categories, in the order of the legend
+    numeric: bool = False  # whether the names are numbers, so that they can be coloured on a scale as well
+    missing: str = "missing"  # name of missing values
+    colours: tuple[str, ...] = ()  # of the categories, if they have their own
+    captions: tuple[str, ...] = ()  # of the categories, such as the words of clusters
+
+    def header(self) -> dict[str, Any]:
+        """Return what the page needs to know beside the values."""
+        header: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        if self.kind == "category":
+            header |= {"names": self.names, "numeric": self.numeric, "missing": self.missing}
+            header |= {name: given for name in ("colours", "captions") if (given := getattr(self, name))}
+        if self.kind == "time":
+            header["daily"] = bool((self.values[~np.isnan(self.values)] % _DAY == 0).all())
+        return header
+
+
+def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = ()) -> list[EncodedColumn]:
+    """Encode the columns of a mapping, a data frame or AnnData; those named in `continuous` are numbers on a scale."""
+    colours = _own_colours(columns) if is_annotated(columns) else {}
+    found: dict[str, EncodedColumn] = {}
+    for name, values in _column_items(columns.obs if is_annotated(columns) else columns):
+        if name in found:
+            raise ValueError(f"columns: the name {name!r} occurs twice; rename one of the two.")
+        if (shape := np.shape(values)) != (n_samples,):
+            raise ValueError(
+                f"columns: {name!r} has shape {shape}, but the map has {n_samples} points; pass one value per point."
+            )
+        if name in continuous and typed_values(values).dtype.kind not in "iuf":
+            raise ValueError(f"continuous has {name!r}, which is not a column of numbers.")
+        found[name] = _encode(name, values, colours.get(name, ()), continuous=name in continuous)
+    for name in continuous:
+        named_column(list(found.values()), name, "continuous")
+    return list(found.values())
+
+
+def cluster_column(labels: ArrayLike, n_samples: int) -> EncodedColumn:
+    """Return the column of cluster labels, of which negative ones are points without a cluster."""
+    array = np.asarray(labels)
+    if array.shape != (n_samples,):
+        raise ValueError(f"labels must have shape ({n_samples},), one cluster per point; got {array.shape}.")
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"labels must be integers, got dtype {array.dtype}; pass other labels as columns.")
+    return _category_column(CLUSTERS, encode_clusters(array.astype(np.int64)), missing="no cluster")
+
+
+def named_column(columns: Sequence[EncodedColumn], name: str, parameter: str) -> EncodedColumn:
+    """Return the column of a name; raise ValueError, with the parameter that gave it, if there is none."""
+    by_name = {column.name: column for column in columns}
+    if name not in by_name:
+        names = ", ".join(map(repr, by_name)) or "there are none"
+        raise ValueError(f"{parameter}={name!r} must be one of the columns: {names}.")
+    return by_name[name]
+
+
+def is_annotated(columns: Any) -> bool:
+    """Return whether an object is AnnData, by its attributes, since the package need not be installed."""
+    return all(hasattr(columns, name) for name in ("obs", "uns", "var_names", "X"))
+
+
+def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_words: int = 3) -> list[str]:
+    """Return the most distinguishing words of each cluster; texts whose codes are not clusters from 0 are ignored.
+
+    By class-based TF-IDF (Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure"):
+    the weight of a word in a cluster is its share of the words of the cluster times ``log(1 + A / f)``, where f is the
+    number of its occurrences in all clusters and A the mean number of words per cluster.
+    """
+    members = [np.flatnonzero(codes == code) for code in range(n_clusters)]
+    rows = np.concatenate([row[:: -(-len(row) // _MAX_TEXTS) or 1] for row in members])  # evenly spread
+    stop_words, least = list(ENGLISH_STOP_WORDS | _FRAGMENTS), _MIN_TEXTS if len(rows) >= 50 else 1
+    vectorizer = CountVectorizer(stop_words=stop_words, token_pattern=_WORD, min_df=least, max_features=_MAX_WORDS)
+    try:
+        counts = vectorizer.fit_transform("" if texts[row] is None else str(texts[row]) for row in rows)
+    except ValueError:  # there are no words
+        return [""] * n_clusters
+    member = scipy.sparse.csr_matrix((np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), (n_clusters, len(rows)))
+    totals = np.asarray((member @ counts).todense(), dtype=np.float64)
+    frequencies = totals / np.maximum(totals.sum(axis=1, keepdims=True), 1)
+    weights = frequencies * np.log1p(totals.sum() / n_clusters / totals.sum(axis=0))
+    vocabulary = vectorizer.get_feature_names_out()
+    return [", ".join(_distinct(vocabulary[np.argsort(-w, kind="stable")], w, n_words)) for w in weights]
+
+
+def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:
+    """Return the names and values of a mapping or a data frame, the index of pandas included if it has names."""
+    if columns is None or isinstance(columns, Mapping):
+        return [(str(name), values) for name, values in (columns or {}).items()]
+    if not hasattr(columns, "columns"):
+        raise TypeError(
+            "columns must be a mapping from names to arrays, such as {'name': values}, or a data frame; "
+            f"got {type(columns).__name__}."
+        )
+    items = [(str(name), columns[name]) for name in columns.columns]
+    index = getattr(columns, "index", None)  # of pandas; often the only names that the rows have
+    if index is not None and type(index).__name__ != "RangeIndex" and index.nlevels == 1:
+        items.insert(0, (str(index.name or "index"), index))
+    return items
+
+
+def _own_colours(adata: Any) -> dict[str, tuple[str, ...]]:
+    """Return the colours that scanpy stores for the categories of a column, as #rrggbb."""
+    found = {}
+    for name in adata.obs.columns:
+        n_categories = len(getattr(getattr(adata.obs[name], "cat", None), "categories", ()))
+        colours = [str(colour)[:7].lower() for colour in adata.uns.get(f"{name}_colors", ())][:n_categories]
+        if len(colours) == n_categories and all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in colours):
+            found[str(name)] = tuple(colours)
+    return found
+
+
+def _encode(name: str, values: Any, colours: tuple[str, ...], *, continuous: bool) -> EncodedColumn:
+    if name == CLUSTERS:
+        labels = typed_values(values)
+        if labels.dtype.kind == "i" and labels.size and labels.min() == -1:
+            return cluster_column(labels, len(labels))
+    encoding = encode_labels(values, len(values), continuous=continuous or None)
+    if isinstance(encoding, Categories):
+        return _category_column(name, encoding, colours=colours)
+    if encoding.are_times:
+        return EncodedColumn(name, "time", encoding.values)
+    return EncodedColumn(name, "number", _narrowed(encoding.values))
+
+
+def _narrowed(numbers: Array) -> Array:
+    """Return numbers in the smallest dtype that keeps integers exact and seven digits of others."""
+    finite = numbers[np.isfinite(numbers)]
+    largest, are_integers = np.abs(finite).max(initial=0), bool((finite == np.rint(finite)).all())
+    if are_integers and finite.size == numbers.size and largest < 2**31:
+        return numbers.astype(np.int32)
+    is_double = largest > (_EXACT_IN_SINGLE if are_integers else np.finfo(np.float32).max)
+    return numbers if is_double else numbers.astype(np.float32)
+
+
+def _category_column(name: str, categories: Categories, **options: Any) -> EncodedColumn:
+    """Return a categorical column in the smallest dtype."""
+    missing = len(categories.names)
+    codes = np.where(categories.missing, missing, categories.codes).astype(np.min_scalar_type(missing))
+    return EncodedColumn(name, "category", codes, categories.names, categories.numeric, **options)
+
+
+def _distinct(ordered: Array, weights: Array, n_words: int) -> list[str]:
+    """Return the first words with a weight, leaving out plurals of others."""
+    found: dict[str, str] = {}
+    for word in ordered[: min(4 * n_words, np.count_nonzero(weights))]:
+        found.setdefault(word.rstrip("s"), str(word))
+    return list(found.values())[:n_words]

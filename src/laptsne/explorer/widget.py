@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 import traitlets
 
 from laptsne._runtime.typing import Array
-from laptsne.explorer.frame import notebook_module, save_document
+from laptsne.explorer.export import notebook_module, save_document
 from laptsne.explorer.payload import Payload
 
 
@@ -43,28 +42,13 @@ class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
             super().set(obj, rows)
 
 
-def _to_bytes(rows: Array, widget: Any) -> bytes:
-    return rows.astype("<u4").tobytes()
-
-
-def _from_bytes(content: Any, widget: Any) -> Array:
-    return np.frombuffer(bytes(content), "<u4").astype(np.uint32)
-
-
-def _copy_selection(target: "ExplorerWidget", change: Any) -> None:
-    target.set_trait("selection", change.new)
-
-
 class ExplorerWidget(anywidget.AnyWidget):
     """The explorer in Jupyter, VS Code, Colab and marimo.
-
-    It is what :func:`laptsne.plotting.explorer` returns without ``out`` if anywidget is installed.
 
     Attributes
     ----------
     selection : array of shape (n_selected,)
-        Numbers of the selected rows. It can be set, to row numbers or to a mask, observed, and shared with another
-        widget by :meth:`link`.
+        Numbers of the selected rows. It can be set, to row numbers or to a mask, and observed.
     color : str
         Name of the column by which points are coloured; "" is none.
     height : int
@@ -77,26 +61,30 @@ class ExplorerWidget(anywidget.AnyWidget):
     _features = traitlets.Bytes().tag(sync=True)
     height = traitlets.Int(620).tag(sync=True)
     color = traitlets.Unicode("").tag(sync=True)
-    selection = RowNumbers().tag(sync=True, to_json=_to_bytes, from_json=_from_bytes)
+    selection = RowNumbers().tag(
+        sync=True,
+        to_json=lambda rows, _: rows.astype("<u4").tobytes(),
+        from_json=lambda content, _: np.frombuffer(bytes(content), "<u4").astype(np.uint32),
+    )
 
     def __init__(self, payload: Payload) -> None:
         self.n_samples = payload.n_samples
         self._payload = payload
         self._links: list[tuple[ExplorerWidget, Callable[[Any], None]]] = []  # observed widgets and their observers
-        super().__init__(
-            _data=payload.data, _images=payload.images, _features=payload.features, color=payload.color or ""
-        )
+        blocks = {"_data": payload.data, "_images": payload.images, "_features": payload.features}
+        super().__init__(**blocks, color=payload.color or "")
 
     def link(self, other: "ExplorerWidget") -> None:
-        """Select the same rows in both widgets from now on, starting with those of this one.
-
-        ``traitlets.link`` does not work with arrays, whose comparison is not a single boolean.
-        """
+        """Select the same rows in both widgets from now on, starting with those of this one."""
         if other.n_samples != self.n_samples:
             raise ValueError(f"other has {other.n_samples} points, but this widget has {self.n_samples}.")
         other.selection = self.selection
+        # Not by traitlets.link, for which the comparison of values must be a single boolean.
         for source, target in ((self, other), (other, self)):
-            observer = partial(_copy_selection, target)
+
+            def observer(change: Any, target: ExplorerWidget = target) -> None:
+                target.set_trait("selection", change.new)
+
             source.observe(observer, "selection")
             for widget in (self, other):
                 widget._links.append((source, observer))

@@ -4,6 +4,7 @@ Importing this module imports matplotlib; the modules of the public functions im
 """
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from scipy.ndimage import gaussian_filter, gaussian_filter1d
 try:
     from matplotlib import pyplot as plt
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, FigureBase
+    from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
     from matplotlib.transforms import IdentityTransform
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
-from laptsne._runtime.colours import Categories
-from laptsne.plotting.colouring import Colouring
+from laptsne._runtime.colours import INK, Categories
+from laptsne.plotting.colouring import Colouring, add_key_below
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
 _ZOOM = 1.2  # of three-dimensional axes, which matplotlib draws with wide margins
@@ -41,6 +42,8 @@ _LOWEST = 0.004  # height below which a curve is not outlined
 _INK = 1200.0  # total area of the markers in square points, per inch of width
 _STRIP_AREAS = (1.0, 16.0)  # smallest and largest marker, in square points
 
+Panels = Iterable[tuple[Any, NDArray[Any]]]  # titles and maps
+
 
 class PyplotFigure(Figure):
     """A figure of pyplot that notebooks show once, whether or not it is also the value of a cell."""
@@ -56,82 +59,82 @@ def new_figure(width: float, height: float) -> Figure:
     return plt.figure(figsize=(width, height), layout="constrained", FigureClass=PyplotFigure)
 
 
-def has_figure() -> bool:
-    """Return whether pyplot has a current figure."""
-    return bool(plt.get_fignums())
-
-
-def current_axes(n_components: int, default_size: tuple[float, float], figsize: tuple[float, float] | None) -> Axes:
-    """Return the current axes of pyplot, or those of a new figure if there are none or if its size is given."""
-    figure = plt.gcf() if figsize is None and has_figure() else new_figure(*(figsize or default_size))
-    if n_components == 3 and not figure.axes:
-        return figure.add_subplot(projection="3d")  # type: ignore[no-any-return]
-    return figure.gca()
-
-
-def check_axes(ax: Axes, n_components: int) -> None:
-    """Raise ValueError unless the axes have as many dimensions as the embedding needs."""
+def choose_axes(
+    ax: Any, n_components: int, default_size: tuple[float, float], figsize: tuple[float, float] | None
+) -> tuple[Any, bool]:
+    """Return the axes given, or the current ones, or those of a new figure, and whether that has the default size."""
+    is_default = ax is None and figsize is None and not plt.get_fignums()
+    if ax is None:
+        figure = new_figure(*(figsize or default_size)) if figsize or is_default else plt.gcf()
+        is_new_box = n_components == 3 and not figure.axes
+        ax = figure.add_subplot(projection="3d") if is_new_box else figure.gca()
     if not isinstance(ax, Axes):
         raise TypeError(f"ax must be matplotlib Axes, got {type(ax).__name__}; pass one of them, such as axes[0].")
-    is_3d = ax.name == "3d"
-    if n_components == 3 and not is_3d:
+    if n_components == 3 and ax.name != "3d":
         raise ValueError(
             "Y has 3 columns, but the axes are two-dimensional; call pyplot.figure() first, or pass axes made with "
             'pyplot.subplots(subplot_kw={"projection": "3d"}).'
         )
-    if n_components < 3 and is_3d:
+    if n_components < 3 and ax.name == "3d":
         raise ValueError(f"Y has shape (n_samples, {n_components}), but the axes are three-dimensional; pass others.")
-
-
-def square_axes(host: FigureBase, n_axes: int, n_columns: int) -> list[Axes]:
-    """Add square axes in rows of `n_columns`; the last row may be shorter."""
-    grid = host.add_gridspec(math.ceil(n_axes / n_columns), n_columns)
-    return [host.add_subplot(grid[i // n_columns, i % n_columns], box_aspect=1) for i in range(n_axes)]
-
-
-def clear_frame(ax: Axes) -> None:
-    """Remove ticks and spines: neither the directions nor the units of an embedding mean anything."""
-    shared = all(len(group.get_siblings(ax)) > 1 for group in (ax.get_shared_x_axes(), ax.get_shared_y_axes()))
-    # With "datalim", panels have the same size whatever the shape of the map; matplotlib refuses it for shared axes.
-    settings: dict[str, Any] = {"aspect": "equal", "adjustable": "box" if shared else "datalim"}
-    ax.set(xticks=[], yticks=[], **settings)
-    ax.spines[:].set_visible(False)
+    return ax, is_default
 
 
 def draw_points(
-    ax: Axes,
+    ax: Any,
     Y: NDArray[Any],
     colouring: Colouring,
     *,
+    rasterized: bool | None,
     s: Any = None,
     alpha: float | None = None,
-    rasterized: bool | None = None,
 ) -> None:
     """Draw an embedding: points without label first, all others shuffled; one dimension as a strip."""
     n_samples, n_components = Y.shape
+    _clear(ax, n_components)
     if n_components == 1:
-        _draw_curves(ax, Y[:, 0], colouring)
+        for colour, x, height in densities(Y[:, 0], colouring) if n_samples else ():
+            ax.fill_between(x, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
+            outline = np.where(height > _LOWEST, height, np.nan)  # or the last one would run along the base
+            ax.plot(x, outline, color=colour, linewidth=1.0, zorder=1.6)
         Y = np.column_stack([Y, np.random.default_rng(0).uniform(_BOTTOM, _TOP, n_samples)])
-    elif n_components == 3:
-        _clear_box(ax)
-    else:
-        clear_frame(ax)
+    rgba, missing = colouring.rgba(), colouring.encoding.missing
     if s is None and n_components < 3 and n_samples > MAX_MARKERS:
-        _draw_density(ax, Y, colouring, alpha)
+        for chosen in (missing, ~missing):
+            if chosen.any():
+                DensityImage(ax, Y[chosen], rgba[chosen], alpha=alpha, zorder=1)
     elif n_samples:
-        if s is None or alpha is None:
-            size, opacity = _strip_style(ax, n_samples) if n_components == 1 else _size_and_alpha(ax, Y[:, :2])
-            s, alpha = size if s is None else s, opacity if alpha is None else alpha
-        _draw_markers(ax, Y, colouring, s=s, alpha=alpha, rasterized=rasterized)
+        size, opacity = _size_and_alpha(ax, Y[:, :2], is_strip=n_components == 1)
+        order = np.random.default_rng(0).permutation(n_samples)  # or the last label would cover all others
+        order = order[np.argsort(~missing[order], kind="stable")]
+        areas = np.asarray(size if s is None else s)
+        style = {"alpha": opacity if alpha is None else alpha, "linewidths": 0, "rasterized": rasterized}
+        ax.scatter(*Y[order].T, s=areas[order] if areas.ndim else areas, c=rgba[order], **style)
     if n_components == 1:
         ax.set_ylim(_BOTTOM - 0.06, 1.12)
 
 
+def draw_panels(
+    panels: Panels, colouring: Colouring, width: float, height: float, *, fontsize: float, rasterized: bool | None
+) -> Figure:
+    """Draw maps with titles in rows of up to four panels, whose width and height are in inches, with one key."""
+    titles, maps = zip(*panels, strict=True)
+    n_columns = min(len(maps), 4)
+    n_rows = math.ceil(len(maps) / n_columns)
+    figure = new_figure(width * n_columns, height * n_rows)
+    grid = figure.add_gridspec(n_rows, n_columns)
+    axes = [figure.add_subplot(grid[i // n_columns, i % n_columns], box_aspect=1) for i in range(len(maps))]
+    for ax, Y, title in zip(axes, maps, titles, strict=True):
+        draw_points(ax, Y, colouring, rasterized=rasterized)
+        ax.set_title(str(title), fontsize=fontsize, color=INK)
+    add_key_below(figure, axes, colouring)
+    return figure
+
+
 def densities(y: NDArray[Any], colouring: Colouring) -> list[tuple[Any, NDArray[Any], NDArray[Any]]]:
     """Return colour, positions and height of one curve per category, or of one for all points with numbers."""
-    low, high = float(y.min()), float(y.max())
-    margin = 0.03 * (high - low) or 0.5
-    edges = np.linspace(low - margin, high + margin, _BINS + 1)
+    margin = 0.03 * float(np.ptp(y)) or 0.5
+    edges = np.linspace(y.min() - margin, y.max() + margin, _BINS + 1)
     encoding = colouring.encoding
     groups: list[tuple[Any, Any]] = [("#9a9a9a", slice(None))]
     if isinstance(encoding, Categories):
@@ -143,27 +146,22 @@ def densities(y: NDArray[Any], colouring: Colouring) -> list[tuple[Any, NDArray[
 
 
 class DensityImage(AxesImage):
-    """Points as an image in the resolution of the output, with opacity by the logarithm of their density.
+    """Points as an image with opacity by the logarithm of their density; pixels have the mean colour of their points.
 
-    Pixels have the mean colour of their points. The image is made when the figure is drawn, so that it is sharp at any
-    ``dpi`` and follows the limits of the axes.
+    The image is made when the figure is drawn, so that it is sharp at any ``dpi`` and follows the limits of the axes.
     """
 
     def __init__(self, ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], **settings: Any) -> None:
-        super().__init__(ax, interpolation="nearest", origin="lower", **settings)
+        corners = np.stack([Y.min(axis=0), Y.max(axis=0)])
+        super().__init__(ax, interpolation="nearest", origin="lower", extent=tuple(corners.T.ravel()), **settings)
         self.set_data(np.zeros((1, 1)))  # matplotlib draws nothing without data
         self.positions = Y
         self.colours = np.rint(255 * rgba[:, :3]).astype(np.uint8)
         self.mouseover = False
         ax.add_image(self)
         self.set_clip_path(ax.patch)
-        ax.update_datalim(np.stack([Y.min(axis=0), Y.max(axis=0)]))
+        ax.update_datalim(corners)
         ax.autoscale_view()
-
-    def get_extent(self) -> Any:
-        """Return left, right, bottom and top in data coordinates."""
-        (left, bottom), (right, top) = self.positions.min(axis=0), self.positions.max(axis=0)
-        return left, right, bottom, top
 
     def can_composite(self) -> bool:
         """Return False: the image is made by itself, not resampled together with others."""
@@ -186,7 +184,6 @@ def shade(pixels: NDArray[Any], colours: NDArray[np.uint8], shape: tuple[int, in
     """Return an RGBA image, of the given height and width, with `unit` pixels per typographic point.
 
     `pixels` are the columns and rows of the points, of shape (n_samples, 2); those outside the image are left out.
-    `colours`, of shape (n_samples, 3), are red, green and blue from 0 to 255.
     """
     height, width = shape
     columns, rows = np.floor(pixels).astype(np.intp).T
@@ -200,78 +197,49 @@ def shade(pixels: NDArray[Any], colours: NDArray[np.uint8], shape: tuple[int, in
     counts = blurred(None)
     image = np.zeros((*shape, 4), np.uint8)
     seen = counts > 1e-3 * counts.max(initial=0)
+    if not seen.any():
+        return image
     for channel in range(3):
         means = blurred(colours[inside, channel])[seen] / counts[seen]
         image[seen, channel] = np.clip(np.rint(means), 0, 255)
-    image[seen, 3] = np.rint(255 * _opacity(counts[seen] * unit**2))
+    density = counts[seen] * unit**2  # points per square point
+    crowd = max(float(np.quantile(density, _CROWDED)), 2 * _LONE)
+    rise = np.clip(np.log(np.maximum(density, _LONE) / _LONE) / np.log(crowd / _LONE), 0, 1)
+    edge = -np.expm1(-3 * density / _LONE)  # fades at the rim of a point
+    image[seen, 3] = np.rint(255 * edge * (_FAINTEST + (1 - _FAINTEST) * rise))
     return image
 
 
-def _draw_curves(ax: Axes, y: NDArray[Any], colouring: Colouring) -> None:
-    """Draw the density of positions in one dimension, of shape (n_samples,), by category."""
-    ax.set(yticks=[], xticks=[], ylim=(_BOTTOM - 0.06, 1.12))
+def _clear(ax: Any, n_components: int) -> None:
+    """Remove ticks and spines: neither the directions nor the units of an embedding mean anything."""
+    ax.set(xticks=[], yticks=[])
+    if n_components == 3:  # the faint panes show the perspective
+        ax.set(zticks=[], aspect="equal")
+        ax.set_box_aspect(None, zoom=_ZOOM)
+        for axis, grey in ((ax.xaxis, 0.95), (ax.yaxis, 0.97), (ax.zaxis, 0.93)):
+            axis.line.set_color((0, 0, 0, 0))
+            axis.set_pane_color((grey, grey, grey, 1))
+        return
     ax.spines[:].set_visible(False)
-    for colour, x, height in densities(y, colouring) if len(y) else ():
-        ax.fill_between(x, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
-        outline = np.where(height > _LOWEST, height, np.nan)  # or the last category's colour would run along the base
-        ax.plot(x, outline, color=colour, linewidth=1.0, zorder=1.6)
+    if n_components == 2:
+        shared = all(len(group.get_siblings(ax)) > 1 for group in (ax.get_shared_x_axes(), ax.get_shared_y_axes()))
+        # "datalim": panels have the same size whatever the shape of the map; matplotlib refuses it for shared axes.
+        ax.set(aspect="equal", adjustable="box" if shared else "datalim")
 
 
-def _strip_style(ax: Axes, n_samples: int) -> tuple[float, float]:
-    """Return the marker area and opacity of the points below the curves."""
-    width = ax.get_window_extent().width / ax.figure.dpi
-    return float(np.clip(_INK * width / n_samples, *_STRIP_AREAS)), 0.6
-
-
-def _draw_density(ax: Axes, Y: NDArray[Any], colouring: Colouring, alpha: float | None) -> None:
-    """Shade the density of points, those without label below the others."""
-    rgba, missing = colouring.rgba(), colouring.encoding.missing
-    for chosen in (missing, ~missing):
-        if chosen.any():
-            DensityImage(ax, Y[chosen], rgba[chosen], alpha=alpha, zorder=1)
-
-
-def _draw_markers(ax: Any, Y: NDArray[Any], colouring: Colouring, *, s: Any, alpha: float, **style: Any) -> None:
-    """Draw one marker per point, at positions of shape (n_samples, 2) or (n_samples, 3)."""
-    shuffled = np.random.default_rng(0).permutation(len(Y))  # or the last label would cover all others
-    missing = colouring.encoding.missing[shuffled]
-    order = np.concatenate([shuffled[missing], shuffled[~missing]])
-    areas = np.asarray(s)[order] if np.ndim(s) else s
-    marks: dict[str, Any] = {"s": areas, "c": colouring.rgba()[order], "alpha": alpha, "linewidths": 0}
-    ax.scatter(*Y[order].T, **marks, **style)
-
-
-def _clear_box(ax: Any) -> None:
-    """Leave the faint panes of three-dimensional axes, which show the perspective, without ticks."""
-    ax.set(xticks=[], yticks=[], zticks=[], aspect="equal")
-    ax.set_box_aspect(None, zoom=_ZOOM)
-    for axis, grey in ((ax.xaxis, 0.95), (ax.yaxis, 0.97), (ax.zaxis, 0.93)):
-        axis.line.set_color((0, 0, 0, 0))
-        axis.set_pane_color((grey, grey, grey, 1))
-
-
-def _size_and_alpha(ax: Axes, Y: NDArray[Any]) -> tuple[float, float]:
+def _size_and_alpha(ax: Axes, Y: NDArray[Any], *, is_strip: bool) -> tuple[float, float]:
     """Return the marker area and opacity at which a typical point fills its surroundings without hiding others."""
-    box = ax.get_window_extent()
-    width, height = np.maximum(np.ptp(Y, axis=0), 1e-300)
-    side = min(box.width / width, box.height / height) * max(width, height) * 72 / ax.figure.dpi
-    area = float(side**2)  # of the smallest square around the embedding as it is drawn, in square points
-    low, extent = Y.min(axis=0), float(np.ptp(Y, axis=0).max()) or 1.0
-    cells = np.minimum((Y - low) / extent * _GRID, _GRID - 1).astype(np.intp)
+    box, points = ax.get_window_extent(), 72 / ax.figure.dpi
+    if is_strip:
+        return float(np.clip(_INK * box.width / ax.figure.dpi / len(Y), *_STRIP_AREAS)), 0.6
+    extent = np.maximum(np.ptp(Y, axis=0), 1e-300)
+    # The smallest square around the embedding as it is drawn, in square points.
+    area = float((min(box.width / extent[0], box.height / extent[1]) * max(extent) * points) ** 2)
+    widest = float(np.ptp(Y, axis=0).max()) or 1.0
+    cells = np.minimum((Y - Y.min(axis=0)) / widest * _GRID, _GRID - 1).astype(np.intp)
     cell, counts = np.unique(cells[:, 0] * _GRID + cells[:, 1], return_inverse=True, return_counts=True)[1:]
-    crowd = float(np.median(counts[cell]))  # points in the cell of a typical point
-    area_per_point = area / _GRID**2 / crowd
+    area_per_point = area / _GRID**2 / float(np.median(counts[cell]))
     # If there are few points, each must be visible even where they overlap.
     minimum = min(15_000 / len(Y), 8.0) * min(math.sqrt(area) / 400, 1.0)
     size = float(np.clip(max(2 * area_per_point, minimum), *_MARKER_AREAS))
     return size, float(np.clip(0.85 * (2 * area_per_point / size) ** 0.2, 0.35, 0.85))
-
-
-def _opacity(density: NDArray[Any]) -> NDArray[Any]:
-    """Return the opacity of pixels, given points per square point: a lone point is seen, and crowds differ."""
-    if not density.size:
-        return density
-    crowd = max(float(np.quantile(density, _CROWDED)), 2 * _LONE)
-    rise = np.clip(np.log(np.maximum(density, _LONE) / _LONE) / np.log(crowd / _LONE), 0, 1)
-    edge = -np.expm1(-3 * density / _LONE)  # fades at the rim of a point
-    return np.asarray(edge * (_FAINTEST + (1 - _FAINTEST) * rise))

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.colours import MISSING, Categories, LabelEncoding, Scale, category_colours
 
 _SAMPLED = 256  # entries of a colour map that are colours of a gradient rather than of a palette
-# Ten colours of viridis and what lies between them, as in the explorer, without the yellow end, which is hardly visible
-# on white.
+# As in the explorer: ten colours of viridis and those between, without the yellow end, hardly visible on white.
 _VIRIDIS = LinearSegmentedColormap.from_list("viridis", colormaps["viridis"](np.linspace(0, 1, 10)), N=1000)
 _COLORMAP = ListedColormap(_VIRIDIS(np.linspace(0, 0.94, _SAMPLED)), "laptsne")
 
@@ -44,17 +43,14 @@ class Colouring:
     encoding: LabelEncoding
     colours: NDArray[np.float64]
     cmap: Colormap
-    missing_name: str = "no label"
+    missing_name: str
 
     def rgba(self) -> NDArray[np.float64]:
         """Return the colour of each point, of shape (n_samples, 4)."""
-        grey = to_rgba_array(MISSING)
         if isinstance(self.encoding, Categories):
-            return np.concatenate([self.colours, grey])[self.encoding.codes]
+            return np.concatenate([self.colours, to_rgba_array(MISSING)])[self.encoding.codes]
         values = np.ma.masked_invalid(self.norm()(np.nan_to_num(self.encoding.values, nan=np.nan)))
-        found = np.asarray(self.cmap(values), dtype=np.float64)
-        found[self.encoding.missing] = grey[0]
-        return found
+        return np.where(self.encoding.missing[:, None], to_rgba_array(MISSING), self.cmap(values))
 
     @property
     def entries(self) -> list[tuple[str, Any]]:
@@ -71,7 +67,8 @@ class Colouring:
         """Return the map from numbers to the interval that the colour map covers."""
         assert isinstance(self.encoding, Scale)
         low, high = self.encoding.low, self.encoding.high
-        return Normalize(low, high, clip=True) if low < high else Normalize(low - 0.5, high + 0.5, clip=True)
+        margin = 0.0 if low < high else 0.5
+        return Normalize(low - margin, high + margin, clip=True)
 
 
 def make_colouring(
@@ -84,13 +81,13 @@ def make_colouring(
 
     A palette that is a shorter sequence is repeated; labels that a mapping lacks are grey.
     """
-    if isinstance(encoding, Scale):
-        chosen = palette if cmap is None else cmap
-        if chosen is not None and not isinstance(chosen, str | Colormap):
-            raise ValueError("palette must be the name of a colour map for numbers; pass cmap, or continuous=False.")
-        colour_map = _COLORMAP if chosen is None else _colormap(chosen)
-        return Colouring(encoding, np.empty((0, 4)), colour_map, missing_name)
-    return Colouring(encoding, _category_rgba(encoding, cmap if palette is None else palette), _COLORMAP, missing_name)
+    if isinstance(encoding, Categories):
+        rgba = _category_rgba(encoding, cmap if palette is None else palette)
+        return Colouring(encoding, rgba, _COLORMAP, missing_name)
+    chosen = palette if cmap is None else cmap
+    if chosen is not None and not isinstance(chosen, str | Colormap):
+        raise ValueError("palette must be the name of a colour map for numbers; pass cmap, or continuous=False.")
+    return Colouring(encoding, np.empty((0, 4)), _COLORMAP if chosen is None else _colormap(chosen), missing_name)
 
 
 def add_key_beside(ax: Axes, colouring: Colouring) -> float:
@@ -104,13 +101,7 @@ def add_key_beside(ax: Axes, colouring: Colouring) -> float:
     has_layout = ax.figure.get_layout_engine() is not None
     height = ax.get_window_extent().height * 72 / ax.figure.dpi / (_DEFAULT_SHARE if has_layout else 1)
     n_columns = math.ceil(len(entries) * _LINE / max(height, _LINE))
-    place: dict[str, Any] = {
-        "loc": "center left",
-        "bbox_to_anchor": (1.0, 0.5),
-        "borderaxespad": 0.4,
-        "ncols": n_columns,
-    }
-    legend = _plain(ax.legend(handles=_handles(entries), **place, **_style()))
+    legend = _add_legend(ax, entries, n_columns, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.4)
     width = float(legend.get_window_extent().width) / ax.figure.dpi
     if not has_layout:
         _make_room(ax, width)
@@ -121,15 +112,11 @@ def add_key_below(host: FigureBase, axes: list[Axes], colouring: Colouring) -> N
     """Add one colour bar beside all axes, or one legend below them."""
     if isinstance(colouring.encoding, Scale):
         _add_colour_bar(axes, colouring, colouring.encoding)
-        return
-    entries = colouring.entries
-    if not entries:
-        return
-    width = host.get_window_extent().width * 72 / host.figure.dpi
-    entry_width = max(len(name) for name, _ in entries) * 0.6 * _FONT_SIZE + 24  # in points
-    n_rows = math.ceil(len(entries) / max(1, int(width / entry_width)))
-    n_columns = math.ceil(len(entries) / n_rows)
-    _plain(host.legend(handles=_handles(entries), loc="outside lower center", ncols=n_columns, **_style()))
+    elif entries := colouring.entries:
+        width = host.get_window_extent().width * 72 / host.figure.dpi
+        entry_width = max(len(name) for name, _ in entries) * 0.6 * _FONT_SIZE + 24  # in points
+        n_rows = math.ceil(len(entries) / max(1, int(width / entry_width)))
+        _add_legend(host, entries, math.ceil(len(entries) / n_rows), loc="outside lower center")
 
 
 def shorten(name: str) -> str:
@@ -146,13 +133,12 @@ def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
         by_name = {str(name): colour for name, colour in palette.items()}
         chosen = [by_name.get(name, MISSING) for name in categories.names]
     elif isinstance(palette, str | Colormap):
-        chosen = _entries(_colormap(palette), n_names)
+        cmap = _colormap(palette)  # a qualitative one, or a gradient
+        chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))
     else:
         chosen = [palette[i % len(palette)] for i in range(n_names)] if len(palette) else []
-    if not n_names:
-        return np.empty((0, 4))
     try:
-        return to_rgba_array(chosen)
+        return to_rgba_array(chosen) if n_names else np.empty((0, 4))
     except ValueError as error:
         raise ValueError(f"palette={palette!r} must have colours that matplotlib knows: {error}.") from None
 
@@ -165,51 +151,35 @@ def _colormap(chosen: str | Colormap) -> Colormap:
     return colormaps[chosen]
 
 
-def _entries(cmap: Colormap, n_colours: int) -> NDArray[np.float64]:
-    """Return the first colours of a qualitative map, or evenly spaced ones of a gradient."""
-    if cmap.N < _SAMPLED:
-        return np.asarray(cmap(np.arange(n_colours) % cmap.N))
-    return np.asarray(cmap(np.linspace(0, 1, n_colours)))
-
-
-def _handles(entries: list[tuple[str, Any]]) -> list[Line2D]:
-    style: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgewidth": 0}
-    return [Line2D([], [], color=colour, label=name, **style) for name, colour in entries]
-
-
-def _style() -> dict[str, Any]:
-    return {"frameon": False, "fontsize": _FONT_SIZE, "handletextpad": 0.1, "columnspacing": 1.2}
-
-
-def _plain(legend: Legend) -> Legend:
-    """Return a legend whose names are text even if they have dollar signs."""
+def _add_legend(host: Any, entries: list[tuple[str, Any]], n_columns: int, **place: Any) -> Legend:
+    marker: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgewidth": 0}
+    handles = [Line2D([], [], color=colour, label=name, **marker) for name, colour in entries]
+    style = {"frameon": False, "fontsize": _FONT_SIZE, "handletextpad": 0.1, "columnspacing": 1.2}
+    legend: Legend = host.legend(handles=handles, ncols=n_columns, **place, **style)
     for text in legend.get_texts():
-        text.set_parse_math(False)
+        text.set_parse_math(False)  # names may have dollar signs
     return legend
 
 
 def _make_room(ax: Axes, width: float) -> None:
     """Narrow the axes of a figure without a layout engine as a colour bar would, so that the legend is not cut."""
     position, spec = ax.get_position(), ax.get_subplotspec()
-    taken = (width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / position.width
-    share = min(taken, 1 - _LEAST_SHARE)
+    share = min((width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / position.width, 1 - _LEAST_SHARE)
     if spec is None:
         ax.set_position((position.x0, position.y0, (1 - share) * position.width, position.height))
     else:  # a part of the grid is kept when tight_layout or subplots_adjust is called later
         ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=(1 - share, share), wspace=0)[0])
 
 
-def _add_colour_bar(axes: Axes | list[Axes], colouring: Colouring, scale: Scale) -> None:
+def _add_colour_bar(axes: Any, colouring: Colouring, scale: Scale) -> None:
     """Add a colour bar on the right, with arrows if values lie outside its range."""
-    values = scale.values[~scale.missing]
-    outside = bool((values < scale.low).any()), bool((values > scale.high).any())
-    extend = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}[outside]
+    below, above = bool((scale.values < scale.low).any()), bool((scale.values > scale.high).any())
     norm = colouring.norm()
     if scale.are_times:  # matplotlib's dates are in days
         norm.vmin, norm.vmax = norm.vmin / _DAY, norm.vmax / _DAY  # type: ignore[operator]
+    extend = [["neither", "max"], ["min", "both"]][below][above]
     layout: dict[str, Any] = {"ax": axes, "shrink": 0.6, "aspect": 30, "pad": 0.02, "extend": extend}
-    figure = (axes[0] if isinstance(axes, list) else axes).figure
-    bar = figure.colorbar(ScalarMappable(norm, colouring.cmap), **layout)
+    bar = np.ravel(axes)[0].figure.colorbar(ScalarMappable(norm, colouring.cmap), **layout)
     if scale.are_times:
         locator = AutoDateLocator()  # type: ignore[no-untyped-call]
         bar.ax.yaxis.set_major_locator(locator)

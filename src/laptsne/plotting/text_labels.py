@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
 from matplotlib.text import Annotation
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
-from numpy.typing import NDArray
 from scipy.ndimage import label
 from scipy.spatial import cKDTree
 
-from laptsne._runtime.colours import INK, Categories
+from laptsne._runtime.colours import INK, Categories, Scale
+from laptsne._runtime.typing import Array
 from laptsne.plotting.canvas import densities
-from laptsne.plotting.colouring import Colouring, shorten
+from laptsne.plotting.colouring import Colouring, add_key_beside, shorten
 
 # Islands
 _CELLS = 32  # per side of the map: gaps narrower than one of them do not separate islands
@@ -43,85 +42,83 @@ class Island:
     """The points of a category, of shape (n_points, n_components), that lie together, and its name."""
 
     name: str
-    points: NDArray[Any]
+    points: Array
+
+    @property
+    def centre(self) -> Array:
+        """The member nearest to the median: the median itself may lie outside, as in a ring."""
+        distances = np.linalg.norm(self.points - np.median(self.points, axis=0), axis=1)
+        return np.asarray(self.points[np.argmin(distances)])
+
+    @property
+    def core(self) -> list[Array]:
+        """The corners of a box around the half of the points nearest to the centre."""
+        distances = np.linalg.norm(self.points - self.centre, axis=1)
+        near = self.points[distances <= np.median(distances)]
+        return [near.min(axis=0), near.max(axis=0)]
 
 
-def find_islands(Y: NDArray[Any], categories: Categories) -> list[Island]:
+def find_islands(Y: Array, categories: Categories) -> list[Island]:
     """Return the islands of all categories with at least 15 % of their category's points, the largest first."""
     extent = float(np.ptp(Y, axis=0).max()) if len(Y) else 0.0
     found = []
-    order = np.argsort(categories.codes, kind="stable")
-    starts = np.searchsorted(categories.codes[order], np.arange(len(categories.names) + 1))
-    for name, start, stop in zip(categories.names, starts[:-1], starts[1:], strict=True):
-        members = Y[order[start:stop]]
-        if len(members):
-            # Evenly spaced members are a sample: their order means nothing.
-            sample = members[:: -(-len(members) // _SAMPLE)]
-            found += [(len(members) * len(part) / len(sample), Island(name, part)) for part in _parts(sample, extent)]
+    for code in np.flatnonzero(categories.counts):
+        members = Y[categories.codes == code]
+        sample = members[:: -(-len(members) // _SAMPLE)]  # evenly spaced: their order means nothing
+        parts = [Island(categories.names[code], part) for part in _parts(sample, extent)]
+        found += [(len(members) * len(island.points) / len(sample), island) for island in parts]
     return [island for _, island in sorted(found, key=lambda pair: -pair[0])]
 
 
-def are_scattered(Y: NDArray[Any], categories: Categories, islands: list[Island]) -> bool:
-    """Return whether names in the map would mislead: most categories are spread all over it, or many have no island."""
-    present = np.flatnonzero(categories.counts)
-    if present.size < 2:
-        return False
-    if len({island.name for island in islands}) < 0.75 * present.size:
-        return True
-    spreads = [_spread(Y[categories.codes == code]) for code in present]
-    return float(np.median(spreads)) > _SCATTERED * _spread(Y)
-
-
-def add_names(ax: Any, Y: NDArray[Any], colouring: Colouring, islands: list[Island]) -> None:
-    """Write the name of each island at the centre of its points; those given first take precedence."""
+def name_labels(ax: Any, Y: Array, colouring: Colouring, where: str | None) -> float:
+    """Name the labels on the map or beside it; return the width in inches that a legend or colour bar takes."""
+    encoding = colouring.encoding
+    if where is None or (isinstance(encoding, Categories) and encoding.names in ((), ("",))):
+        return 0.0
+    if isinstance(encoding, Scale) or where == "right" or (where == "auto" and Y.shape[1] == 3):
+        return add_key_beside(ax, colouring)
+    islands = find_islands(Y, encoding)
+    if where == "auto" and _would_mislead(ax, Y, colouring, encoding, islands):
+        return add_key_beside(ax, colouring)
     style = _style(islands)
     if Y.shape[1] == 3:  # names may overlap
         for island in islands:
-            ax.text(*_centre(island), shorten(island.name), **style)
-        return
-    notes, cores = [], []
-    for island in islands if Y.shape[1] == 2 else _raised(islands, Y[:, 0], colouring):
-        centre: Any = _centre(island)
-        notes.append(ax.annotate(shorten(island.name), centre, (0, 0), textcoords="offset points", **style))
-        cores.append(_core(island.points, centre))
-    if notes:
-        ax.add_collection(_LeaderLines(notes, np.array(cores)), autolim=False)
+            ax.text(*island.centre, shorten(island.name), **style)
+    elif islands:
+        islands = _raised(islands, Y[:, 0], colouring, encoding) if Y.shape[1] == 1 else islands
+        ax.add_collection(_LeaderLines(ax, islands, style), autolim=False)
+    return 0.0
 
 
-def are_crowded(ax: Axes, Y: NDArray[Any], islands: list[Island]) -> bool:
-    """Return whether names on the map would hide many points of other labels; sizes of text are estimated."""
-    if len(islands) < 2:
+def _would_mislead(ax: Any, Y: Array, colouring: Colouring, labels: Categories, islands: list[Island]) -> bool:
+    """Return whether most categories are all over the map, many have no island, or names would hide other labels."""
+    present = np.flatnonzero(labels.counts)
+    if present.size < 2 or len({island.name for island in islands}) < 0.75 * present.size:
+        return present.size > 1
+    spreads = [_spread(Y[labels.codes == code]) for code in present]
+    if float(np.median(spreads)) > _SCATTERED * _spread(Y):
+        return True
+    if Y.shape[1] == 1 or not colouring.entries:
         return False
     box = ax.get_window_extent()
-    room = np.array([box.width, box.height]) * 72 / ax.figure.dpi
-    scale = min(room / np.maximum(np.ptp(Y, axis=0), 1e-300))
-    middle = scale * (Y.min(axis=0) + Y.max(axis=0)) / 2
-    centres = scale * np.array([_centre(island) for island in islands])
-    letters = np.array([len(shorten(island.name)) for island in islands])
-    sizes = _style(islands)["fontsize"] * np.column_stack([_LETTER * letters, np.full(len(islands), _LINE)])
-    placed = place_boxes(centres, sizes, np.array([middle - room / 2, middle + room / 2]))
-    points = scale * np.concatenate([island.points for island in islands])
-    names = np.repeat([island.name for island in islands], [len(island.points) for island in islands])
-    hidden = np.zeros(len(points), bool)
-    for island, centre, size in zip(islands, placed, sizes, strict=True):
-        hidden |= (np.abs(points - centre) < size / 2).all(axis=1) & (names != island.name)
+    scale = min(np.array([box.width, box.height]) / np.maximum(np.ptp(Y, axis=0), 1e-300))
+    letter = _style(islands)["fontsize"] * ax.figure.dpi / 72 / scale * np.array([_LETTER, _LINE])
+    hidden = np.zeros(len(Y), bool)
+    for island in islands:
+        covered = (2 * np.abs(Y - island.centre) < letter * [len(shorten(island.name)), 1]).all(axis=1)
+        hidden |= covered & (labels.codes != labels.names.index(island.name))
     return bool(hidden.mean() > _MAX_HIDDEN)
 
 
-def _raised(islands: list[Island], y: NDArray[Any], colouring: Colouring) -> list[Island]:
+def _raised(islands: list[Island], y: Array, colouring: Colouring, labels: Categories) -> list[Island]:
     """Return islands of one dimension as regions under their category's curve, where their names belong."""
-    assert isinstance(colouring.encoding, Categories)
-    names = [colouring.encoding.names[code] for code in np.flatnonzero(colouring.encoding.counts)]
+    names = [labels.names[code] for code in np.flatnonzero(labels.counts)]
     curves = dict(zip(names, densities(y, colouring), strict=True))
-    found = []
-    for island in islands:
-        x = island.points[:, 0]
-        heights = np.interp(x, *curves[island.name][1:])
-        found.append(Island(island.name, np.column_stack([x, heights / 2])))
-    return found
+    heights = [np.interp(island.points[:, 0], *curves[island.name][1:]) / 2 for island in islands]
+    return [Island(it.name, np.column_stack([it.points, h])) for it, h in zip(islands, heights, strict=True)]
 
 
-def _parts(members: NDArray[Any], extent: float) -> list[NDArray[Any]]:
+def _parts(members: Array, extent: float) -> list[Array]:
     """Return the groups of members in connected cells of a grid that are large enough to be named."""
     if len(members) < 3 or extent == 0:
         return [members]
@@ -135,7 +132,7 @@ def _parts(members: NDArray[Any], extent: float) -> list[NDArray[Any]]:
     return [members[regions == region] for region in np.flatnonzero(counts >= _MIN_SHARE * len(members))]
 
 
-def _spread(Y: NDArray[Any]) -> float:
+def _spread(Y: Array) -> float:
     return float(np.median(np.linalg.norm(Y - np.median(Y, axis=0), axis=1)))
 
 
@@ -146,28 +143,18 @@ def _style(islands: list[Island]) -> dict[str, Any]:
     return style | {"path_effects": [withStroke(linewidth=2.5, foreground="white", alpha=0.85)]}
 
 
-def _centre(island: Island) -> tuple[Any, ...]:
-    """Return the member nearest to the median: the median itself may lie outside, as in a ring."""
-    distances = np.linalg.norm(island.points - np.median(island.points, axis=0), axis=1)
-    return tuple(island.points[np.argmin(distances)])
-
-
-def _core(members: NDArray[Any], centre: tuple[Any, ...]) -> NDArray[Any]:
-    """Return the corners of the box around the half of the members nearest to the centre, of shape (2, 2)."""
-    distances = np.linalg.norm(members - centre, axis=1)
-    near = members[distances <= np.median(distances)]
-    return np.array([near.min(axis=0), near.max(axis=0)])
-
-
 class _LeaderLines(LineCollection):
     """Lines that connect names to their anchors if they had to be moved far.
 
     Names are positioned at drawing time, when the sizes of the axes and of the text are known.
     """
 
-    def __init__(self, notes: list[Annotation], cores: NDArray[Any]) -> None:
+    def __init__(self, ax: Any, islands: list[Island], style: dict[str, Any]) -> None:
+        """Write the name of each island; those given first take precedence."""
         super().__init__([], colors=INK, linewidths=0.6, transform=IdentityTransform(), zorder=4.9)  # below the names
-        self.notes, self.cores = notes, cores
+        style = {"xytext": (0, 0), "textcoords": "offset points", **style}
+        self.notes = [ax.annotate(shorten(island.name), tuple(island.centre), **style) for island in islands]
+        self.cores = np.array([island.core for island in islands])  # of shape (n_names, 2, 2)
         self.set_in_layout(False)
 
     def draw(self, renderer: RendererBase) -> None:
@@ -200,32 +187,26 @@ def _text_size(note: Annotation, renderer: RendererBase, pixel: float) -> tuple[
     return box.width + 2 * max(outline - box.width, 0.0), box.height
 
 
-def place_boxes(
-    anchors: NDArray[Any], sizes: NDArray[Any], bounds: NDArray[Any], avoided: NDArray[Any] | None = None
-) -> NDArray[np.float64]:
-    """Place boxes one after the other, each at the free position nearest to its anchor.
+def place_boxes(anchors: Array, sizes: Array, bounds: Array, avoided: Any = ((), ())) -> Array:
+    """Return the centres of boxes placed one after the other, each at the free position nearest to its anchor.
 
-    `anchors` and `sizes`, of shape (n_boxes, 2), are preferred centres, and widths and heights. Boxes stay within
-    `bounds`, the lower left and upper right corner, of shape (2, 2). `avoided`, of shape (2, n_avoided, 2), holds
-    centres and sizes of boxes that are covered only if there is no other free position. Return the centres of boxes
-    that do not overlap, of shape (n_boxes, 2), with NaN for boxes that do not fit.
+    All are of shape (n_boxes, 2), with NaN for boxes that do not fit into `bounds`, the lower left and upper right
+    corner. `avoided`, of shape (2, n_avoided, 2), holds centres and sizes of boxes that are covered only if there is no
+    other free position.
     """
     centres = np.full(anchors.shape, np.nan)
-    avoided = np.empty((2, 0, 2)) if avoided is None else avoided
+    avoided = np.reshape(avoided, (2, -1, 2))
     for i, (anchor, size) in enumerate(zip(anchors, sizes, strict=True)):
         placed = ~np.isnan(centres[:i, 0])
         boxes = np.array([centres[:i][placed], sizes[:i][placed]])
+        inner = bounds + np.array([size / 2, -size / 2])  # of the centre
         for taken in (np.concatenate([boxes, avoided], axis=1), boxes):
-            inner = bounds + np.array([size / 2, -size / 2])  # of the centre
-            centres[i] = _nearest_free(anchor, taken[0], (taken[1] + size) / 2, inner)
-            if np.isfinite(centres[i, 0]):
-                break
+            if np.isnan(centres[i, 0]):
+                centres[i] = _nearest_free(anchor, taken[0], (taken[1] + size) / 2, inner)
     return centres
 
 
-def _nearest_free(
-    anchor: NDArray[Any], centres: NDArray[Any], reach: NDArray[Any], bounds: NDArray[Any]
-) -> NDArray[np.float64]:
+def _nearest_free(anchor: Array, centres: Array, reach: Array, bounds: Array) -> Array:
     """Return the point within the bounds nearest to the anchor and outside the open boxes ``centres +- reach``.
 
     Each of its coordinates is the anchor's or that of a box edge, so only the grid of these lines is searched.

@@ -2,6 +2,6 @@
 
 from laptsne.graph.neighbors import KNeighborsTransformer
 from laptsne.scanpy import pl, tl
-from laptsne.scanpy.representation import get_model
+from laptsne.scanpy.tl import get_model
 
 __all__ = ["KNeighborsTransformer", "get_model", "pl", "tl"]

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from laptsne.scanpy.representation import import_scanpy
+from laptsne.scanpy.tl import import_scanpy
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
 
 def laptsne(adata: AnnData, *, basis: str = "laptsne", **settings: Any) -> Any:
-    """Draw the map of the cells.
+    """Draw a map from :func:`laptsne.scanpy.tl.laptsne` by ``scanpy.pl.embedding``, and return what that returns.
 
     Parameters
     ----------
     adata : AnnData
-        Annotated data with a map from :func:`laptsne.scanpy.tl.laptsne`.
     basis : str, default="laptsne"
         Name of the map, if it was computed with ``key_added``.
     **settings
         Arguments of ``scanpy.pl.embedding``, such as ``color``, ``legend_loc``, ``show`` and ``save``.
-
-    Returns
-    -------
-    The value returned by ``scanpy.pl.embedding``.
     """
     if basis not in adata.obsm and f"X_{basis}" not in adata.obsm:
         raise ValueError(f"basis={basis!r} is not in adata.obsm; run laptsne.scanpy.tl.laptsne(adata) first.")

@@ -343,7 +343,7 @@ export class Explorer {
   close() {
     this.onChange = () => {};
     this.theme.close();
-    for (const observer of this.observers) observer.disconnect();
+    for (const observer of this.observers ?? []) observer.disconnect();
     this.stops?.stop();
     this.stage.close();
   }

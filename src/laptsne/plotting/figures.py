@@ -1,0 +1,350 @@
+"""The figures: a map, maps of the same points side by side or in a series, and eigenvalues."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from laptsne._runtime.colours import INK, PALETTE, LabelEncoding, encode_clusters, encode_labels
+from laptsne.engine.state import State
+from laptsne.estimators.contraction_path import ContractionPath
+from laptsne.explorer.maps import RELIABILITY, Shown, embedding_of, labels_of, rotation_onto
+from laptsne.graph.spectrum import eigengap_clusters
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+    from laptsne.plotting.colouring import Palette
+
+_SIZES = {1: (6.5, 2.6), 2: (5.5, 5.5), 3: (5.5, 5.5)}  # of new figures by number of components, in inches
+_LEGENDS = {"auto": "auto", "right": "right", "on": "on", None: None, True: "right", False: None}
+_MAX_SNAPSHOTS = 12  # in one figure
+_BELOW_GAP, _GAP, _ABOVE_GAP = PALETTE[0], PALETTE[1], "#8a8a8a"
+
+
+def scatter(
+    Y: Shown,
+    c: Any = None,
+    *,
+    ax: Axes | None = None,
+    s: float | ArrayLike | None = None,
+    alpha: float | None = None,
+    palette: Palette | None = None,
+    cmap: str | Colormap | None = None,
+    figsize: tuple[float, float] | None = None,
+    legend: str | bool | None = "auto",
+    rasterized: bool | None = None,
+    title: str | None = None,
+    continuous: bool | None = None,
+) -> Axes:
+    """Draw a map in one, two or three dimensions, coloured by label or by number.
+
+    More than 200,000 points in one or two dimensions are drawn as density.
+
+    Parameters
+    ----------
+    Y : array-like or DataFrame of shape (n_samples, n_components), fitted model or FittedMap
+        The map; the landmarks of a LandmarkLaptSNE that was read from a file or fitted to an iterator.
+    c : array-like of shape (n_samples,) or str, optional
+        Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
+        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" is the
+        score of ``model.diagnose()``, and the default is its clusters, with points in no cluster (-1) in grey.
+    ax : matplotlib Axes, optional
+        Axes to draw on. By default the current ones of pyplot, or those of a new figure if there are none.
+    s : float or array-like of shape (n_samples,), optional
+        Marker area in square points, for any number of points. By default, by their density and the size of the axes.
+    alpha : float, optional
+        Opacity from 0 to 1.
+    palette : sequence of colours, mapping from labels to colours, str or Colormap, optional
+        Colours of categories. By default 60, of which the first twelve are distinguishable with colour vision
+        deficiencies.
+    cmap : str or matplotlib Colormap, optional
+        Colour map of numbers. By default viridis without its lightest part.
+    figsize : (float, float), optional
+        Width and height in inches of a new figure, which is made even if there are current axes.
+    legend : {"auto", "right", "on"} or None, default="auto"
+        Where labels are named: "right" of the map, in a legend of at most 40 entries, or "on" it, once for each island
+        of points with that label. "auto" is "on" unless labels are scattered or crowded, numbers, or in 3-D.
+    rasterized : bool, optional
+        Whether markers become pixels in SVG and PDF files, which keeps files with many points small.
+    title : str, optional
+        Title of the axes.
+    continuous : bool, optional
+        Whether labels are numbers on a continuous scale rather than categories. By default, numbers and times are,
+        except integers of which there are at most 100 distinct ones that occur twice or more often on average.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from laptsne import LaptSNE
+    >>> from laptsne.plotting import scatter
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ax = scatter(LaptSNE(max_iter=100, random_state=0).fit(X), y, figsize=(4, 4), title="Iris")
+    >>> sorted({text.get_text() for text in ax.texts})
+    ['0', '1', '2']
+    """
+    from laptsne.plotting import canvas, colouring, text_labels  # noqa: PLC0415  matplotlib is slow to import
+
+    if legend not in _LEGENDS:
+        raise ValueError(f"legend={legend!r} must be 'auto', 'right', 'on' or None.")
+    if ax is not None and figsize is not None:
+        raise ValueError(f"figsize={figsize} applies only to a new figure; omit it, or omit ax.")
+    embedding = _check_embedding(Y)
+    n_samples, n_components = embedding.shape
+    if s is not None and np.shape(s) != (n_samples,) and not (np.ndim(s) == 0 and float(s) > 0):  # type: ignore[arg-type]
+        raise ValueError(f"s={s!r} must be a positive marker area, or one for each of the {n_samples} points.")
+    encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)
+    missing_name = "no cluster" if c is None else "no label"
+    chosen = colouring.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
+    ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
+    if title:
+        ax.set_title(title)
+    canvas.draw_points(ax, embedding, chosen, s=s, alpha=alpha, rasterized=rasterized)
+    width = text_labels.name_labels(ax, embedding, chosen, _LEGENDS[legend])
+    if is_default and width:  # the map keeps its size
+        ax.figure.set_figwidth(_SIZES[n_components][0] + width)  # type: ignore[union-attr]
+    return ax
+
+
+def compare(
+    maps: Mapping[str, Shown],
+    labels: ArrayLike | None = None,
+    *,
+    align: bool = True,
+    continuous: bool | None = None,
+    rasterized: bool | None = None,
+) -> Figure:
+    """Draw maps of the same points side by side, in the same colours, on a new figure of pyplot.
+
+    Parameters
+    ----------
+    maps : mapping from str to array-like of shape (n_samples, 2), fitted model or FittedMap
+        Maps by title. Each is drawn at its own scale.
+    labels : array-like of shape (n_samples,), optional
+        Labels, named in a legend if there are at most 40.
+    align : bool, default=True
+        Whether to rotate and reflect each map to match the first one as closely as possible (orthogonal Procrustes).
+        This changes no distance within a map.
+    continuous, rasterized : bool, optional
+        As in :func:`scatter`.
+
+    Examples
+    --------
+    >>> from laptsne.plotting import compare
+    >>> [ax.get_title() for ax in compare({"one": [[0, 0], [1, 1]], "other": [[0, 1], [1, 0]]}).axes]
+    ['one', 'other']
+    """
+    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
+
+    if not isinstance(maps, Mapping) or not maps:
+        raise ValueError("maps must be a mapping from titles to at least one map, such as {'t-SNE': Y}.")
+    embeddings = _same_points(maps)
+    first = embeddings[0]
+    chosen = colouring.make_colouring(encode_labels(labels, len(first), continuous=continuous))
+    if align:
+        embeddings = [(Y - Y.mean(axis=0)) @ rotation_onto(Y, first) for Y in embeddings]
+    size, panels = 4.0 if len(maps) < 3 else 3.2, zip(maps, embeddings, strict=True)
+    return canvas.draw_panels(panels, chosen, size, size + 0.3, fontsize=11, rasterized=rasterized)
+
+
+class Recorder:
+    """Callback that records the embedding every `every` iterations, anew in each fit, and without the final one.
+
+    Attributes
+    ----------
+    iterations : list of int
+        Iteration of each recorded map.
+    maps : list of arrays of shape (n_samples, n_components)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from laptsne import LaptSNE
+    >>> from laptsne.plotting import Recorder, trajectory
+    >>> X, y = load_iris(return_X_y=True)
+    >>> recorder = Recorder(every=25)
+    >>> model = LaptSNE(max_iter=100, callbacks=recorder, random_state=0).fit(X)
+    >>> recorder.iterations
+    [0, 25, 50, 75]
+    >>> figure = trajectory(recorder, y)
+    """
+
+    def __init__(self, every: int = 50) -> None:
+        if every < 1:
+            raise ValueError(f"every={every} must be at least 1.")
+        self.every = every
+        self.iterations: list[int] = []
+        self.maps: list[NDArray[Any]] = []
+
+    def __call__(self, state: State) -> None:
+        """Record the embedding if its iteration is a multiple of `every`."""
+        if state.iteration == 0:
+            self.iterations, self.maps = [], []
+        if state.iteration % self.every == 0:
+            self.iterations.append(state.iteration)
+            self.maps.append(state.embedding)
+
+
+def trajectory(
+    maps: Sequence[ArrayLike] | NDArray[Any] | Recorder | ContractionPath,
+    labels: ArrayLike | None = None,
+    *,
+    titles: Sequence[str] | None = None,
+    continuous: bool | None = None,
+    rasterized: bool | None = None,
+) -> Figure:
+    """Draw successive maps of the same points on a new figure of pyplot.
+
+    Parameters
+    ----------
+    maps : array-like of shape (n_maps, n_samples, 2), Recorder or ContractionPath
+        The maps, each drawn at its own scale. Of more than twelve, up to twelve evenly spaced ones are drawn, including
+        the first and the last. A contraction path is drawn in full, with the title of the model's own map in bold.
+    labels : array-like of shape (n_samples,), optional
+        Labels, named in a legend if there are at most 40.
+    titles : sequence of str, optional
+        One title per map. By default, the iteration or the contraction if known.
+    continuous, rasterized : bool, optional
+        As in :func:`scatter`.
+    """
+    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
+
+    path = maps if isinstance(maps, ContractionPath) else None
+    embeddings, headings = _titled(maps, titles)
+    chosen = colouring.make_colouring(encode_labels(labels, len(embeddings[0]), continuous=continuous))
+    last = len(embeddings) - 1
+    stride = 1 if path is not None else max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
+    panels = [(headings[i], embeddings[i]) for i in [*range(0, last, stride), last]]
+    figure = canvas.draw_panels(panels, chosen, 2.4, 2.6, fontsize=9, rasterized=rasterized)
+    if path is not None:
+        figure.axes[path.chosen].title.set_fontweight("bold")
+    return figure
+
+
+def eigenvalues(
+    values: ArrayLike,
+    n_clusters: int | None = None,
+    *,
+    ax: Axes | None = None,
+    figsize: tuple[float, float] | None = None,
+) -> Axes:
+    """Draw the smallest eigenvalues of a graph Laplacian and mark the eigengap.
+
+    Parameters
+    ----------
+    values : array-like of shape (n_values,)
+        Eigenvalues in ascending order, such as ``data_eigenvalues_``.
+    n_clusters : int, optional
+        Number of eigenvalues below the gap, such as ``n_clusters_``. By default, it is read off the eigenvalues.
+    ax, figsize : optional
+        As in :func:`scatter`.
+
+    Examples
+    --------
+    >>> from laptsne.plotting import eigenvalues
+    >>> eigenvalues([0, 0.01, 0.02, 0.5, 0.6]).texts[0].get_text()
+    '3 clusters'
+    """
+    from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
+
+    sigma = np.asarray(values, dtype=np.float64)
+    if sigma.ndim != 1 or sigma.size == 0:
+        raise ValueError(f"values must have shape (n_values,) with at least one value, got shape {sigma.shape}.")
+    count = eigengap_clusters(sigma) if n_clusters is None else int(n_clusters)
+    if count < 1:
+        raise ValueError(f"n_clusters={n_clusters} must be at least 1; omit it to use the largest eigengap.")
+    ax, _ = canvas.choose_axes(ax, 2, (6, 3.6), figsize)
+    k = np.arange(1, sigma.size + 1)
+    for part, colour in ((slice(count, None), _ABOVE_GAP), (slice(count), _BELOW_GAP)):
+        ax.plot(k[part], sigma[part], "o", color=colour, markersize=4)
+    ax.set(xlabel="k", ylabel="eigenvalue", ylim=(-0.03 * sigma.max() - 1e-6, 1.12 * sigma.max() + 1e-6))
+    ax.spines[["top", "right"]].set_visible(False)
+    text = f"{count} cluster{'s' if count > 1 else ''}" + ", beyond the values shown" * (count > sigma.size)
+    x = min(count, sigma.size) + 0.5
+    if count < sigma.size:
+        ax.axhspan(sigma[count - 1], sigma[count], color=_GAP, alpha=0.18, linewidth=0)
+        ax.axvline(x, color=_GAP, linewidth=1.2)
+    offset, side = ((-5, 0), "right") if x > (1 + sigma.size) / 2 else ((5, 0), "left")  # where there is more space
+    style: dict[str, Any] = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
+    ax.annotate(text, (x, 1), offset, color=INK, weight="bold", ha=side, **style)
+    return ax
+
+
+def _check_embedding(Y: Shown, name: str = "Y", dimensions: tuple[int, ...] = (1, 2, 3)) -> NDArray[Any]:
+    """Return an embedding as an array of shape (n_samples, n_components); raise ValueError if it cannot be drawn."""
+    array = embedding_of(Y)
+    if array.ndim == 1 and 1 in dimensions and array.dtype.kind in "iuf":
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] not in dimensions:
+        counts = " or ".join(map(str, dimensions))
+        raise ValueError(
+            f"{name} must have shape (n_samples, {counts}) to be drawn, got {array.shape}; fit with n_components=2."
+        )
+    if array.dtype.kind not in "iuf":
+        array = array.astype(np.float64)
+    rows = np.flatnonzero(~np.isfinite(array).all(axis=1))
+    if rows.size:
+        raise ValueError(f"{name} is not finite in row {rows[0]}; remove the {rows.size} rows that are not finite.")
+    return array
+
+
+def _same_points(maps: Mapping[Any, Shown]) -> list[NDArray[Any]]:
+    """Return the embeddings of a mapping; raise ValueError unless all of them have the same number of points."""
+    arrays = [_check_embedding(Y, f"maps[{name!r}]", dimensions=(2,)) for name, Y in maps.items()]
+    first, expected = next(iter(maps)), len(arrays[0])
+    for name, Y in zip(maps, arrays, strict=True):
+        if len(Y) != expected:
+            raise ValueError(
+                f"maps[{name!r}] has {len(Y)} points, but maps[{first!r}] has {expected}; pass maps of the same points."
+            )
+    return arrays
+
+
+def _titled(maps: Any, titles: Sequence[str] | None) -> tuple[list[NDArray[Any]], list[str]]:
+    """Return the maps and a title for each."""
+    headings: list[str] = []
+    if isinstance(maps, ContractionPath):
+        maps, headings = maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
+    elif isinstance(maps, Recorder):
+        maps, headings = maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
+    headings = (headings or [""] * len(maps)) if titles is None else list(map(str, titles))
+    if len(headings) != len(maps):
+        raise ValueError(f"titles must have one title for each of the {len(maps)} maps, got {len(headings)}.")
+    if len(maps) == 0:
+        raise ValueError("maps is empty; pass at least one map, or a Recorder after a fit.")
+    return _same_points(dict(enumerate(maps))), headings
+
+
+def _encoded(Y: Shown, c: Any, n_samples: int, *, continuous: bool | None) -> tuple[LabelEncoding, str | None]:
+    """Return the labels of the points, and the colour of all of them if there is one."""
+    if c is None:
+        labels = labels_of(Y, n_samples)
+        if labels is None or labels.min() == labels.max() == 0:  # one cluster is no cluster
+            return encode_labels(None, n_samples), None
+        return encode_clusters(labels), None
+    if not isinstance(c, str):
+        if np.shape(c) != (n_samples,) and hasattr(Y, "landmark_embedding_") and not hasattr(Y, "embedding_"):
+            raise ValueError(
+                f"c has shape {np.shape(c)}, but Y has the embedding of only its {n_samples} landmarks; "
+                "pass Y=model.transform(X) to draw all rows."
+            )
+        return encode_labels(c, n_samples, continuous=continuous), None
+    if c in RELIABILITY and hasattr(Y, "labels_"):
+        scores = getattr(Y, "reliability_", None)
+        if scores is None:
+            raise ValueError(f"c={c!r} needs the reliability of the points; call model.diagnose() first.")
+        return encode_labels(getattr(scores, c), n_samples, continuous=True), None
+    from matplotlib.colors import is_color_like  # noqa: PLC0415  matplotlib is slow to import
+
+    if not is_color_like(c):
+        raise ValueError(
+            f"c={c!r} must be a matplotlib colour such as 'tab:blue', one label per point, or, with a fitted model, "
+            f"{' or '.join(map(repr, RELIABILITY))}."
+        )
+    return encode_labels(None, n_samples), c

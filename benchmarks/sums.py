@@ -34,7 +34,7 @@ from shared import THREADS, command_line, enlarged_mnist, median_seconds, reduce
 
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.fields import CoarseFields, ExactFields, FourierFields, coarse
+from laptsne.fields import CoarseFields, ExactFields, FourierFields, fourier
 from laptsne.metrics import knn_accuracy
 
 Array = NDArray[Any]
@@ -64,13 +64,11 @@ def costs(n: int, n_dims: int, workers: Workers) -> list[float]:
     Y = cloud(n, n_dims, {1: 2.0 * n**0.75, 2: 1.2 * n**0.5, 3: 1.5 * n ** (1 / 3)}[n_dims])
     single = Y.astype(np.float32)
     charges = np.random.default_rng(1).normal(size=(n, 15))
-    exact, fourier = ExactFields(single, workers=workers), FourierFields(Y, workers)
-    packed, packed_fourier = exact.pack(charges, charges), fourier.pack(charges, charges)
     return [
         milliseconds(lambda: ExactFields(single, workers=workers).degrees),
         milliseconds(lambda: FourierFields(Y, workers).degrees),
-        milliseconds(lambda: ExactFields(single, workers=workers).weighted_gradient(packed)),
-        milliseconds(lambda: FourierFields(Y, workers).weighted_gradient(packed_fourier)),
+        milliseconds(lambda: ExactFields(single, workers=workers).weighted_gradient(charges, charges)),
+        milliseconds(lambda: FourierFields(Y, workers).weighted_gradient(charges, charges)),
     ]
 
 
@@ -103,7 +101,7 @@ def errors(span: float, workers: Workers) -> list[float]:
         (fourier.degrees, exact.degrees),
         (fourier.slope, exact.slope),
         (fourier.values(charges), exact.values(charges)),
-        (fourier.weighted_gradient((charges, charges)), exact.weighted_gradient(exact.pack(charges, charges))),
+        (fourier.weighted_gradient(charges, charges), exact.weighted_gradient(charges, charges)),
     ]
     return [float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in pairs]
 
@@ -131,7 +129,7 @@ def print_spacings() -> None:
     free = {"_FIXED": 0.0, "_PER_POINT": 0.0, "_PER_CELL": 0.0}  # as if a grid took no time
     for name, (X, y) in data().items():
         for spacing in SPACINGS:
-            with patch.multiple(coarse, _SPACING=spacing, _SMALL_SPAN=0.0, **free):
+            with patch.multiple(fourier, _COARSE_SPACING=spacing, _SMALL_SPAN=0.0, **free):
                 models = [LaptSNE(contraction=0, n_jobs=THREADS, random_state=seed).fit(X) for seed in SEEDS]
                 error = np.mean([repulsion_error(np.asarray(model.embedding_, np.float64)) for model in models])
             kl = np.array([model.kl_divergence_ for model in models])

@@ -9,12 +9,11 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.contraction.term import Contraction, rows_of
 from laptsne.fields import ExactFields, Fields
-from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Frame
+from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Mesh
 from laptsne.kernels import Gaussian
 
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
@@ -72,8 +71,7 @@ class ClusterTerm(Contraction):
         self._order, self._sizes = self._ordered  # the same without stray points
         self._keeps_members = False  # those that are not astray
         self._volumes: Array | None = None
-        self._sums: _MeshSums | _PairSums | None = None
-        self._gradient: NDArray[np.float64] | None = None
+        self._sums: _MeshSums | _PairSums
 
     def value(self, fields: Fields) -> float:
         """Return R at an embedding, with the points that are in clusters since the last refresh."""
@@ -85,23 +83,10 @@ class ClusterTerm(Contraction):
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         """Return the gradient at the last refresh."""
         if self._gradient is None:
-            at = self._refreshed_at
-            assert self._sums is not None
-            self._gradient = np.zeros(at.Y.shape)
+            self._gradient = np.zeros(self._refreshed_at.Y.shape)
             if self.n_clusters > 1:
                 self._gradient[self._order] = self._sums.gradient(self._slopes)
         return self._gradient
-
-    @property
-    def eigenvalues(self) -> NDArray[np.float64]:
-        """The eigenvalues at the last refresh, one per cluster."""
-        self._refreshed_at  # noqa: B018
-        return self._sigma
-
-    @property
-    def residual(self) -> float:
-        """Residual norm of the eigenpairs: 0, since the small problem is solved directly."""
-        return 0.0
 
     def fix_volumes(self) -> None:
         """Keep D, with its regularisation, as it is at the last refresh, so that only S follows the embedding.
@@ -114,10 +99,10 @@ class ClusterTerm(Contraction):
     def shares(self) -> Array:
         """Return the share of each cluster in the field at every point, shape (n_clusters, n_samples)."""
         sums = self._on_mesh()
-        fields = np.maximum(sums.frame.interpolate(self.points, sums.fields).T, 0)
+        fields = np.maximum(sums.mesh.interpolate(self.points, sums.fields).T, 0)
         return np.asarray(fields / np.maximum(fields.sum(axis=0), np.finfo(np.float32).tiny))
 
-    def potential_grid(self, frame: Frame) -> Array:
+    def potential_grid(self, mesh: Mesh) -> Array:
         r"""Return the potential of a new point at the nodes of a mesh.
 
         Its cluster is not known: at each node, the point belongs to the clusters in proportion to a power of their
@@ -130,15 +115,14 @@ class ClusterTerm(Contraction):
         share = (fields / np.maximum(fields.max(axis=0), np.float32(_TINY))) ** _SHARPNESS
         share /= np.maximum(share.sum(axis=0), np.float32(_TINY))
         grid = np.einsum("an,an->n", share, potentials).reshape(sums.fields.shape[1:])
-        nodes = frame.nodes(np.arange(np.prod(frame.cells)))
-        return sums.frame.interpolate(nodes, grid[None]).astype(np.float32).reshape(frame.cells[::-1])
+        return sums.mesh.resampled(grid, mesh)
 
     def state(self) -> dict[str, Any]:
         """Return the numbers that follow the embedding."""
         state = {"regularization": self.regularization, "fixed": self.fixed}
         return state if self.kernel is None else state | {"width": self.kernel.width}
 
-    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Restore a state; there is no gradient before the next refresh."""
         self.regularization, self.fixed = state["regularization"], state["fixed"]
         self.kernel = Gaussian(state["width"]) if "width" in state else None
@@ -153,7 +137,6 @@ class ClusterTerm(Contraction):
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
         assert self.similarity is not None
-        self._gradient = None
         if not self.fixed:
             self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
         if not self._keeps_members:
@@ -169,7 +152,7 @@ class ClusterTerm(Contraction):
         degrees = np.maximum(similarity.sum(axis=1), _TINY)
         self._degrees = degrees if self._volumes is None else self._volumes
         sigma, vectors = _smallest(similarity, self._degrees)
-        self._sigma = np.concatenate([[0.0], sigma])
+        self.eigenvalues = np.concatenate([[0.0], sigma])
         slope = self.penalty.slope(sigma)
         products = (vectors * slope) @ vectors.T
         # Where D follows the embedding, it takes back a part of what the row sums of S do.
@@ -196,17 +179,17 @@ class ClusterTerm(Contraction):
         assert self.kernel is not None
         y = rows_of(fields.Y)
         most = min(MAX_NODES, _MAX_NUMBERS // self.n_clusters)
-        frame = Frame.around(y, SPACING_PER_WIDTH * self.kernel.width, fields.workers, self.kernel, most)
-        return _MeshSums(frame, y.take(self._order, axis=1), self._sizes)
+        mesh = Mesh.around(y, SPACING_PER_WIDTH * self.kernel.width, fields.workers, self.kernel, most)
+        return _MeshSums(mesh, y.take(self._order, axis=1), self._sizes)
 
 
 class _MeshSums:
     """Sums over points ordered by cluster, on a mesh. The slopes of the similarities are exact up to rounding."""
 
-    def __init__(self, frame: Frame, y: Array, sizes: Array) -> None:
-        self.frame, self._y, self._edges = frame, y, np.concatenate([[0], np.cumsum(sizes)])
-        densities = frame.spread_clusters(y, sizes)
-        self.fields = frame.convolved(densities)  # of each cluster, self-interaction included
+    def __init__(self, mesh: Mesh, y: Array, sizes: Array) -> None:
+        self.mesh, self._y, self._edges = mesh, y, np.concatenate([[0], np.cumsum(sizes)])
+        densities = mesh.spread(y, np.ones((1, y.shape[1]), np.float32), sizes)
+        self.fields = mesh.convolved(densities)  # of each cluster, self-interaction included
         parts = densities.reshape(len(sizes), -1), self.fields.reshape(len(sizes), -1)
         similarity = (parts[0] @ parts[1].T).astype(np.float64)
         similarity[np.diag_indices(len(sizes))] -= sizes
@@ -214,10 +197,10 @@ class _MeshSums:
 
     def own_shares(self) -> Array:
         """Return the share of the own cluster in the field at each point."""
-        total = self.frame.interpolate(self._y, self.fields.sum(axis=0)[None])[:, 0] - 1
+        total = self.mesh.interpolate(self._y, self.fields.sum(axis=0)[None])[:, 0] - 1
         own = np.empty_like(total)
         for field, start, stop in zip(self.fields, self._edges[:-1], self._edges[1:], strict=True):
-            own[start:stop] = self.frame.interpolate(self._y[:, start:stop], field[None])[:, 0] - 1
+            own[start:stop] = self.mesh.interpolate(self._y[:, start:stop], field[None])[:, 0] - 1
         return np.asarray(own / np.maximum(total, _MIN_FIELD))
 
     def gradient(self, slopes: Array) -> Array:
@@ -225,7 +208,7 @@ class _MeshSums:
         potentials = np.tensordot(2 * slopes.astype(np.float32), self.fields, 1)
         gradient = np.empty(self._y.T.shape)
         for potential, start, stop in zip(potentials, self._edges[:-1], self._edges[1:], strict=True):
-            gradient[start:stop] = self.frame.gradient(self._y[:, start:stop], potential)
+            gradient[start:stop] = self.mesh.gradient(self._y[:, start:stop], potential)
         return gradient
 
 
@@ -244,8 +227,7 @@ class _PairSums:
         return np.asarray(own / np.maximum(self._values.sum(axis=1), _MIN_FIELD))
 
     def gradient(self, slopes: Array) -> Array:
-        weights = 2 * slopes[self._labels]
-        return self._fields.weighted_gradient(self._fields.pack(weights, self._indicators))
+        return self._fields.weighted_gradient(2 * slopes[self._labels], self._indicators)
 
 
 def _smallest(similarity: Array, volumes: Array) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from laptsne.clusters.counting import find_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
 from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Penalty, Similarity, rms_radius
 from laptsne.fields import ExactFields
-from laptsne.fields.grid import SPACING_PER_WIDTH, Frame
+from laptsne.fields.grid import SPACING_PER_WIDTH, Mesh
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
 from laptsne.graph.distances import METRICS, PAIRWISE_METRICS
 from laptsne.graph.neighbors import neighbor_graph
@@ -223,18 +223,18 @@ class SmoothDisplacement:
         self._parts = []
         for rows in members:
             own = np.ascontiguousarray(y[:, rows])
-            frame = Frame.around(own, SPACING_PER_WIDTH * width, workers, Gaussian(width), _MAX_NODES)
-            sums = _smoothed(frame, own, np.ones((1, rows.size)))
-            self._parts.append((rows, own, frame, 1 / np.sqrt(np.maximum(sums, 1))))
+            mesh = Mesh.around(own, SPACING_PER_WIDTH * width, workers, Gaussian(width), _MAX_NODES)
+            sums = _smoothed(mesh, own, np.ones((1, rows.size)))
+            self._parts.append((rows, own, mesh, 1 / np.sqrt(np.maximum(sums, 1))))
 
     def of(self, coefficients: Array) -> Array:
         """Return the displacements of coefficients, both of shape (n_components, n_samples)."""
         displacements = np.zeros_like(coefficients)
-        for rows, own, frame, root in self._parts:
-            displacements[:, rows] = root * _smoothed(frame, own, root * coefficients[:, rows])
+        for rows, own, mesh, root in self._parts:
+            displacements[:, rows] = root * _smoothed(mesh, own, root * coefficients[:, rows])
         return displacements
 
 
-def _smoothed(frame: Frame, y: Array, values: Array) -> Array:
+def _smoothed(mesh: Mesh, y: Array, values: Array) -> Array:
     """Return the sums of values of shape (n_fields, n_points) over all points, weighted by the kernel."""
-    return np.asarray(frame.interpolate(y, frame.convolved(frame.spread(y, values.astype(np.float32)))).T)
+    return np.asarray(mesh.interpolate(y, mesh.field(y, values.astype(np.float32))).T)

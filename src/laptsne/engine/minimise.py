@@ -167,7 +167,7 @@ class Descending:
             return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
         self.position.restore(part("position"), self.schedule.max_iter)
-        self.term.restore(part("term"), self.loss.workers)
+        self.term.restore(part("term"))
         step.restore(part("step"))
 
 

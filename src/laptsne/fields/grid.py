@@ -16,7 +16,7 @@ import scipy.fft
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.spreading import CubicSpline, Window, interpolate, spread, spread_parts
+from laptsne.fields.spreading import CubicSpline, Window, interpolate, spread
 from laptsne.kernels import Gaussian, RadialKernel, Student
 
 # The Student kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
@@ -30,9 +30,8 @@ _MAX_SHARP = 0.7
 _MAX_SIDE = 256
 _OPERATIONS = 16  # of a matrix product, in the time of an elementary one
 _MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
-STUDENT, GAUSSIAN = Student(), Gaussian()
+STUDENT, GAUSSIAN, SPLINE = Student(), Gaussian(), CubicSpline()
 SPACING_PER_WIDTH = 0.35  # of a mesh for a Gaussian kernel; errors are quadratic in it, up to 6 % of gradients here
-_SPLINE = CubicSpline()
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move
 # Upper limit of the number of nodes: proportional to the number of points, between these bounds.
 _NODES_PER_POINT = 64
@@ -157,19 +156,25 @@ def _convolve(
 
 
 @dataclass(frozen=True)
-class Frame:
-    """A regular mesh: node m lies at origin + spacing m."""
+class Mesh:
+    """A regular mesh on which charges are spread, convolved with the kernel, and fields interpolated.
+
+    Node m lies at origin + spacing (m - shift).
+    """
 
     origin: Array
     spacing: float
     cells: tuple[int, ...]
     workers: Workers
     kernel: RadialKernel = STUDENT
+    window: Window = SPLINE
+    shift: int = 0
+    last: Array | None = None  # largest positions of points, in cells, if not the end of the mesh
 
     @classmethod
     def around(
         cls, y: Array, spacing: float, workers: Workers, kernel: RadialKernel = STUDENT, most: int | None = None
-    ) -> Frame:
+    ) -> Mesh:
         """Return a mesh over the points, coarser than requested if it would have more than ``most`` nodes."""
         most = most or min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
         low, high = bulk_box(y, spacing, most)
@@ -178,42 +183,63 @@ class Frame:
         spacing = max(spacing, float(np.prod(extents) / most) ** (1 / len(y)), thin)
         # On a fixed lattice, so that the nodes of successive meshes coincide.
         origin = (np.floor(low / spacing) - _MARGIN) * spacing
-        cells = tuple(n_cells(float(extent), spacing, _MARGIN + 1) for extent in high - origin)
-        return cls(origin, spacing, cells, workers, kernel)
+        return cls(origin, spacing, _sides(high - origin, spacing, _MARGIN + 1), workers, kernel)
 
-    def _cell_units(self, y: Array) -> Array:
+    @classmethod
+    def bounding(
+        cls, y: Array, spacing: float, workers: Workers, kernel: RadialKernel, window: Window, max_cells: int
+    ) -> Mesh:
+        """Return the smallest mesh for a window with the points, or with :func:`bulk_box`, inside."""
+        low, high = bulk_box(y, spacing, max_cells)
+        shift = window.width // 2 - 1
+        cells = _sides(high - low, spacing, window.width)
+        return cls(low, spacing, cells, workers, kernel, window, shift, (high - low) / spacing + shift)
+
+    def positions(self, y: Array) -> Array:
         """Return coordinates in cells, clipped to the inside of the mesh.
 
         Kernels index their arrays by these: no position that is not finite may reach them.
         """
-        last = np.array(self.cells)[:, None] - 3.0
-        u = (y - self.origin[:, None]) / self.spacing
+        u = (y - self.origin[:, None]) / self.spacing + self.shift
         if np.isnan(u).any():
             raise FloatingPointError("positions of points are not finite; lower the strength of the forces.")
-        return np.asarray(u.clip(1, np.nextafter(last, 0)))
+        last = np.nextafter(np.array(self.cells) - 3.0, 0) if self.last is None else self.last
+        return np.asarray(u.clip(max(self.shift, 1), last[:, None]))
 
-    def spread(self, y: Array, charges: Array) -> Array:
-        """Return charges of shape (n_fields, n_samples) at y, of shape (n_dims, n_samples), spread on the nodes."""
-        return spread(_SPLINE, self._cell_units(y), charges, self.cells, self.workers)
+    def spread(self, y: Array, charges: Array, sizes: Array | None = None) -> Array:
+        """Return charges of shape (n_fields, n_samples) at y, of shape (n_dims, n_samples), spread on the nodes.
 
-    def spread_clusters(self, y: Array, sizes: Array) -> Array:
-        """Return points ordered by cluster, spread on one grid per cluster; ``sizes`` are those of the clusters."""
-        return spread_parts(_SPLINE, self._cell_units(y), sizes, self.cells, self.workers)
+        With ``sizes``, successive parts of that many points have a grid each.
+        """
+        edges = None if sizes is None else np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return spread(self.window, self.positions(y), charges, self.cells, self.workers, edges)
 
     def interpolate(self, y: Array, grids: Array) -> Array:
         """Return the fields given by grids at y, shape (n_samples, n_fields)."""
-        return interpolate(_SPLINE, self._cell_units(y), grids, None, self.workers)[0]
+        return interpolate(self.window, self.positions(y), grids, None, self.workers)[0]
+
+    def with_gradient(self, y: Array, grids: Array, weights: Array | None) -> tuple[Array, Array]:
+        """Return the same, and the sum of the gradients with respect to positions in cells, times the weights."""
+        return interpolate(self.window, self.positions(y), grids, weights, self.workers)
 
     def gradient(self, y: Array, grid: Array) -> Array:
         """Return the gradient of the field given by a grid at y, shape (n_samples, n_dims)."""
-        ones = np.ones((1, y.shape[1]), np.float32)
-        return interpolate(_SPLINE, self._cell_units(y), grid[None], ones, self.workers)[1] / self.spacing
+        return self.with_gradient(y, grid[None], np.ones((1, y.shape[1]), np.float32))[1] / self.spacing
 
     def convolved(self, grids: Array) -> Array:
         """Return grids convolved with the kernel."""
-        return convolved(grids, self.spacing, _SPLINE, self.workers, self.kernel)
+        return convolved(grids, self.spacing, self.window, self.workers, self.kernel)
 
-    def nodes(self, active: Array) -> Array:
-        """Return the coordinates of nodes given by flat index, shape (n_dims, n_active)."""
-        index = np.unravel_index(active, self.cells[::-1])
-        return np.stack(index[::-1]) * self.spacing + self.origin[:, None]
+    def field(self, y: Array, charges: Array) -> Array:
+        """Return grids with the fields of charges of shape (n_fields, n_samples) at y."""
+        return self.convolved(self.spread(y, charges))
+
+    def resampled(self, grid: Array, mesh: Mesh) -> Array:
+        """Return a field given by a grid of this mesh at the nodes of another one."""
+        index = np.unravel_index(np.arange(np.prod(mesh.cells)), mesh.cells[::-1])
+        nodes = np.stack(index[::-1]) * mesh.spacing + mesh.origin[:, None]
+        return self.interpolate(nodes, grid[None]).astype(np.float32).reshape(mesh.cells[::-1])
+
+
+def _sides(extents: Array, spacing: float, margin: int) -> tuple[int, ...]:
+    return tuple(n_cells(float(extent), spacing, margin) for extent in extents)

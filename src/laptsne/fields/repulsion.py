@@ -5,15 +5,15 @@ The near part is summed over pairs of points that are closer than a cutoff, foun
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.grid import bulk_box, convolved, n_cells
-from laptsne.fields.spreading import ExponentialSemicircle, interpolate, spread
+from laptsne.fields.grid import Mesh, bulk_box
+from laptsne.fields.spreading import ExponentialSemicircle
 from laptsne.fields.umap_kernel import SOFTENING, FarRepulsion, UmapKernel
 
 _MAX_NEAR_CELLS = 1 << 24
@@ -41,20 +41,9 @@ class Repulsion(NamedTuple):
 
 
 @compiled
-def _pair_rows(
-    start: int,
-    stop: int,
-    y: Array,
-    q: Array,
-    a: float,
-    b: float,
-    bound: float,
-    bend: float,
-    value: Array | None,
-    gradient: Array,
-) -> None:
+def _pair_rows(start: int, stop: int, y: Array, q: Array, kernel: Any, value: Array | None, gradient: Array) -> None:
     """Set value and gradient of the rows by sums over all points."""
-    n_dims, n = y.shape
+    (a, b, bound, bend), (n_dims, n) = kernel, y.shape
     for i in range(start, stop):
         gradient[i] = 0
         total = 0.0
@@ -79,7 +68,7 @@ def pair_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, 
     n_dims, n = y.shape
     value, gradient = np.empty(n) if with_value else None, np.empty((n, n_dims))
     shape = (kernel.a, kernel.b, kernel.bound, kernel.bend)
-    workers.rows(_pair_rows, n, y, q, *shape, value, gradient, work=20.0 * n * n)
+    workers.rows(_pair_rows, n, y, q, shape, value, gradient, work=20.0 * n * n)
     return Repulsion(value, gradient)
 
 
@@ -88,25 +77,19 @@ def grid_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, 
     cutoff, n_near = _cutoff(y, workers)
     far = FarRepulsion(kernel, cutoff)
     gradient, value = _far_sums(y, q, far, workers)
-    values = value if with_value else None
+    sums = Repulsion(value if with_value else None, gradient)
     if n_near <= _MAX_NEAR * _N_NEAR[len(y)]:
-        cells = sorted_into_cells(y, cutoff, workers)
-        add_near_sums(cells, q, cutoff, far.near_tables(_TABLE), gradient, values, workers)
-    return Repulsion(values, gradient)
+        add_near_sums(sorted_into_cells(y, cutoff, workers), q, cutoff, far.near_tables(_TABLE), sums, workers)
+    return sums
 
 
 def _far_sums(y: Array, q: Array, far: FarRepulsion, workers: Workers) -> tuple[Array, Array]:
     """Return the gradient and the value of the far part."""
-    spacing = _SPACING[len(y)] * far.cutoff
-    low, high = bulk_box(y, spacing, _max_cells(*y.shape))
-    cells = tuple(n_cells(float(extent), spacing, _WINDOW.width) for extent in high - low)
-    inside = np.clip(y, low[:, None], high[:, None])
-    u = (inside - low[:, None]) / spacing + (_WINDOW.width // 2 - 1)
+    mesh = Mesh.bounding(y, _SPACING[len(y)] * far.cutoff, workers, far, _WINDOW, _max_cells(*y.shape))
     charges = np.stack([np.ones_like(q), q]).astype(np.float32)
-    grids = convolved(spread(_WINDOW, u, charges, cells, workers), spacing, _WINDOW, workers, far)
-    fields, gradient = interpolate(_WINDOW, u, grids, charges[::-1].copy(), workers)
+    fields, gradient = mesh.with_gradient(y, mesh.field(y, charges), charges[::-1].copy())
     itself = float(far(np.zeros(1))[0])
-    return gradient / spacing, q * (fields[:, 0] - itself) + fields[:, 1] - q * itself
+    return gradient / mesh.spacing, q * (fields[:, 0] - itself) + fields[:, 1] - q * itself
 
 
 def _max_cells(n_dims: int, n_samples: int) -> int:
@@ -197,20 +180,10 @@ def _near_kernel(n_dims: int) -> Callable[..., None]:
 
     @compiled
     def near_rows(
-        start: int,
-        stop: int,
-        y: Array,
-        q: Array,
-        order: Array,
-        key: Array,
-        starts: Array,
-        strides: Array,
-        scale: float,
-        tables: tuple[Array, Array],
-        gradient: Array,
-        value: Array | None,
+        start: int, stop: int, cells: Any, q: Array, scale: float, tables: Any, gradient: Array, value: Array | None
     ) -> None:
-        zero, factor, (values, slopes) = y.dtype.type(0), y.dtype.type(scale), tables
+        (y, order, key, starts, strides), (values, slopes) = cells, tables
+        zero, factor = y.dtype.type(0), y.dtype.type(scale)
         last = y.dtype.type(slopes.size - 2)
         for i in range(start, stop):
             own, x0 = q[i], y[0, i]
@@ -255,22 +228,14 @@ def _near_kernel(n_dims: int) -> Callable[..., None]:
 
 
 def add_near_sums(
-    cells: Cells,
-    q: Array,
-    cutoff: float,
-    tables: tuple[Array, Array],
-    gradient: Array,
-    value: Array | None,
-    workers: Workers,
+    cells: Cells, q: Array, cutoff: float, tables: tuple[Array, Array], sums: Repulsion, workers: Workers
 ) -> None:
-    """Add the sums of (q_i + q_j) V(r_ij) over the neighbours j of each point i to value, and its gradient to gradient.
+    """Add the sums of (q_i + q_j) V(r_ij) over the neighbours j of each point i, and its gradient, to ``sums``.
 
     The tables have V and its derivative with respect to r^2 at equidistant r^2 from 0 to that of the cutoff, which is
     at most the size of a cell.
     """
-    n = cells.order.size
     padded = (np.pad(tables[0], (0, 2)), np.pad(tables[1], (0, 2)))
-    charges = q[cells.order].astype(np.float32)
-    scale = (tables[0].size - 1) / cutoff**2
-    places = (cells.y, charges, cells.order, cells.key, cells.starts, cells.strides)
-    workers.rows(_near_kernel(len(cells.y)), n, *places, scale, padded, gradient, value, work=200.0 * n)
+    args = (tuple(cells), q[cells.order].astype(np.float32), (tables[0].size - 1) / cutoff**2, padded)
+    n = cells.order.size
+    workers.rows(_near_kernel(len(cells.y)), n, *args, sums.gradient, sums.value, work=200.0 * n)

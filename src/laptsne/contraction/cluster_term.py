@@ -19,8 +19,6 @@ from laptsne.kernels import Gaussian
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
 _MIN_FIELD = 1e-3  # of all clusters, below which a point is astray wherever it is
-# Share of the own cluster in the field at a point below which the point is astray.
-_MIN_SHARE = 0.2
 _SHARPNESS = 4  # power of the fields of the clusters in the share that a new point has in each
 
 
@@ -43,7 +41,7 @@ class ClusterTerm(Contraction):
     where :math:`\varphi_b(y) = \sum_{j \in b} w(y, y_j)`. The width of the kernel and :math:`\rho` are constants in
     this: they follow the embedding from refresh to refresh until they are fixed. Points keep their gradients between
     refreshes. Points with the label -1 are in no cluster: they exert no force and feel none. So do stray points, until
-    the next refresh: those in whose position the field of their cluster is below a fifth of the field of all.
+    the next refresh: those in whose position the share of their cluster in the field of all is below ``min_share``.
 
     Sums are computed on a mesh, at a cost that hardly depends on the number of points, or over all pairs. Up to the
     errors of interpolation, both have the same results.
@@ -51,14 +49,10 @@ class ClusterTerm(Contraction):
 
     max_age = 3.0  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
 
+    similarity: Similarity
+
     def __init__(
-        self,
-        labels: NDArray[np.integer[Any]],
-        penalty: Penalty,
-        similarity: Similarity,
-        *,
-        mesh: bool = True,
-        min_share: float = _MIN_SHARE,
+        self, labels: Array, penalty: Penalty, similarity: Similarity, *, mesh: bool = True, min_share: float = 0.2
     ) -> None:
         sizes = np.bincount(labels[labels >= 0], minlength=1)
         if not sizes.all():
@@ -67,9 +61,8 @@ class ClusterTerm(Contraction):
         self.similarity, self.regularization, self.fixed = similarity, 0.0, False
         self.labels, self.mesh, self.min_share = labels, mesh, min_share
         order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
-        self._ordered = order, sizes  # points by cluster, and their numbers
-        self._order, self._sizes = self._ordered  # the same without stray points
-        self._keeps_members = False  # those that are not astray
+        self._ordered = self._members = order, sizes  # points by cluster, and their numbers; without stray points
+        self._keeps_members = False
         self._volumes: Array | None = None
         self._sums: _MeshSums | _PairSums
 
@@ -81,11 +74,10 @@ class ClusterTerm(Contraction):
         return float(self.penalty.value(observer.eigenvalues).sum())
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        """Return the gradient at the last refresh."""
         if self._gradient is None:
             self._gradient = np.zeros(self._refreshed_at.Y.shape)
             if self.n_clusters > 1:
-                self._gradient[self._order] = self._sums.gradient(self._slopes)
+                self._gradient[self._members[0]] = self._sums.gradient(self._slopes)
         return self._gradient
 
     def fix_volumes(self) -> None:
@@ -103,14 +95,12 @@ class ClusterTerm(Contraction):
         return np.asarray(fields / np.maximum(fields.sum(axis=0), np.finfo(np.float32).tiny))
 
     def potential_grid(self, mesh: Mesh) -> Array:
-        r"""Return the potential of a new point at the nodes of a mesh.
-
-        Its cluster is not known: at each node, the point belongs to the clusters in proportion to a power of their
-        fields, so that in a cluster it is nearly that of a point of this cluster.
-        """
+        # The cluster of a new point is not known: at each node, it belongs to the clusters in proportion to a power of
+        # their fields, so that in a cluster the potential is nearly that of a point of this cluster.
         sums = self._on_mesh()
         fields = np.maximum(sums.fields.reshape(self.n_clusters, -1), 0)
-        constant = (self.regularization / self._sizes.sum() * self._sizes).astype(np.float32)
+        sizes = self._members[1]
+        constant = (self.regularization / sizes.sum() * sizes).astype(np.float32)
         potentials = (2 * self._slopes).astype(np.float32) @ (fields + constant[:, None])
         share = (fields / np.maximum(fields.max(axis=0), np.float32(_TINY))) ** _SHARPNESS
         share /= np.maximum(share.sum(axis=0), np.float32(_TINY))
@@ -118,37 +108,32 @@ class ClusterTerm(Contraction):
         return sums.mesh.resampled(grid, mesh)
 
     def state(self) -> dict[str, Any]:
-        """Return the numbers that follow the embedding."""
         state = {"regularization": self.regularization, "fixed": self.fixed}
         return state if self.kernel is None else state | {"width": self.kernel.width}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore a state; there is no gradient before the next refresh."""
         self.regularization, self.fixed = state["regularization"], state["fixed"]
         self.kernel = Gaussian(state["width"]) if "width" in state else None
 
     def released(self) -> Self:
-        """Return a copy for potentials, on the mesh: with the same similarities and no embedding."""
-        assert self.similarity is not None
-        term = type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)
+        term = type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)  # on the mesh
         term.restore(self.state())
         term.fixed = self.kernel is not None
         return term
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
-        assert self.similarity is not None
         if not self.fixed:
             self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
         if not self._keeps_members:
-            self._order, self._sizes = self._ordered
+            self._members = self._ordered
         self._sums = self._sums_of(fields)
-        if self.min_share and not self._keeps_members and self._leave_out_strays(self._sums):
+        if self.min_share and not self._keeps_members and self._leave_out_strays():
             self._sums = self._sums_of(fields)
-        similarity = self._sums.similarity
-        n = int(self._sizes.sum())
+        similarity, sizes = self._sums.similarity, self._members[1]
+        n = int(sizes.sum())
         if not self.fixed:
             self.regularization = self.similarity.regularization * float(similarity.sum()) / n
-        similarity = similarity + self.regularization / n * np.outer(self._sizes, self._sizes)
+        similarity = similarity + self.regularization / n * np.outer(sizes, sizes)
         degrees = np.maximum(similarity.sum(axis=1), _TINY)
         self._degrees = degrees if self._volumes is None else self._volumes
         sigma, vectors = _smallest(similarity, self._degrees)
@@ -159,28 +144,30 @@ class ClusterTerm(Contraction):
         own = vectors**2 @ (slope if self._volumes is not None else slope * (1 - sigma))
         self._slopes = (own[:, None] + own) / 2 - products
 
-    def _leave_out_strays(self, sums: _MeshSums | _PairSums) -> bool:
+    def _leave_out_strays(self) -> bool:
         """Leave stray points out of their clusters, but never all points of one; return whether there are any."""
-        is_kept = sums.own_shares() >= self.min_share
-        part = np.repeat(np.arange(self.n_clusters), self._sizes)
+        order, sizes = self._members
+        is_kept = self._sums.own_shares() >= self.min_share
+        part = np.repeat(np.arange(self.n_clusters), sizes)
         is_kept |= (np.bincount(part[is_kept], minlength=self.n_clusters) == 0)[part]
-        self._order, self._sizes = self._order[is_kept], np.bincount(part[is_kept])
+        self._members = order[is_kept], np.bincount(part[is_kept])
         return not is_kept.all()
 
     def _sums_of(self, fields: Fields) -> _MeshSums | _PairSums:
-        if self.mesh:
-            return self._mesh_sums(fields)
-        return _PairSums(ExactFields(fields.Y[self._order], self.kernel, fields.workers), self._sizes)
+        order, sizes = self._members
+        if not self.mesh:
+            return _PairSums(ExactFields(fields.Y[order], self.kernel, fields.workers), sizes)
+        return self._mesh_sums(fields)
 
     def _on_mesh(self) -> _MeshSums:
         return self._sums if isinstance(self._sums, _MeshSums) else self._mesh_sums(self._refreshed_at)
 
     def _mesh_sums(self, fields: Fields) -> _MeshSums:
         assert self.kernel is not None
-        y = rows_of(fields.Y)
+        (order, sizes), y = self._members, rows_of(fields.Y)
         most = min(MAX_NODES, _MAX_NUMBERS // self.n_clusters)
         mesh = Mesh.around(y, SPACING_PER_WIDTH * self.kernel.width, fields.workers, self.kernel, most)
-        return _MeshSums(mesh, y.take(self._order, axis=1), self._sizes)
+        return _MeshSums(mesh, y.take(order, axis=1), sizes)
 
 
 class _MeshSums:

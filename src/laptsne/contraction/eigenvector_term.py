@@ -37,9 +37,10 @@ class EigenvectorTerm(Contraction):
 
     .. math:: R + \sum_{ij} G_{ij} \, w_{ij}(Y),
 
-    whose second term vanishes at the last refresh. It follows R more closely than the majorant with fixed :math:`v_k`,
-    and takes one pass over the pairs, which yields the degrees as well. With fields in linear time, points keep their
-    gradient for up to three iterations instead.
+    whose second term vanishes at the last refresh. Its gradient,
+    :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`, takes one pass
+    over the pairs, which yields the degrees as well. The tangent follows R more closely than the majorant with fixed
+    :math:`v_k`. With fields in linear time, points keep their gradient for up to three iterations instead.
 
     ``start``, of shape (n_samples, n_vectors), is the first guess of the eigenvectors, for instance those of the data's
     graph. The similarities are those of the fields.
@@ -57,12 +58,6 @@ class EigenvectorTerm(Contraction):
         return float(self.penalty.value(self.eigenvalues).sum() + linear)
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        r"""Return the gradient of the tangent with respect to the embedding.
-
-        It is
-        :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`.
-        The first eigenvector drops out, since its eigenvalue is 0 for every embedding.
-        """
         if self.n_clusters == 1:
             return np.zeros(fields.Y.shape)
         if self.max_age != _MAX_AGE:
@@ -77,11 +72,8 @@ class EigenvectorTerm(Contraction):
         return np.column_stack([_first_eigenvector(self._degrees), self._vectors])
 
     def potential_grid(self, mesh: Mesh) -> Array:
-        r"""Return the potential of a new point on a mesh that resolves the kernel.
-
-        It is :math:`\varphi_g(y) - \sum_k z_k(y) \varphi_{z_k}(y)`, with :math:`z_k(y)` from the equation of the
-        eigenvectors, :math:`\varphi_{z_k} = (1 - \sigma_k) d z_k`.
-        """
+        # It is phi_g(y) - sum_k z_k(y) phi_z_k(y), with z_k(y) from the equation of the eigenvectors,
+        # phi_z_k = (1 - sigma_k) d z_k.
         y, n_fields = self.points, self.n_clusters - 1
         charges = np.column_stack([self._z, self._g, np.ones(len(self._g))]).T.astype(np.float32)
         fields = mesh.field(y, charges)
@@ -93,15 +85,12 @@ class EigenvectorTerm(Contraction):
         return np.asarray(fields[n_fields] - (z * fields[:n_fields]).sum(axis=0))
 
     def state(self) -> dict[str, Any]:
-        """Return numbers and arrays from which the next refresh can start."""
         return {"start": self.start, "is_followed": self._is_followed}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore a state; there is no gradient before the next refresh."""
         self.start, self._is_followed = state["start"], state["is_followed"]
 
     def released(self) -> Self:
-        """Return a copy without an embedding, which starts from the eigenvectors of this one."""
         term = type(self)(self.n_clusters, self.penalty, self.start)
         term.restore(self.state())
         return term

@@ -27,11 +27,7 @@ _TOL = 1e-3  # residual of the eigenvectors behind a potential
 
 
 class Contraction(ABC):
-    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k)` of an embedding, with Laplacian eigenvalues.
-
-    :meth:`refresh` computes the eigenvalues :math:`\sigma_1 = 0 \le \sigma_2 \le \dots` of an embedding and what its
-    gradient needs.
-    """
+    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k)` of the smallest eigenvalues of a graph of an embedding."""
 
     max_age = float("inf")  # iterations after which a refresh is due at the latest
     similarity: Similarity | None = None  # None for that of the KL divergence

@@ -94,7 +94,7 @@ def test_near_part_agrees_with_all_pairs(rng, n_components, cutoff):
     q = rng.uniform(0.5, 2, 800)
     far = FarRepulsion(KERNEL, cutoff)
     gradient, value = np.ones((800, n_components)), np.ones(800)
-    cells = sorted_into_cells(y, cutoff, Workers(1))
+    cells = sorted_into_cells(y, cutoff)
     add_near_sums(cells, q, cutoff, far.near_tables(4096), Repulsion(value, gradient), Workers(1))
     d = y[:, :, None] - y[:, None]
     r2 = (d**2).sum(axis=0)

@@ -91,7 +91,8 @@ def contract(
     >>> bool(np.ptp(gap[:, 0]) > np.ptp(Y[:, 0]))
     True
     """
-    if not isinstance(strength, Real) or not 0 <= float(strength) <= _MAX_STRENGTH:
+    given: Any = strength
+    if not isinstance(given, Real) or not 0 <= float(given) <= _MAX_STRENGTH:
         raise ValueError(f"strength={strength!r} is not between 0 and {_MAX_STRENGTH:g}; the default is 1.")
     checked = check_array(Y, dtype=[np.float64, np.float32], copy=True, ensure_min_samples=2, input_name="Y")
     if not 1 <= checked.shape[1] <= 3:

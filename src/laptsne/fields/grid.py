@@ -17,20 +17,19 @@ import scipy.fft
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.spreading import CubicSpline, Window, interpolate, spread
-from laptsne.kernels import Gaussian, RadialKernel, Student
+from laptsne.fields.umap_kernel import FarRepulsion
+from laptsne.kernels import Gaussian, Student
 
+RadialKernel = Student | Gaussian | FarRepulsion
+STUDENT, GAUSSIAN, SPLINE = Student(), Gaussian(), CubicSpline()
 # The Student kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
 _MIN_PERIOD = 24.0
-# Beyond this distance, in widths, a Gaussian kernel is negligible.
-_REACH = 6.0
-# Above this spacing, in widths, the grid does not resolve the kernel, and compensating the window would amplify the
-# error.
-_MAX_SHARP = 0.7
+_REACH = 6.0  # distance, in widths, beyond which a Gaussian kernel is negligible
+_MAX_SHARP = 0.7  # spacing, in widths, above which compensating the window would amplify the error
 # Cells per side up to which a Gaussian kernel is faster by matrices, one per axis, than by transforms.
 _MAX_SIDE = 256
 _OPERATIONS = 16  # of a matrix product, in the time of an elementary one
 _MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
-STUDENT, GAUSSIAN, SPLINE = Student(), Gaussian(), CubicSpline()
 SPACING_PER_WIDTH = 0.35  # of a mesh for a Gaussian kernel; errors are quadratic in it, up to 6 % of gradients here
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move
 # Upper limit of the number of nodes: proportional to the number of points, between these bounds.
@@ -39,11 +38,10 @@ _FEW_NODES, MAX_NODES = 1 << 18, 1 << 21
 
 
 def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
-    """Return the corners of a box around the points, without stray points if these would make the grid too large.
+    """Return the corners of the bounding box of points of shape (n_dims, n_samples), or of most of them.
 
-    The bounding box of all points is used if it has at most ``max_cells`` cells. Otherwise each axis is limited to the
-    range of the inner 99 % of the points, extended by its width on both sides. Forces beyond it are negligible, and
-    callers move stray points to its edge. The coordinates y have the shape (n_dims, n_samples).
+    If it has more than ``max_cells`` cells, each axis is limited to the range of the inner 99 % of the points, extended
+    by its width on both sides. Forces beyond it are negligible, and callers move stray points to its edge.
     """
     low, high = y.min(axis=1), y.max(axis=1)
     if np.prod((high - low) / spacing) <= max_cells:
@@ -103,21 +101,20 @@ def convolved(grids: Array, spacing: float, window: Window, workers: Workers, ke
     if isinstance(kernel, Gaussian):
         # In widths, so that spectra can be used again while an embedding grows, and width and spacing with it.
         kernel, spacing = GAUSSIAN, round(spacing / kernel.width, 12)
+    out = np.empty_like(grids)
     if isinstance(kernel, Gaussian) and max(grids.shape[1:]) <= _MAX_SIDE:
         matrices = [_gaussian_matrix(side, spacing, window) for side in grids.shape[1:]]
-        out = np.empty_like(grids)
         work = float(grids.size) * sum(grids.shape[1:]) / _OPERATIONS
         workers.rows(_convolve_by_axis, len(grids), grids, matrices, out, work=work, alignment=1)
         return out
     sizes = tuple(period(side, spacing, kernel) for side in grids.shape[1:])
     spectrum = kernel_spectrum(sizes, spacing, window, kernel)
-    out = np.empty_like(grids)
     if len(grids) < workers.n_threads:
         n_threads = workers.n_threads if np.prod(sizes) >= _MIN_THREADED else 1
         _convolve(0, len(grids), grids, spectrum, sizes, n_threads, out)
     else:  # one grid per thread, which stays in its cache
-        work = 100.0 * grids.size
-        workers.rows(_convolve, len(grids), grids, spectrum, sizes, 1, out, work=work, alignment=1)
+        args = (grids, spectrum, sizes, 1, out)
+        workers.rows(_convolve, len(grids), *args, work=100.0 * grids.size, alignment=1)
     return out
 
 
@@ -235,7 +232,7 @@ class Mesh:
         return self.convolved(self.spread(y, charges))
 
     def resampled(self, grid: Array, mesh: Mesh) -> Array:
-        """Return a field given by a grid of this mesh at the nodes of another one."""
+        """Return a field given by a grid of this mesh as a grid of another one."""
         index = np.unravel_index(np.arange(np.prod(mesh.cells)), mesh.cells[::-1])
         nodes = np.stack(index[::-1]) * mesh.spacing + mesh.origin[:, None]
         return self.interpolate(nodes, grid[None]).astype(np.float32).reshape(mesh.cells[::-1])

@@ -74,12 +74,12 @@ def pair_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, 
 
 def grid_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, with_value: bool = False) -> Repulsion:
     """Return the same in nearly linear time: the smooth part of the kernel on a grid, the rest over near pairs."""
-    cutoff, n_near = _cutoff(y, workers)
+    cutoff, n_near = _cutoff(y)
     far = FarRepulsion(kernel, cutoff)
     gradient, value = _far_sums(y, q, far, workers)
     sums = Repulsion(value if with_value else None, gradient)
     if n_near <= _MAX_NEAR * _N_NEAR[len(y)]:
-        add_near_sums(sorted_into_cells(y, cutoff, workers), q, cutoff, far.near_tables(_TABLE), sums, workers)
+        add_near_sums(sorted_into_cells(y, cutoff), q, cutoff, far.near_tables(_TABLE), sums, workers)
     return sums
 
 
@@ -97,10 +97,12 @@ def _max_cells(n_dims: int, n_samples: int) -> int:
     return min(max(CELLS_PER_POINT * n_samples, _MIN_CELLS[n_dims]), MAX_CELLS)
 
 
-def _cutoff(y: Array, workers: Workers) -> tuple[float, float]:
+def _cutoff(y: Array) -> tuple[float, float]:
     """Return the cutoff of the near part, and the mean number of points within it of a point."""
     n_dims = len(y)
-    density = max(crowding(y, _COARSE, workers), 1e-3) / _COARSE**n_dims
+    counts = _numbered(y, _COARSE)[2].astype(np.float64)
+    crowding = float((counts * (counts - 1)).sum() / y.shape[1])  # mean number of other points in the cell of a point
+    density = max(crowding, 1e-3) / _COARSE**n_dims
     wanted = (_N_NEAR[n_dims] / (_BALL[n_dims] * density)) ** (1 / n_dims)
     # Embeddings that are far larger than usual get a coarser grid.
     low, high = bulk_box(y, _SPACING[n_dims] * _MIN_CUTOFF, _max_cells(*y.shape))
@@ -121,16 +123,6 @@ class Cells(NamedTuple):
 
 
 @compiled
-def _key_rows(start: int, stop: int, y: Array, low: Array, size: float, strides: Array, key: Array) -> None:
-    """Set key to the number of the cell of each point."""
-    for i in range(start, stop):
-        total = np.int64(0)
-        for d in range(y.shape[0]):
-            total += strides[d] * (np.int64((y[d, i] - low[d]) / size) + 1)
-        key[i] = total
-
-
-@compiled
 def _sort(y: Array, centre: Array, key: Array, starts: Array, order: Array, sorted_key: Array, out: Array) -> None:
     """Sort points by their key: a counting sort, given the first position of each key."""
     position = starts.copy()
@@ -143,27 +135,20 @@ def _sort(y: Array, centre: Array, key: Array, starts: Array, order: Array, sort
             out[d, p] = y[d, i] - centre[d]
 
 
-def _numbered(y: Array, size: float, workers: Workers) -> tuple[Array, Array, Array]:
+def _numbered(y: Array, size: float) -> tuple[Array, Array, Array]:
     """Return the cell of every point, the strides of the axes and the number of points per cell."""
     low, span = y.min(axis=1), np.ptp(y, axis=1)
     size = max(size, float(np.prod(np.maximum(span, size)) / _MAX_NEAR_CELLS) ** (1 / len(y)))
     counts = np.ones(3, np.int64)
     counts[: len(y)] = (span / size).astype(np.int64) + 3
     strides = np.array([1, counts[0], counts[0] * counts[1]])
-    key = np.empty(y.shape[1], np.int64)
-    workers.rows(_key_rows, key.size, y, low, size, strides, key, work=10.0 * key.size)
+    key = strides[: len(y)] @ (((y - low[:, None]) / size).astype(np.int64) + 1)
     return key, strides, np.bincount(key, minlength=int(np.prod(counts)))
 
 
-def crowding(y: Array, size: float, workers: Workers) -> float:
-    """Return the mean number of other points in the cell of a point."""
-    counts = _numbered(y, size, workers)[2].astype(np.float64)
-    return float((counts * (counts - 1)).sum() / y.shape[1])
-
-
-def sorted_into_cells(y: Array, size: float, workers: Workers) -> Cells:
+def sorted_into_cells(y: Array, size: float) -> Cells:
     """Sort points of shape (n_dims, n_samples) into cells of at least this size, with a border of empty cells."""
-    key, strides, counts = _numbered(y, size, workers)
+    key, strides, counts = _numbered(y, size)
     starts = np.concatenate([[0], np.cumsum(counts)])
     order, sorted_key, ordered = np.empty_like(key), np.empty_like(key), np.empty(y.shape, np.float32)
     _sort(y, y.mean(axis=1), key, starts, order, sorted_key, ordered)

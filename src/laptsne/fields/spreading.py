@@ -53,7 +53,8 @@ class CubicSpline:
     def table(self, t: Array) -> tuple[Array, Array]:
         """Return weights and slopes, of shape (len(t), width), for points at the distances t from their floor."""
         # As Python runs them, for all t at once: compiling them would take longer than their table.
-        weights, slopes = (np.array(getattr(part, "py_func", part)(t)) for part in (spline_weights, spline_slopes))
+        parts: tuple[Any, Any] = spline_weights, spline_slopes
+        weights, slopes = (np.array(getattr(part, "py_func", part)(t)) for part in parts)
         return weights.T, slopes.T
 
     def spectrum(self, omega: Array) -> Array:

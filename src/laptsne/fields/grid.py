@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import scipy.fft
+import scipy.ndimage
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
@@ -235,7 +236,9 @@ class Mesh:
         """Return a field given by a grid of this mesh as a grid of another one."""
         index = np.unravel_index(np.arange(np.prod(mesh.cells)), mesh.cells[::-1])
         nodes = np.stack(index[::-1]) * mesh.spacing + mesh.origin[:, None]
-        return self.interpolate(nodes, grid[None]).astype(np.float32).reshape(mesh.cells[::-1])
+        values = self.interpolate(nodes, grid[None]).reshape(mesh.cells[::-1])
+        # The coefficients of the splines that have these values at the nodes: splines of the values would be blurred.
+        return np.asarray(scipy.ndimage.spline_filter(values, mode="mirror", output=np.float32))
 
 
 def _sides(extents: Array, spacing: float, margin: int) -> tuple[int, ...]:

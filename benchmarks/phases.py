@@ -53,7 +53,7 @@ PARTS = {
         "laptsne.fields.fourier:FourierFields._compute_unit",
         "laptsne.fields.fourier:CoarseFields._compute_unit",
     ],
-    "convolution by FFT": ["laptsne.fields.grid:convolved"],
+    "convolution by FFT": ["laptsne.fields.grid:Mesh.convolved"],
     "contraction": ["laptsne.engine.run:Run._contraction_gradient"],
     "descent, other": ["laptsne.engine.loop:minimize"],
     "end": ["laptsne.engine.backend:Backend.finished", "laptsne.engine.backend:Backend.potential"],

@@ -43,9 +43,8 @@ class Gaussian:
 
     Examples
     --------
-    >>> from laptsne import LaptSNE
-    >>> from laptsne.kernels import Gaussian
-    >>> LaptSNE(kernel=Gaussian(sigma=2.0)).kernel
+    >>> from laptsne import LaptSNE, kernels
+    >>> LaptSNE(kernel=kernels.Gaussian(sigma=2.0)).kernel
     Gaussian(sigma=2.0)
     """
 

@@ -63,8 +63,7 @@ class ClusterTerm(Contraction):
         order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
         self._ordered = self._members = order, sizes  # points by cluster, and their numbers; without stray points
         self._keeps_members = False
-        self._volumes: Array | None = None
-        self._sums: _MeshSums | _PairSums
+        self._volumes: Array | None = None  # if they are constant
 
     def value(self, fields: Fields) -> float:
         """Return R at an embedding, with the points that are in clusters since the last refresh."""
@@ -126,9 +125,10 @@ class ClusterTerm(Contraction):
             self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
         if not self._keeps_members:
             self._members = self._ordered
-        self._sums = self._sums_of(fields)
+        sums_of: Any = _MeshSums if self.mesh else _PairSums
+        self._sums = sums_of(fields, self.kernel, *self._members)
         if self.min_share and not self._keeps_members and self._leave_out_strays():
-            self._sums = self._sums_of(fields)
+            self._sums = sums_of(fields, self.kernel, *self._members)
         similarity, sizes = self._sums.similarity, self._members[1]
         n = int(sizes.sum())
         if not self.fixed:
@@ -153,30 +153,22 @@ class ClusterTerm(Contraction):
         self._members = order[is_kept], np.bincount(part[is_kept])
         return not is_kept.all()
 
-    def _sums_of(self, fields: Fields) -> _MeshSums | _PairSums:
-        order, sizes = self._members
-        if not self.mesh:
-            return _PairSums(ExactFields(fields.Y[order], self.kernel, fields.workers), sizes)
-        return self._mesh_sums(fields)
-
     def _on_mesh(self) -> _MeshSums:
-        return self._sums if isinstance(self._sums, _MeshSums) else self._mesh_sums(self._refreshed_at)
-
-    def _mesh_sums(self, fields: Fields) -> _MeshSums:
+        if isinstance(self._sums, _MeshSums):
+            return self._sums
         assert self.kernel is not None
-        (order, sizes), y = self._members, rows_of(fields.Y)
-        most = min(MAX_NODES, _MAX_NUMBERS // self.n_clusters)
-        mesh = Mesh.around(y, SPACING_PER_WIDTH * self.kernel.width, fields.workers, self.kernel, most)
-        return _MeshSums(mesh, y.take(order, axis=1), sizes)
+        return _MeshSums(self._refreshed_at, self.kernel, *self._members)
 
 
 class _MeshSums:
     """Sums over points ordered by cluster, on a mesh. The slopes of the similarities are exact up to rounding."""
 
-    def __init__(self, mesh: Mesh, y: Array, sizes: Array) -> None:
-        self.mesh, self._y, self._edges = mesh, y, np.concatenate([[0], np.cumsum(sizes)])
-        densities = mesh.spread(y, np.ones((1, y.shape[1]), np.float32), sizes)
-        self.fields = mesh.convolved(densities)  # of each cluster, self-interaction included
+    def __init__(self, fields: Fields, kernel: Gaussian, order: Array, sizes: Array) -> None:
+        y, most = rows_of(fields.Y), min(MAX_NODES, _MAX_NUMBERS // len(sizes))
+        self.mesh = Mesh.around(y, SPACING_PER_WIDTH * kernel.width, fields.workers, kernel, most)
+        self._y, self._edges = y.take(order, axis=1), np.concatenate([[0], np.cumsum(sizes)])
+        densities = self.mesh.spread(self._y, np.ones((1, len(order)), np.float32), sizes)
+        self.fields = self.mesh.convolved(densities)  # of each cluster, self-interaction included
         parts = densities.reshape(len(sizes), -1), self.fields.reshape(len(sizes), -1)
         similarity = (parts[0] @ parts[1].T).astype(np.float64)
         similarity[np.diag_indices(len(sizes))] -= sizes
@@ -202,10 +194,11 @@ class _MeshSums:
 class _PairSums:
     """The same sums over all pairs."""
 
-    def __init__(self, fields: ExactFields, sizes: Array) -> None:
-        self._fields, self._labels = fields, np.repeat(np.arange(len(sizes)), sizes)
+    def __init__(self, fields: Fields, kernel: Gaussian, order: Array, sizes: Array) -> None:
+        self._fields = ExactFields(fields.Y[order], kernel, fields.workers)
+        self._labels = np.repeat(np.arange(len(sizes)), sizes)
         self._indicators = (self._labels[:, None] == np.arange(len(sizes))).astype(np.float64)
-        self._values = fields.values(self._indicators)
+        self._values = self._fields.values(self._indicators)
         similarity = self._indicators.T @ self._values
         self.similarity = (similarity + similarity.T) / 2
 

@@ -18,8 +18,7 @@ from laptsne.fields.grid import Mesh
 from laptsne.fields.potential import Potential
 from laptsne.kernels import Gaussian
 
-# Spacing of the mesh of a potential with the Student kernel, by dimension.
-SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
+SPACING = {1: 0.2, 2: 0.5, 3: 0.7}  # of the mesh of a potential with the Student kernel, by dimension
 _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D would take minutes
 _MIN_CELLS = 16  # per side, for small embeddings
 _LARGE = 1e30  # limit of factors in single precision

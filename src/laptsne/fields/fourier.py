@@ -17,19 +17,15 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.chebyshev import MAX_SPAN, ChebyshevBox
 from laptsne.fields.exact import Field, Fields
-from laptsne.fields.grid import SPLINE, STUDENT, Mesh, bulk_box, convolved, n_cells, period
+from laptsne.fields.grid import SPLINE, STUDENT, Mesh, bulk_box, n_cells, period
 from laptsne.fields.spreading import ExponentialSemicircle, spline_slopes, spline_weights
 
 SPACING = 0.35
 _WINDOW = ExponentialSemicircle(8, 1.9 * 8)
-# Fields are transformed together up to this number of cells, and this number of fields.
-_BATCH_CELLS = 1 << 26
-_MAX_BATCH = 16
+_BATCH_CELLS, _MAX_BATCH = 1 << 26, 16  # cells and fields up to which fields are transformed together
 _MAX_CELLS = 1 << 28  # of a transform
-# With more cells than pairs, pairs are faster; grids up to this size are always fast enough.
-_SMALL_GRID = 1 << 22
-# Cells per point beyond which stray points are left out of the box. Embeddings have about 5.
-_CELLS_PER_POINT = 32
+_SMALL_GRID = 1 << 22  # cells up to which grids are always fast enough; beyond, pairs are faster if they are fewer
+_CELLS_PER_POINT = 32  # beyond which stray points are left out of the box; embeddings have about 5
 # Of the grid of a step, and that of embeddings of a small span, which costs next to nothing (docs/performance.md has
 # the errors of these and other spacings).
 _COARSE_SPACING, _SMALL_SPACING, _SMALL_SPAN = 0.6, 0.3, 30.0
@@ -216,6 +212,7 @@ class CoarseFields(FourierFields):
         grids = np.zeros((_PARTS, *reversed(self._cells)), np.float32)
         work = 40.0 * self.n_samples
         self.workers.rows(_spread_parts, _PARTS, geometry, self._edges, grids, work=work, alignment=1)
-        grid = convolved(grids.sum(axis=0, keepdims=True), self._spacing, SPLINE, self.workers)[0]
+        mesh = Mesh(self._low, self._spacing, self._cells, self.workers)
+        grid = mesh.convolved(grids.sum(axis=0, keepdims=True))[0]
         self.workers.rows(_interpolate_rows, self.n_samples, geometry, grid, degrees, slope, work=2 * work)
         return degrees, slope

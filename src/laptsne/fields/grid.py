@@ -97,28 +97,6 @@ def _along(values: Array, axis: int, n_dims: int) -> Array:
     return np.expand_dims(values, tuple(e for e in range(n_dims) if e != axis))
 
 
-def convolved(grids: Array, spacing: float, window: Window, workers: Workers, kernel: RadialKernel = STUDENT) -> Array:
-    """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
-    if isinstance(kernel, Gaussian):
-        # In widths, so that spectra can be used again while an embedding grows, and width and spacing with it.
-        kernel, spacing = GAUSSIAN, round(spacing / kernel.width, 12)
-    out = np.empty_like(grids)
-    if isinstance(kernel, Gaussian) and max(grids.shape[1:]) <= _MAX_SIDE:
-        matrices = [_gaussian_matrix(side, spacing, window) for side in grids.shape[1:]]
-        work = float(grids.size) * sum(grids.shape[1:]) / _OPERATIONS
-        workers.rows(_convolve_by_axis, len(grids), grids, matrices, out, work=work, alignment=1)
-        return out
-    sizes = tuple(period(side, spacing, kernel) for side in grids.shape[1:])
-    spectrum = kernel_spectrum(sizes, spacing, window, kernel)
-    if len(grids) < workers.n_threads:
-        n_threads = workers.n_threads if np.prod(sizes) >= _MIN_THREADED else 1
-        _convolve(0, len(grids), grids, spectrum, sizes, n_threads, out)
-    else:  # one grid per thread, which stays in its cache
-        args = (grids, spectrum, sizes, 1, out)
-        workers.rows(_convolve, len(grids), *args, work=100.0 * grids.size, alignment=1)
-    return out
-
-
 def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array], out: Array) -> None:
     """Set out to the grids convolved with a Gaussian kernel, given its matrix for each axis."""
     for g in range(start, stop):  # one by one: the bits of a product depend on its number of rows
@@ -225,8 +203,24 @@ class Mesh:
         return self.with_gradient(y, grid[None], np.ones((1, y.shape[1]), np.float32))[1] / self.spacing
 
     def convolved(self, grids: Array) -> Array:
-        """Return grids convolved with the kernel."""
-        return convolved(grids, self.spacing, self.window, self.workers, self.kernel)
+        """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
+        kernel, spacing, n_threads, out = self.kernel, self.spacing, self.workers.n_threads, np.empty_like(grids)
+        if isinstance(kernel, Gaussian):
+            # In widths, so that spectra can be used again while an embedding grows, and width and spacing with it.
+            kernel, spacing = GAUSSIAN, round(spacing / kernel.width, 12)
+            if max(self.cells) <= _MAX_SIDE:
+                matrices = [_gaussian_matrix(side, spacing, self.window) for side in grids.shape[1:]]
+                work = float(grids.size) * sum(self.cells) / _OPERATIONS
+                self.workers.rows(_convolve_by_axis, len(grids), grids, matrices, out, work=work, alignment=1)
+                return out
+        sizes = tuple(period(side, spacing, kernel) for side in grids.shape[1:])
+        spectrum = kernel_spectrum(sizes, spacing, self.window, kernel)
+        if len(grids) < n_threads:
+            _convolve(0, len(grids), grids, spectrum, sizes, n_threads if np.prod(sizes) >= _MIN_THREADED else 1, out)
+        else:  # one grid per thread, which stays in its cache
+            args = (grids, spectrum, sizes, 1, out)
+            self.workers.rows(_convolve, len(grids), *args, work=100.0 * grids.size, alignment=1)
+        return out
 
     def field(self, y: Array, charges: Array) -> Array:
         """Return grids with the fields of charges of shape (n_fields, n_samples) at y."""

@@ -85,7 +85,7 @@ def grid_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, 
 
 def _far_sums(y: Array, q: Array, far: FarRepulsion, workers: Workers) -> tuple[Array, Array]:
     """Return the gradient and the value of the far part."""
-    mesh = Mesh.bounding(y, _SPACING[len(y)] * far.cutoff, workers, far, _WINDOW, _max_cells(*y.shape))
+    mesh = Mesh.bounding(y, _SPACING[len(y)] * far.width, workers, far, _WINDOW, _max_cells(*y.shape))
     charges = np.stack([np.ones_like(q), q]).astype(np.float32)
     fields, gradient = mesh.with_gradient(y, mesh.field(y, charges), charges[::-1].copy())
     itself = float(far(np.zeros(1))[0])

@@ -104,21 +104,16 @@ class FarRepulsion:
     """
 
     kernel: UmapKernel
-    cutoff: float
-
-    @property
-    def width(self) -> float:
-        """Distance over which it varies."""
-        return self.cutoff
+    width: float  # the cutoff: the distance over which it varies
 
     @cached_property
     def _taylor(self) -> Array:
         """Coefficients of the powers of r^2 - cutoff^2."""
         a, b = self.kernel.a, self.kernel.b
-        s0 = self.cutoff**2 + SOFTENING
+        s0 = self.width**2 + SOFTENING
         if s0 <= self.kernel.bend:
             series = -self.kernel.bound * _power_series(0.5, s0)
-            series[0] = self.kernel.repulsion(np.array(self.cutoff**2))
+            series[0] = self.kernel.repulsion(np.array(self.width**2))
             return series
         # Derivatives of log(a s^b + 1) - b log s - log a, by the chain rule on power series around s0.
         series = _power_series(b, s0, a)
@@ -132,14 +127,14 @@ class FarRepulsion:
         """Return the values at squared distances r2."""
         values = np.empty_like(r2)
         for rows in gen_batches(len(r2), max(1, _BLOCK * len(r2) // r2.size)):  # grids are large
-            smooth = np.polynomial.polynomial.polyval(r2[rows] - self.cutoff**2, self._taylor)
-            values[rows] = np.where(r2[rows] < self.cutoff**2, smooth, self.kernel.repulsion(r2[rows]))
+            smooth = np.polynomial.polynomial.polyval(r2[rows] - self.width**2, self._taylor)
+            values[rows] = np.where(r2[rows] < self.width**2, smooth, self.kernel.repulsion(r2[rows]))
         return values
 
     def near_tables(self, n_steps: int) -> tuple[Array, Array]:
         """Return values and slopes of the near part at n_steps + 1 equidistant r^2 from 0 to that of the cutoff."""
-        r2 = np.linspace(0, self.cutoff**2, n_steps + 1)
-        x = r2 - self.cutoff**2
+        r2 = np.linspace(0, self.width**2, n_steps + 1)
+        x = r2 - self.width**2
         slope = np.polynomial.polynomial.polyder(self._taylor)
         values = self.kernel.repulsion(r2) - np.polynomial.polynomial.polyval(x, self._taylor)
         slopes = self.kernel.repulsion_slope(r2) - np.polynomial.polynomial.polyval(x, slope)

@@ -17,7 +17,7 @@ import scipy.ndimage
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.spreading import CubicSpline, Window, interpolate, spread
+from laptsne.fields.spreading import CubicSpline, Window, interpolation_kernel, spreading_kernel, tables
 from laptsne.fields.umap_kernel import FarRepulsion
 from laptsne.kernels import Gaussian, Student
 
@@ -32,6 +32,7 @@ _MAX_SIDE = 256
 _OPERATIONS = 16  # of a matrix product, in the time of an elementary one
 _MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
 SPACING_PER_WIDTH = 0.35  # of a mesh for a Gaussian kernel; errors are quadratic in it, up to 6 % of gradients here
+_PARTS = 4  # in which a single field is spread, so that its bits do not depend on the number of threads
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move
 # Upper limit of the number of nodes: proportional to the number of points, between these bounds.
 _NODES_PER_POINT = 64
@@ -171,6 +172,11 @@ class Mesh:
         cells = _sides(high - low, spacing, window.width)
         return cls(low, spacing, cells, workers, kernel, window, shift, (high - low) / spacing + shift)
 
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """The shape of a grid with three axes; those that the embedding lacks have length 1."""
+        return (*[1] * (3 - len(self.cells)), *reversed(self.cells))
+
     def positions(self, y: Array) -> Array:
         """Return coordinates in cells, clipped to the inside of the mesh.
 
@@ -187,16 +193,33 @@ class Mesh:
 
         With ``sizes``, successive parts of that many points have a grid each.
         """
-        edges = None if sizes is None else np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return spread(self.window, self.positions(y), charges, self.cells, self.workers, edges)
+        n_fields, n_samples = charges.shape
+        if sizes is None:
+            edges = np.linspace(0, n_samples, (_PARTS if n_fields == 1 else 1) + 1).astype(np.int64)
+        else:
+            edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        grids = np.zeros((n_fields * (edges.size - 1), *self._shape), np.float32)
+        args = (self.positions(y), tables(self.window)[0], charges, edges, grids)
+        kernel = spreading_kernel(self.window.width)
+        self.workers.rows(kernel, len(grids), *args, work=40.0 * charges.size, alignment=1)
+        if len(grids) > n_fields and sizes is None:
+            grids = grids.sum(axis=0, keepdims=True)
+        return grids.reshape(-1, *reversed(self.cells))
 
     def interpolate(self, y: Array, grids: Array) -> Array:
         """Return the fields given by grids at y, shape (n_samples, n_fields)."""
-        return interpolate(self.window, self.positions(y), grids, None, self.workers)[0]
+        return self.with_gradient(y, grids, None)[0]
 
     def with_gradient(self, y: Array, grids: Array, weights: Array | None) -> tuple[Array, Array]:
-        """Return the same, and the sum of the gradients with respect to positions in cells, times the weights."""
-        return interpolate(self.window, self.positions(y), grids, weights, self.workers)
+        """Return the same, and the sum of the gradients with respect to positions in cells, times the weights.
+
+        Weights are in single precision, of shape (n_fields, n_samples). Without weights there is no gradient.
+        """
+        (n_dims, n_samples), kernel = y.shape, interpolation_kernel(self.window.width)
+        field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
+        args = (self.positions(y), tables(self.window), grids.reshape(len(grids), *self._shape), weights)
+        self.workers.rows(kernel, n_samples, *args, field, gradient, work=100.0 * field.size)
+        return field, gradient
 
     def gradient(self, y: Array, grid: Array) -> Array:
         """Return the gradient of the field given by a grid at y, shape (n_samples, n_dims)."""

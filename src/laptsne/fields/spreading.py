@@ -9,15 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
-from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
 _STEPS = 1024  # entries per cell of the tables of windows
-# A single field is spread in this number of parts, so that its bits do not depend on the number of threads.
-_PARTS = 4
 
 
 @inlined
@@ -88,8 +84,6 @@ class ExponentialSemicircle:
 
 
 Window = CubicSpline | ExponentialSemicircle
-
-
 _quadrature = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
 
 
@@ -107,7 +101,7 @@ def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
 
 
 @lru_cache(maxsize=4)
-def _spreading_kernel(width: int) -> Callable[..., None]:
+def spreading_kernel(width: int) -> Callable[..., None]:
     """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
 
     @compiled
@@ -137,7 +131,7 @@ def _spreading_kernel(width: int) -> Callable[..., None]:
 
 
 @lru_cache(maxsize=4)
-def _interpolation_kernel(width: int) -> Callable[..., None]:
+def interpolation_kernel(width: int) -> Callable[..., None]:
     """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
 
     @compiled
@@ -187,47 +181,7 @@ def _interpolation_kernel(width: int) -> Callable[..., None]:
 
 
 @lru_cache(maxsize=4)
-def _tables(window: Window) -> tuple[Array, Array]:
+def tables(window: Window) -> tuple[Array, Array]:
     """Return weights and slopes of the nodes around a point, one row per position of the point in its cell."""
     weights, slopes = window.table(np.arange(_STEPS + 1) / _STEPS)
     return np.ascontiguousarray(weights, dtype=np.float32), np.ascontiguousarray(slopes, dtype=np.float32)
-
-
-def spread(
-    window: Window, u: Array, charges: Array, cells: tuple[int, ...], workers: Workers, edges: Array | None = None
-) -> Array:
-    """Spread single-precision charges of shape (n_fields, n_samples) on grids of shape (n_fields, *reversed(cells)).
-
-    u has the positions of the points, in cells, shape (n_dims, n_samples). Its rows are in the order of ``cells``. With
-    ``edges``, the points between two of them are a part with a grid of its own.
-    """
-    n_fields, n_samples = charges.shape
-    n_parts = _PARTS if n_fields == 1 else 1
-    starts = np.linspace(0, n_samples, n_parts + 1).astype(np.int64) if edges is None else edges
-    grids = np.zeros((n_fields * (starts.size - 1), *_padded(cells)), np.float32)
-    args = (u, _tables(window)[0], charges, starts, grids)
-    workers.rows(_spreading_kernel(window.width), len(grids), *args, work=40.0 * charges.size, alignment=1)
-    if edges is None and n_parts > 1:
-        grids = grids.sum(axis=0, keepdims=True)
-    return grids.reshape(-1, *reversed(cells))
-
-
-def interpolate(
-    window: Window, u: Array, grids: Array, weights: Array | None, workers: Workers
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Interpolate the fields given by ``grids`` at the points of :func:`spread`.
-
-    Return the fields, shape (n_samples, n_fields), and the sum of their gradients with respect to u, shape (n_samples,
-    n_dims), each multiplied by its single-precision weights, shape (n_fields, n_samples). No weights mean no gradient.
-    """
-    n_dims, n_samples = u.shape
-    field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
-    grids = grids.reshape(len(grids), *_padded(grids.shape[:0:-1]))
-    args = (u, _tables(window), grids, weights, field, gradient)
-    workers.rows(_interpolation_kernel(window.width), n_samples, *args, work=100.0 * field.size)
-    return field, gradient
-
-
-def _padded(cells: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a grid with three axes; those that the embedding lacks have length 1."""
-    return (*[1] * (3 - len(cells)), *reversed(cells))

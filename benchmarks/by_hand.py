@@ -14,7 +14,7 @@ dimensions if ``LAPTSNE_DATA`` names its directory, otherwise a Gaussian mixture
 - ivf: ``IVFIndex`` compared with faiss' ``IndexIVFFlat`` with the same number of lists and the same k-means effort,
   k = 90; build and search together. ``nprobe`` is the smallest value at which faiss reaches the recall of ``IVFIndex``.
   The time includes the calibration of ``IVFIndex``, but not the search for ``nprobe``.
-- spreader: ``spread`` and ``interpolate`` compared with finufft on the grid of ``FourierFields``, with a kernel of the
+- spreader: ``Mesh`` compared with finufft on the grid of ``FourierFields``, with a kernel of the
   same width (``spreadinterponly``); then the whole field of unit charges and its gradient, including FFTs, compared
   with transforms of type 1 and 2 at the largest ``eps`` with the same accuracy, measured against direct sums at some
   points. Plans of finufft are reused; points are set in each call, since they move in each iteration.
@@ -47,8 +47,8 @@ from threadpoolctl import threadpool_limits
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.fields import FourierFields
-from laptsne.fields.grid import n_cells, period
-from laptsne.fields.spreading import ExponentialSemicircle, interpolate, spread
+from laptsne.fields.grid import STUDENT, Mesh, period
+from laptsne.fields.spreading import ExponentialSemicircle
 from laptsne.graph.ivf import IVFIndex
 from laptsne.graph.spectrum import coarse_eigenvectors, largest_eigenpairs, normalised_similarity
 
@@ -228,14 +228,17 @@ def compare_ivf(*, small: bool) -> None:
 
 
 class Grid:
-    """The grid of FourierFields, and the coordinates of the points: ``u`` in cells, ``x`` in radians for finufft."""
+    """The mesh of FourierFields, and the coordinates of the points: ``y``, and ``x`` in radians for finufft."""
 
     def __init__(self, Y: Array) -> None:
-        low, extent = Y.min(axis=0), np.ptp(Y, axis=0)
-        self.cells = tuple(n_cells(float(side), SPACING, WIDTH) for side in extent)
-        self.u = np.ascontiguousarray(((Y - low) / SPACING + (WIDTH // 2 - 1)).T)
+        self.y = np.ascontiguousarray(Y.T)
+        mesh = self.mesh(Workers(1))
         # finufft orders the axes of its grids as the coordinates.
-        self.x = [((u / n - 0.5) * 2 * np.pi).astype(np.float32) for u, n in zip(self.u, self.cells, strict=True)]
+        positions = zip(mesh.positions(self.y), mesh.cells, strict=True)
+        self.x, self.cells = [((u / n - 0.5) * 2 * np.pi).astype(np.float32) for u, n in positions], mesh.cells
+
+    def mesh(self, workers: Workers) -> Mesh:
+        return Mesh.bounding(self.y, SPACING, workers, STUDENT, WINDOW, 1 << 28)
 
 
 class Transform:
@@ -271,19 +274,19 @@ def compare_stencil(n: int, grid: Grid) -> None:
     eps = eps_of_width(WIDTH)
     ones, charges = np.ones((1, n), np.float32), np.ones(n, np.complex64)
     with Workers(THREADS) as workers:
-        grids = spread(WINDOW, grid.u, ones, grid.cells, workers)
+        grids = grid.mesh(workers).spread(grid.y, ones)
     # finufft interpolates complex grids, without gradients: value and one derivative share a grid, the other has one.
     two = np.ascontiguousarray(np.stack([grids[0].T] * 2), dtype=np.complex64)
     spreading = Transform(1, grid.cells, eps, **STENCIL)
     interpolating = Transform(2, grid.cells, eps, **STENCIL, n_trans=2)
     spreaders = Comparison.of(
-        lambda workers: (spread(WINDOW, grid.u, ones, grid.cells, workers),),
+        lambda workers: (grid.mesh(workers).spread(grid.y, ones),),
         lambda n_threads: (spreading(grid.x, charges, n_threads),),
         REPEATS,
     )
     report("spread", spreaders)
     interpolators = Comparison.of(
-        lambda workers: interpolate(WINDOW, grid.u, grids, ones, workers),
+        lambda workers: grid.mesh(workers).with_gradient(grid.y, grids, ones),
         lambda n_threads: (interpolating(grid.x, two, n_threads),),
         REPEATS,
     )

@@ -53,7 +53,7 @@ PARTS = {
         "laptsne.fields.fourier:FourierFields._compute_unit",
         "laptsne.fields.fourier:CoarseFields._compute_unit",
     ],
-    "convolution by FFT": ["laptsne.fields.grid:convolved"],
+    "convolution by FFT": ["laptsne.fields.grid:Mesh.convolved"],
     "contraction": ["laptsne.engine.minimise:Descending.contraction_gradient"],
     "descent, other": ["laptsne.methods:minimise"],
     "end": ["laptsne.engine.kl:KLDivergence.value", "laptsne.engine.kl:KLDivergence.potential"],

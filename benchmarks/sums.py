@@ -64,13 +64,11 @@ def costs(n: int, n_dims: int, workers: Workers) -> list[float]:
     Y = cloud(n, n_dims, {1: 2.0 * n**0.75, 2: 1.2 * n**0.5, 3: 1.5 * n ** (1 / 3)}[n_dims])
     single = Y.astype(np.float32)
     charges = np.random.default_rng(1).normal(size=(n, 15))
-    exact, fourier = ExactFields(single, workers=workers), FourierFields(Y, workers)
-    packed, packed_fourier = exact.pack(charges, charges), fourier.pack(charges, charges)
     return [
         milliseconds(lambda: ExactFields(single, workers=workers).degrees),
         milliseconds(lambda: FourierFields(Y, workers).degrees),
-        milliseconds(lambda: ExactFields(single, workers=workers).weighted_gradient(packed)),
-        milliseconds(lambda: FourierFields(Y, workers).weighted_gradient(packed_fourier)),
+        milliseconds(lambda: ExactFields(single, workers=workers).weighted_gradient(charges, charges)),
+        milliseconds(lambda: FourierFields(Y, workers).weighted_gradient(charges, charges)),
     ]
 
 
@@ -103,7 +101,7 @@ def errors(span: float, workers: Workers) -> list[float]:
         (fourier.degrees, exact.degrees),
         (fourier.slope, exact.slope),
         (fourier.values(charges), exact.values(charges)),
-        (fourier.weighted_gradient((charges, charges)), exact.weighted_gradient(exact.pack(charges, charges))),
+        (fourier.weighted_gradient(charges, charges), exact.weighted_gradient(charges, charges)),
     ]
     return [float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in pairs]
 

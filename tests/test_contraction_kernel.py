@@ -274,6 +274,18 @@ def test_new_points_feel_the_contraction_of_the_cluster_around_them(rng):
     assert np.linalg.norm(slopes[0] - repulsion) < 0.1 * np.linalg.norm(repulsion)
 
 
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+def test_the_slope_of_the_potential_in_separate_clusters_is_the_gradient(rng, n_dims):
+    """On the mesh of potentials, which is not that of the contraction."""
+    labels = np.repeat([0, 1, 2], 300)
+    centres = 12 * np.array([[0, 0, 0], [1, 0, 0], [2, 0, 0] if n_dims == 1 else [0, 1, 0]])[labels, :n_dims]
+    Y = centres + rng.normal(size=(900, n_dims))
+    for mesh in (False, True):
+        term = cluster_term(labels, Y, mesh=mesh, width=2.0, min_share=0)
+        without, contracted = slopes_of_potential(term, Y)
+        assert relative_error(contracted - without, 900 * 0.1 / 2 * term.gradient(ExactFields(Y))) < 3e-3
+
+
 def test_the_potential_pulls_new_points_towards_the_nearest_cluster(rng):
     """On the way from one cluster to the next, and beyond both."""
     labels = np.repeat([0, 1], 400)

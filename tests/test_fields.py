@@ -36,7 +36,7 @@ def test_gradients_are_the_plain_sums(rng, n_components, kind, n):
         one_sided = a[:, None] * np.exp(-a[:, None] * r2 / 2)
         h = (one_sided + one_sided.T) / 2
     fields = ExactFields(Y, kernel)
-    weighted = fields.weighted_gradient(fields.pack(weights, charges))
+    weighted = fields.weighted_gradient(weights, charges)
     assert relative_error(fields.slope, -(h[..., None] * difference).sum(1)) < 1e-12
     mixed = weights @ charges.T
     assert relative_error(weighted, -((h * mixed)[..., None] * difference).sum(1)) < 1e-11
@@ -49,7 +49,7 @@ def test_single_precision_is_close_to_double(rng, spread):
     assert relative_error(single.degrees, double.degrees) < 1e-5
     assert relative_error(single.slope, double.slope) < 1e-5
     assert relative_error(single.values(charges), double.values(charges)) < 1e-5
-    found, expected = (f.weighted_gradient(f.pack(charges, charges)) for f in (single, double))
+    found, expected = (f.weighted_gradient(charges, charges) for f in (single, double))
     assert relative_error(found, expected) < 1e-4
 
 
@@ -59,9 +59,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng):
     for n_jobs in (1, 2, 3, 4):
         with Workers(n_jobs) as workers:
             fields = ExactFields(Y, Student(), workers)
-            results.append(
-                (fields.weighted_gradient(fields.pack(charges, charges)), fields.degrees, fields.values(charges))
-            )
+            results.append((fields.weighted_gradient(charges, charges), fields.degrees, fields.values(charges)))
     for other in results[1:]:
         for found, expected in zip(other, results[0], strict=True):
             np.testing.assert_array_equal(found, expected)
@@ -70,7 +68,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng):
 def test_the_unit_field_is_the_same_alone_and_with_charges(rng):
     Y, charges = rng.normal(size=(700, 3)), rng.normal(size=(700, 4))
     alone, together = ExactFields(Y), ExactFields(Y)
-    together.weighted_gradient(together.pack(charges, charges))
+    together.weighted_gradient(charges, charges)
     assert relative_error(together.degrees, alone.degrees) < 1e-13
     assert relative_error(together.slope, alone.slope) < 1e-13
 

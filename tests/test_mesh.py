@@ -11,7 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.similarity import Penalty
 from laptsne.fields import ExactFields, FourierFields
-from laptsne.fields.grid import MAX_NODES, Frame
+from laptsne.fields.grid import MAX_NODES, Mesh
 from laptsne.fields.potential import potential_at
 
 
@@ -131,6 +131,6 @@ def test_runs_on_the_mesh_end_where_runs_by_pairs_do(n_clusters):
 )
 def test_the_mesh_of_an_extended_embedding_has_a_bounded_number_of_nodes(points):
     with Workers(1) as workers:
-        frame = Frame.around(np.array(points), 0.5, workers)
+        frame = Mesh.around(np.array(points), 0.5, workers)
     assert min(frame.cells) > 0
     assert np.prod(frame.cells) <= 2 * MAX_NODES

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -43,9 +43,8 @@ class Gaussian:
 
     Examples
     --------
-    >>> from laptsne import LaptSNE
-    >>> from laptsne.kernels import Gaussian
-    >>> LaptSNE(kernel=Gaussian(sigma=2.0)).kernel
+    >>> from laptsne import LaptSNE, kernels
+    >>> LaptSNE(kernel=kernels.Gaussian(sigma=2.0)).kernel
     Gaussian(sigma=2.0)
     """
 
@@ -80,28 +79,13 @@ class Gaussian:
 Kernel = Student | Gaussian
 
 
-class RadialKernel(Protocol):
-    """A function of the distance, which can be put on a grid; it must be hashable."""
-
-    @property
-    def width(self) -> float:
-        """Distance over which it varies."""
-
-    def __call__(self, r2: NDArray[Any]) -> NDArray[Any]:
-        """Return the values at squared distances r2."""
-
-    def __hash__(self) -> int:
-        """Return a number for the cache of spectra."""
-
-
 @inlined
 def similarity(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
     """Return k and h at squared distance r2, where the gradient of k_ij is -h_ij (y_i - y_j).
 
     a and b are the precisions of the two points; both are None for the Student kernel.
     """
-    one = type(r2)(1)
-    half = type(r2)(0.5)
+    one, half = type(r2)(1), type(r2)(0.5)
     if a is None or b is None:
         k = one / (one + r2)
         h = (k + k) * k
@@ -116,8 +100,7 @@ def similarity(r2: float, a: float | None, b: float | None) -> tuple[float, floa
 @inlined
 def attraction(r2: float, a: float | None, b: float | None) -> tuple[float, float]:
     """Return h / k and log k of :func:`similarity`; both are finite even if k underflows."""
-    one = type(r2)(1)
-    half = type(r2)(0.5)
+    one, half = type(r2)(1), type(r2)(0.5)
     if a is None or b is None:
         return (one + one) / (one + r2), -np.log(one + r2)
     m = min(a, b)

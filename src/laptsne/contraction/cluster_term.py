@@ -9,19 +9,16 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.contraction.term import Contraction, rows_of
 from laptsne.fields import ExactFields, Fields
-from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Frame
+from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Mesh
 from laptsne.kernels import Gaussian
 
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
 _MIN_FIELD = 1e-3  # of all clusters, below which a point is astray wherever it is
-# Share of the own cluster in the field at a point below which the point is astray.
-_MIN_SHARE = 0.2
 _SHARPNESS = 4  # power of the fields of the clusters in the share that a new point has in each
 
 
@@ -44,7 +41,7 @@ class ClusterTerm(Contraction):
     where :math:`\varphi_b(y) = \sum_{j \in b} w(y, y_j)`. The width of the kernel and :math:`\rho` are constants in
     this: they follow the embedding from refresh to refresh until they are fixed. Points keep their gradients between
     refreshes. Points with the label -1 are in no cluster: they exert no force and feel none. So do stray points, until
-    the next refresh: those in whose position the field of their cluster is below a fifth of the field of all.
+    the next refresh: those in whose position the share of their cluster in the field of all is below ``min_share``.
 
     Sums are computed on a mesh, at a cost that hardly depends on the number of points, or over all pairs. Up to the
     errors of interpolation, both have the same results.
@@ -52,14 +49,10 @@ class ClusterTerm(Contraction):
 
     max_age = 3.0  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
 
+    similarity: Similarity
+
     def __init__(
-        self,
-        labels: NDArray[np.integer[Any]],
-        penalty: Penalty,
-        similarity: Similarity,
-        *,
-        mesh: bool = True,
-        min_share: float = _MIN_SHARE,
+        self, labels: Array, penalty: Penalty, similarity: Similarity, *, mesh: bool = True, min_share: float = 0.2
     ) -> None:
         sizes = np.bincount(labels[labels >= 0], minlength=1)
         if not sizes.all():
@@ -68,12 +61,9 @@ class ClusterTerm(Contraction):
         self.similarity, self.regularization, self.fixed = similarity, 0.0, False
         self.labels, self.mesh, self.min_share = labels, mesh, min_share
         order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
-        self._ordered = order, sizes  # points by cluster, and their numbers
-        self._order, self._sizes = self._ordered  # the same without stray points
-        self._keeps_members = False  # those that are not astray
-        self._volumes: Array | None = None
-        self._sums: _MeshSums | _PairSums | None = None
-        self._gradient: NDArray[np.float64] | None = None
+        self._ordered = self._members = order, sizes  # points by cluster, and their numbers; without stray points
+        self._keeps_members = False
+        self._volumes: Array | None = None  # if they are constant
 
     def value(self, fields: Fields) -> float:
         """Return R at an embedding, with the points that are in clusters since the last refresh."""
@@ -83,25 +73,11 @@ class ClusterTerm(Contraction):
         return float(self.penalty.value(observer.eigenvalues).sum())
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        """Return the gradient at the last refresh."""
         if self._gradient is None:
-            at = self._refreshed_at
-            assert self._sums is not None
-            self._gradient = np.zeros(at.Y.shape)
+            self._gradient = np.zeros(self._refreshed_at.Y.shape)
             if self.n_clusters > 1:
-                self._gradient[self._order] = self._sums.gradient(self._slopes)
+                self._gradient[self._members[0]] = self._sums.gradient(self._slopes)
         return self._gradient
-
-    @property
-    def eigenvalues(self) -> NDArray[np.float64]:
-        """The eigenvalues at the last refresh, one per cluster."""
-        self._refreshed_at  # noqa: B018
-        return self._sigma
-
-    @property
-    def residual(self) -> float:
-        """Residual norm of the eigenpairs: 0, since the small problem is solved directly."""
-        return 0.0
 
     def fix_volumes(self) -> None:
         """Keep D, with its regularisation, as it is at the last refresh, so that only S follows the embedding.
@@ -114,99 +90,85 @@ class ClusterTerm(Contraction):
     def shares(self) -> Array:
         """Return the share of each cluster in the field at every point, shape (n_clusters, n_samples)."""
         sums = self._on_mesh()
-        fields = np.maximum(sums.frame.interpolate(self.points, sums.fields).T, 0)
+        fields = np.maximum(sums.mesh.interpolate(self.points, sums.fields).T, 0)
         return np.asarray(fields / np.maximum(fields.sum(axis=0), np.finfo(np.float32).tiny))
 
-    def potential_grid(self, frame: Frame) -> Array:
-        r"""Return the potential of a new point at the nodes of a mesh.
-
-        Its cluster is not known: at each node, the point belongs to the clusters in proportion to a power of their
-        fields, so that in a cluster it is nearly that of a point of this cluster.
-        """
+    def potential_grid(self, mesh: Mesh) -> Array:
+        # The cluster of a new point is not known: at each node, it belongs to the clusters in proportion to a power of
+        # their fields, so that in a cluster the potential is nearly that of a point of this cluster.
         sums = self._on_mesh()
         fields = np.maximum(sums.fields.reshape(self.n_clusters, -1), 0)
-        constant = (self.regularization / self._sizes.sum() * self._sizes).astype(np.float32)
+        sizes = self._members[1]
+        constant = (self.regularization / sizes.sum() * sizes).astype(np.float32)
         potentials = (2 * self._slopes).astype(np.float32) @ (fields + constant[:, None])
         share = (fields / np.maximum(fields.max(axis=0), np.float32(_TINY))) ** _SHARPNESS
         share /= np.maximum(share.sum(axis=0), np.float32(_TINY))
         grid = np.einsum("an,an->n", share, potentials).reshape(sums.fields.shape[1:])
-        nodes = frame.nodes(np.arange(np.prod(frame.cells)))
-        return sums.frame.interpolate(nodes, grid[None]).astype(np.float32).reshape(frame.cells[::-1])
+        return sums.mesh.resampled(grid, mesh)
 
     def state(self) -> dict[str, Any]:
-        """Return the numbers that follow the embedding."""
         state = {"regularization": self.regularization, "fixed": self.fixed}
         return state if self.kernel is None else state | {"width": self.kernel.width}
 
-    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
-        """Restore a state; there is no gradient before the next refresh."""
+    def restore(self, state: dict[str, Any]) -> None:
         self.regularization, self.fixed = state["regularization"], state["fixed"]
         self.kernel = Gaussian(state["width"]) if "width" in state else None
 
     def released(self) -> Self:
-        """Return a copy for potentials, on the mesh: with the same similarities and no embedding."""
-        assert self.similarity is not None
-        term = type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)
+        term = type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)  # on the mesh
         term.restore(self.state())
         term.fixed = self.kernel is not None
         return term
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
-        assert self.similarity is not None
-        self._gradient = None
         if not self.fixed:
             self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
         if not self._keeps_members:
-            self._order, self._sizes = self._ordered
-        self._sums = self._sums_of(fields)
-        if self.min_share and not self._keeps_members and self._leave_out_strays(self._sums):
-            self._sums = self._sums_of(fields)
-        similarity = self._sums.similarity
-        n = int(self._sizes.sum())
+            self._members = self._ordered
+        sums_of: Any = _MeshSums if self.mesh else _PairSums
+        self._sums = sums_of(fields, self.kernel, *self._members)
+        if self.min_share and not self._keeps_members and self._leave_out_strays():
+            self._sums = sums_of(fields, self.kernel, *self._members)
+        similarity, sizes = self._sums.similarity, self._members[1]
+        n = int(sizes.sum())
         if not self.fixed:
             self.regularization = self.similarity.regularization * float(similarity.sum()) / n
-        similarity = similarity + self.regularization / n * np.outer(self._sizes, self._sizes)
+        similarity = similarity + self.regularization / n * np.outer(sizes, sizes)
         degrees = np.maximum(similarity.sum(axis=1), _TINY)
         self._degrees = degrees if self._volumes is None else self._volumes
         sigma, vectors = _smallest(similarity, self._degrees)
-        self._sigma = np.concatenate([[0.0], sigma])
+        self.eigenvalues = np.concatenate([[0.0], sigma])
         slope = self.penalty.slope(sigma)
         products = (vectors * slope) @ vectors.T
         # Where D follows the embedding, it takes back a part of what the row sums of S do.
         own = vectors**2 @ (slope if self._volumes is not None else slope * (1 - sigma))
         self._slopes = (own[:, None] + own) / 2 - products
 
-    def _leave_out_strays(self, sums: _MeshSums | _PairSums) -> bool:
+    def _leave_out_strays(self) -> bool:
         """Leave stray points out of their clusters, but never all points of one; return whether there are any."""
-        is_kept = sums.own_shares() >= self.min_share
-        part = np.repeat(np.arange(self.n_clusters), self._sizes)
+        order, sizes = self._members
+        is_kept = self._sums.own_shares() >= self.min_share
+        part = np.repeat(np.arange(self.n_clusters), sizes)
         is_kept |= (np.bincount(part[is_kept], minlength=self.n_clusters) == 0)[part]
-        self._order, self._sizes = self._order[is_kept], np.bincount(part[is_kept])
+        self._members = order[is_kept], np.bincount(part[is_kept])
         return not is_kept.all()
 
-    def _sums_of(self, fields: Fields) -> _MeshSums | _PairSums:
-        if self.mesh:
-            return self._mesh_sums(fields)
-        return _PairSums(ExactFields(fields.Y[self._order], self.kernel, fields.workers), self._sizes)
-
     def _on_mesh(self) -> _MeshSums:
-        return self._sums if isinstance(self._sums, _MeshSums) else self._mesh_sums(self._refreshed_at)
-
-    def _mesh_sums(self, fields: Fields) -> _MeshSums:
+        if isinstance(self._sums, _MeshSums):
+            return self._sums
         assert self.kernel is not None
-        y = rows_of(fields.Y)
-        most = min(MAX_NODES, _MAX_NUMBERS // self.n_clusters)
-        frame = Frame.around(y, SPACING_PER_WIDTH * self.kernel.width, fields.workers, self.kernel, most)
-        return _MeshSums(frame, y.take(self._order, axis=1), self._sizes)
+        return _MeshSums(self._refreshed_at, self.kernel, *self._members)
 
 
 class _MeshSums:
     """Sums over points ordered by cluster, on a mesh. The slopes of the similarities are exact up to rounding."""
 
-    def __init__(self, frame: Frame, y: Array, sizes: Array) -> None:
-        self.frame, self._y, self._edges = frame, y, np.concatenate([[0], np.cumsum(sizes)])
-        densities = frame.spread_clusters(y, sizes)
-        self.fields = frame.convolved(densities)  # of each cluster, self-interaction included
+    def __init__(self, fields: Fields, kernel: Gaussian, order: Array, sizes: Array) -> None:
+        y, most = rows_of(fields.Y), min(MAX_NODES, _MAX_NUMBERS // len(sizes))
+        self.mesh = Mesh.around(y, SPACING_PER_WIDTH * kernel.width, fields.workers, kernel, most)
+        self._y, self._edges = y.take(order, axis=1), np.concatenate([[0], np.cumsum(sizes)])
+        densities = self.mesh.spread(self._y, np.ones((1, len(order)), np.float32), sizes)
+        self.fields = self.mesh.convolved(densities)  # of each cluster, self-interaction included
         parts = densities.reshape(len(sizes), -1), self.fields.reshape(len(sizes), -1)
         similarity = (parts[0] @ parts[1].T).astype(np.float64)
         similarity[np.diag_indices(len(sizes))] -= sizes
@@ -214,10 +176,10 @@ class _MeshSums:
 
     def own_shares(self) -> Array:
         """Return the share of the own cluster in the field at each point."""
-        total = self.frame.interpolate(self._y, self.fields.sum(axis=0)[None])[:, 0] - 1
+        total = self.mesh.interpolate(self._y, self.fields.sum(axis=0)[None])[:, 0] - 1
         own = np.empty_like(total)
         for field, start, stop in zip(self.fields, self._edges[:-1], self._edges[1:], strict=True):
-            own[start:stop] = self.frame.interpolate(self._y[:, start:stop], field[None])[:, 0] - 1
+            own[start:stop] = self.mesh.interpolate(self._y[:, start:stop], field[None])[:, 0] - 1
         return np.asarray(own / np.maximum(total, _MIN_FIELD))
 
     def gradient(self, slopes: Array) -> Array:
@@ -225,17 +187,18 @@ class _MeshSums:
         potentials = np.tensordot(2 * slopes.astype(np.float32), self.fields, 1)
         gradient = np.empty(self._y.T.shape)
         for potential, start, stop in zip(potentials, self._edges[:-1], self._edges[1:], strict=True):
-            gradient[start:stop] = self.frame.gradient(self._y[:, start:stop], potential)
+            gradient[start:stop] = self.mesh.gradient(self._y[:, start:stop], potential)
         return gradient
 
 
 class _PairSums:
     """The same sums over all pairs."""
 
-    def __init__(self, fields: ExactFields, sizes: Array) -> None:
-        self._fields, self._labels = fields, np.repeat(np.arange(len(sizes)), sizes)
+    def __init__(self, fields: Fields, kernel: Gaussian, order: Array, sizes: Array) -> None:
+        self._fields = ExactFields(fields.Y[order], kernel, fields.workers)
+        self._labels = np.repeat(np.arange(len(sizes)), sizes)
         self._indicators = (self._labels[:, None] == np.arange(len(sizes))).astype(np.float64)
-        self._values = fields.values(self._indicators)
+        self._values = self._fields.values(self._indicators)
         similarity = self._indicators.T @ self._values
         self.similarity = (similarity + similarity.T) / 2
 
@@ -244,8 +207,7 @@ class _PairSums:
         return np.asarray(own / np.maximum(self._values.sum(axis=1), _MIN_FIELD))
 
     def gradient(self, slopes: Array) -> Array:
-        weights = 2 * slopes[self._labels]
-        return self._fields.weighted_gradient(self._fields.pack(weights, self._indicators))
+        return self._fields.weighted_gradient(2 * slopes[self._labels], self._indicators)
 
 
 def _smallest(similarity: Array, volumes: Array) -> tuple[Array, Array]:

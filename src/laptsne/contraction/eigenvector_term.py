@@ -7,13 +7,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.similarity import Penalty
 from laptsne.contraction.term import Contraction
 from laptsne.fields import Fields, FourierFields
-from laptsne.fields.grid import Frame
-from laptsne.graph.spectrum import Eigenpairs, largest_eigenpairs
+from laptsne.fields.grid import Mesh
+from laptsne.graph.spectrum import largest_eigenpairs
 
 _GUARD = 2  # vectors in the block beyond the wanted ones, which speed up the convergence of the last of these
 # Points of a lower degree count as isolated: the squared inverse of such degrees overflows in single precision.
@@ -38,9 +37,10 @@ class EigenvectorTerm(Contraction):
 
     .. math:: R + \sum_{ij} G_{ij} \, w_{ij}(Y),
 
-    whose second term vanishes at the last refresh. It follows R more closely than the majorant with fixed :math:`v_k`,
-    and takes one pass over the pairs, which yields the degrees as well. With fields in linear time, points keep their
-    gradient for up to three iterations instead.
+    whose second term vanishes at the last refresh. Its gradient,
+    :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`, takes one pass
+    over the pairs, which yields the degrees as well. The tangent follows R more closely than the majorant with fixed
+    :math:`v_k`. With fields in linear time, points keep their gradient for up to three iterations instead.
 
     ``start``, of shape (n_samples, n_vectors), is the first guess of the eigenvectors, for instance those of the data's
     graph. The similarities are those of the fields.
@@ -50,21 +50,14 @@ class EigenvectorTerm(Contraction):
         super().__init__(n_clusters, penalty)
         self.start = start[:, : n_clusters - 1 + _GUARD]
         self._is_followed = False  # whether start has the eigenvectors of an earlier embedding
-        self._gradient: NDArray[np.float64] | None = None  # if points keep it
 
     def value(self, fields: Fields) -> float:
         """Return the value of the tangent."""
-        value = float(self.penalty.value(self.eigenvalues).sum())
-        linear = self._g @ fields.degrees - np.sum(self._z * fields.values(self._z))
-        return value if fields is self._fields else value + float(linear)
+        is_there = fields is self._refreshed_at
+        linear = 0.0 if is_there else self._g @ fields.degrees - np.sum(self._z * fields.values(self._z))
+        return float(self.penalty.value(self.eigenvalues).sum() + linear)
 
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        r"""Return the gradient of the tangent with respect to the embedding.
-
-        It is
-        :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`.
-        The first eigenvector drops out, since its eigenvalue is 0 for every embedding.
-        """
         if self.n_clusters == 1:
             return np.zeros(fields.Y.shape)
         if self.max_age != _MAX_AGE:
@@ -74,32 +67,16 @@ class EigenvectorTerm(Contraction):
         return self._gradient
 
     @property
-    def eigenvalues(self) -> NDArray[np.float64]:
-        """The K smallest eigenvalues at the last refresh."""
-        mu = self._refreshed.values[: self.n_clusters - 1]
-        sigma = np.ones(self.n_clusters)  # also for those that a graph of fewer points lacks
-        sigma[0], sigma[1 : mu.size + 1] = 0, 1 - mu
-        return sigma.clip(0, 2)
-
-    @property
     def eigenvectors(self) -> NDArray[np.float64]:
         """Eigenvectors of the K smallest eigenvalues at the last refresh, shape (n_samples, n_clusters)."""
         return np.column_stack([_first_eigenvector(self._degrees), self._vectors])
 
-    @property
-    def residual(self) -> float:
-        """Largest residual norm of the eigenpairs of the last refresh."""
-        return self._refreshed.residual
-
-    def potential_grid(self, frame: Frame) -> Array:
-        r"""Return the potential of a new point on a mesh that resolves the kernel.
-
-        It is :math:`\varphi_g(y) - \sum_k z_k(y) \varphi_{z_k}(y)`, with :math:`z_k(y)` from the equation of the
-        eigenvectors, :math:`\varphi_{z_k} = (1 - \sigma_k) d z_k`.
-        """
+    def potential_grid(self, mesh: Mesh) -> Array:
+        # It is phi_g(y) - sum_k z_k(y) phi_z_k(y), with z_k(y) from the equation of the eigenvectors,
+        # phi_z_k = (1 - sigma_k) d z_k.
         y, n_fields = self.points, self.n_clusters - 1
         charges = np.column_stack([self._z, self._g, np.ones(len(self._g))]).T.astype(np.float32)
-        fields = frame.convolved(frame.spread(y, charges))
+        fields = mesh.field(y, charges)
         shape = (-1, *[1] * len(y))
         degrees = np.maximum(fields[-1] - 1, _MIN_NODE - 1)
         mu = (1 - self.eigenvalues[1:]).astype(np.float32).reshape(shape)
@@ -108,15 +85,12 @@ class EigenvectorTerm(Contraction):
         return np.asarray(fields[n_fields] - (z * fields[:n_fields]).sum(axis=0))
 
     def state(self) -> dict[str, Any]:
-        """Return numbers and arrays from which the next refresh can start."""
         return {"start": self.start, "is_followed": self._is_followed}
 
-    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
-        """Restore a state; there is no gradient before the next refresh."""
+    def restore(self, state: dict[str, Any]) -> None:
         self.start, self._is_followed = state["start"], state["is_followed"]
 
     def released(self) -> Self:
-        """Return a copy without an embedding, which starts from the eigenvectors of this one."""
         term = type(self)(self.n_clusters, self.penalty, self.start)
         term.restore(self.state())
         return term
@@ -124,45 +98,29 @@ class EigenvectorTerm(Contraction):
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
         self.max_age = _MAX_AGE if isinstance(fields, FourierFields) else float("inf")
         self._degrees = fields.degrees
-        self._pairs = largest_eigenpairs(
-            lambda block: self._normalised_similarity(fields, block.T).T,
+        root = inverse_root(self._degrees)[:, None]
+        pairs = largest_eigenpairs(
+            lambda block: np.asarray(root * fields.values(root * block.T)).T,
             np.ascontiguousarray(self.start.T),
             self.n_clusters - 1,
             known=_first_eigenvector(self._degrees),
             tol=tol or _TOL,
             max_passes=max_passes or (_PASSES if self._is_followed else _FIRST_PASSES),
         )
-        self.start, self._is_followed, self._gradient = self._pairs.vectors.T, True, None
-        sigma = self.eigenvalues[1:]
-        self._z = inverse_root(self._degrees)[:, None] * self._vectors * np.sqrt(self.penalty.slope(sigma))
-        self._g = self._z**2 @ (1 - sigma)
-        self._pack(fields)
+        self.start, self._is_followed, self.residual = pairs.vectors.T, True, pairs.residual
+        self._vectors = pairs.vectors[: self.n_clusters - 1].T
+        mu = pairs.values[: self.n_clusters - 1]
+        sigma = np.ones(self.n_clusters)  # also for those that a graph of fewer points lacks
+        sigma[0], sigma[1 : mu.size + 1] = 0, 1 - mu
+        self.eigenvalues = sigma.clip(0, 2)
+        self._z = root * self._vectors * np.sqrt(self.penalty.slope(self.eigenvalues[1:]))
+        self._g = self._z**2 @ (1 - self.eigenvalues[1:])
 
     def _gradient_at(self, fields: Fields) -> NDArray[np.float64]:
-        if type(fields) is not self._packed_for:  # the embedding has grown beyond the grid, or fits on it again
-            self._pack(fields)
-        # Before the slope, which is a by-product of the weighted gradient.
-        gradient = fields.weighted_gradient(self._packed)
-        return gradient + self._g[:, None] * fields.slope
-
-    def _pack(self, fields: Fields) -> None:
         weights = np.column_stack([np.ones_like(self._g), -2 * self._z])
-        self._packed = fields.pack(weights, np.column_stack([self._g, self._z]))
-        self._packed_for = type(fields)
-
-    def _normalised_similarity(self, fields: Fields, block: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return D^(-1/2) W D^(-1/2) times the block."""
-        root = inverse_root(self._degrees)[:, None]
-        return np.asarray(root * fields.values(root * block))
-
-    @property
-    def _refreshed(self) -> Eigenpairs:
-        self._refreshed_at  # noqa: B018
-        return self._pairs
-
-    @property
-    def _vectors(self) -> NDArray[np.float64]:
-        return self._refreshed.vectors[: self.n_clusters - 1].T
+        # Before the slope, which is a by-product of the weighted gradient.
+        gradient = fields.weighted_gradient(weights, np.column_stack([self._g, self._z]))
+        return gradient + self._g[:, None] * fields.slope
 
 
 def _first_eigenvector(degrees: NDArray[np.float64]) -> NDArray[np.float64]:

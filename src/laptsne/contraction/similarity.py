@@ -26,8 +26,8 @@ class Similarity:
     """Gaussian similarities of the points of an embedding.
 
     By default, the width of the kernel is proportional to the radius that each of K equal clusters has if together they
-    fill the embedding. The regularisation is a total similarity added to the degree of each point, as a share of the
-    mean degree. Points and small groups with a lower degree do not count as clusters, however isolated they are.
+    fill the embedding. Points and small groups with a degree below the regularisation do not count as clusters, however
+    isolated they are.
     """
 
     width: float | None = None
@@ -64,15 +64,6 @@ class Penalty:
     ====================  ==========================================================
 
     The floor :math:`\varepsilon` keeps the slope finite at 0: an eigenvalue well below it counts as zero.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.contraction.similarity import Penalty
-    >>> Penalty("trace").value(np.array([0.0, 0.25]))
-    array([0.  , 0.25])
-    >>> Penalty("log").slope(np.array([0.009])).round(6)
-    array([100.])
     """
 
     kind: str | float

@@ -14,12 +14,11 @@ from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne.contraction.similarity import Penalty, Similarity
 from laptsne.fields import ExactFields, Fields
-from laptsne.fields.grid import Frame
+from laptsne.fields.grid import Mesh
 from laptsne.fields.potential import Potential
 from laptsne.kernels import Gaussian
 
-# Spacing of the mesh of a potential with the Student kernel, by dimension.
-SPACING = {1: 0.2, 2: 0.5, 3: 0.7}
+SPACING = {1: 0.2, 2: 0.5, 3: 0.7}  # of the mesh of a potential with the Student kernel, by dimension
 _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D would take minutes
 _MIN_CELLS = 16  # per side, for small embeddings
 _LARGE = 1e30  # limit of factors in single precision
@@ -27,46 +26,35 @@ _TOL = 1e-3  # residual of the eigenvectors behind a potential
 
 
 class Contraction(ABC):
-    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k)` of an embedding, with Laplacian eigenvalues.
-
-    :meth:`refresh` computes the eigenvalues :math:`\sigma_1 = 0 \le \sigma_2 \le \dots` of an embedding and what its
-    gradient needs.
-    """
+    r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k)` of the smallest eigenvalues of a graph of an embedding."""
 
     max_age = float("inf")  # iterations after which a refresh is due at the latest
     similarity: Similarity | None = None  # None for that of the KL divergence
     kernel: Gaussian | None = None  # of the similarities at the last refresh
     fixed = True  # whether the kernel stays as it is, rather than following the embedding at each refresh
+    eigenvalues: NDArray[np.float64]  # the K smallest at the last refresh
+    residual = 0.0  # largest residual norm of the eigenpairs: a bound on the error of each eigenvalue
 
     def __init__(self, n_clusters: int, penalty: Penalty) -> None:
         self.n_clusters, self.penalty = n_clusters, penalty
         self._fields: Fields | None = None  # of the embedding at the last refresh
+        self._gradient: NDArray[np.float64] | None = None  # if points keep it until the next one
 
     def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
         """Compute the eigenvalues of an embedding; iterative methods take a tolerance and a number of passes."""
-        self._fields = fields
+        self._fields, self._gradient = fields, None
         self._solve(fields, tol, max_passes)
 
     @abstractmethod
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
         """Compute the eigenvalues and what the gradient needs."""
 
-    @property
-    @abstractmethod
-    def eigenvalues(self) -> NDArray[np.float64]:
-        """The K smallest eigenvalues at the last refresh."""
-
-    @property
-    @abstractmethod
-    def residual(self) -> float:
-        """Largest residual norm of the eigenpairs of the last refresh: a bound on the error of each eigenvalue."""
-
     @abstractmethod
     def gradient(self, fields: Fields) -> NDArray[np.float64]:
         """Return the gradient with respect to the embedding, with the eigenpairs of the last refresh."""
 
     @abstractmethod
-    def potential_grid(self, frame: Frame) -> Array:
+    def potential_grid(self, mesh: Mesh) -> Array:
         """Return the derivative of R by the density of further points, at the nodes of a mesh, in their shape."""
 
     @abstractmethod
@@ -74,7 +62,7 @@ class Contraction(ABC):
         """Return numbers and arrays from which the next refresh can start."""
 
     @abstractmethod
-    def restore(self, state: dict[str, Any], workers: Workers | None = None) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Restore a state; there is no gradient before the next refresh."""
 
     @abstractmethod
@@ -87,13 +75,8 @@ class Contraction(ABC):
         return rows_of(self._refreshed_at.Y)
 
     def potential(self, strength: float, exaggeration: float = 1.0) -> Potential:
-        r"""Return the potential of a new point over the embedding of the last refresh, without the attraction.
-
-        It is the change of the objective by the point, times N / 2: :math:`(N / Z) \varphi_1 + (N \lambda / 2) \psi`,
-        with the ``strength`` :math:`\lambda` and the derivative :math:`\psi` of R by the density. It is divided by the
-        exaggeration, so that the attraction of the new point needs no factor.
-        """
-        return _potential(self if strength else None, self._refreshed_at, strength, exaggeration)
+        """Return the potential of a new point over the embedding of the last refresh, without the attraction."""
+        return _potential(self, self._refreshed_at, strength, exaggeration)
 
     def observed_at(self, fields: Fields) -> Self:
         """Return the term refreshed at another embedding; this object is unchanged."""
@@ -131,24 +114,28 @@ class LazyPotential:
         with single_threaded_blas():
             if self.strength:
                 term.refresh(fields, tol=_TOL)
-            options = (self.strength, self.exaggeration, self.normaliser)
-            return _potential(term if self.strength else None, fields, *options)
+            return _potential(term, fields, self.strength, self.exaggeration, self.normaliser)
 
 
 def _potential(
-    term: Contraction | None, fields: Fields, strength: float, exaggeration: float, normaliser: float = 0.0
+    term: Contraction, fields: Fields, strength: float, exaggeration: float, normaliser: float = 0.0
 ) -> Potential:
-    """Return the potential of a new point; see :meth:`Contraction.potential`."""
+    r"""Return the potential of a new point.
+
+    It is the change of the objective by the point, times N / 2: :math:`(N / Z) \varphi_1 + (N \lambda / 2) \psi`,
+    with the ``strength`` :math:`\lambda` and the derivative :math:`\psi` of R by the density. It is divided by the
+    exaggeration, so that the attraction of the new point needs no factor.
+    """
     n, y = fields.n_samples, rows_of(fields.Y)
     normaliser = normaliser or max(float(fields.degrees.sum()), float(np.finfo(np.float32).tiny))
     repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
     fine = float(np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], SPACING[len(y)]))
-    frame = Frame.around(y, fine, fields.workers)
-    grid = repulsion * frame.convolved(frame.spread(y, np.ones((1, n), np.float32)))[0]
-    if term is not None:
-        grid += contraction * term.potential_grid(frame)
+    mesh = Mesh.around(y, fine, fields.workers)
+    grid = repulsion * mesh.field(y, np.ones((1, n), np.float32))[0]
+    if strength:
+        grid += contraction * term.potential_grid(mesh)
     divisor = np.float32(min(exaggeration, _LARGE))
-    return Potential(frame.origin, frame.spacing, grid / divisor, charge=float(repulsion / divisor))
+    return Potential(mesh.origin, mesh.spacing, grid / divisor, charge=float(repulsion / divisor))
 
 
 def rows_of(Y: Array) -> Array:

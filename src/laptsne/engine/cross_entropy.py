@@ -12,7 +12,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.term import Contraction as Term
 from laptsne.fields import ExactFields, Fields
-from laptsne.fields.grid import Frame
+from laptsne.fields.grid import Mesh
 from laptsne.fields.potential import Potential
 from laptsne.fields.repulsion import Repulsion, grid_repulsion, pair_repulsion
 from laptsne.fields.umap_kernel import SOFTENING, FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
@@ -122,13 +122,13 @@ class CrossEntropy:
         exaggeration.
         """
         y = term.points
-        frame = Frame.around(y, _SPACING[len(y)], self.workers)
-        frame = replace(frame, kernel=FarRepulsion(self.kernel, _CUTOFF * frame.spacing))
+        mesh = Mesh.around(y, _SPACING[len(y)], self.workers)
+        mesh = replace(mesh, kernel=FarRepulsion(self.kernel, _CUTOFF * mesh.spacing))
         charges = (1 + self.degrees).astype(np.float32)[None]
-        grid = self.repulsion / (4 * y.shape[1]) * frame.convolved(frame.spread(y, charges))[0]
+        grid = self.repulsion / (4 * y.shape[1]) * mesh.field(y, charges)[0]
         if strength:
-            grid += y.shape[1] * strength / 2 * term.potential_grid(frame)
-        return Potential(frame.origin, frame.spacing, (grid / exaggeration).astype(np.float32))
+            grid += y.shape[1] * strength / 2 * term.potential_grid(mesh)
+        return Potential(mesh.origin, mesh.spacing, (grid / exaggeration).astype(np.float32))
 
     def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
         """Return the loss, with the attractive part multiplied by ``exaggeration``."""

@@ -14,7 +14,6 @@ from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import Contraction as Term
 from laptsne.contraction.term import LazyPotential
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
-from laptsne.fields.fourier import is_fast
 from laptsne.fields.potential import Potential
 from laptsne.kernels import Kernel, Student, attraction
 
@@ -118,7 +117,7 @@ class Sums:
 
     def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
         """Return fields that are as accurate as the step of this number needs them."""
-        if self.coarse and Y.shape[1] == 2 and is_fast(len(Y)):
+        if self.coarse and Y.shape[1] == 2:
             fields = CoarseFields(Y, self.workers, step)
             if fields.is_fast:
                 return fields

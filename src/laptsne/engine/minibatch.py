@@ -178,7 +178,7 @@ class TrackedSums:
         z = self.vectors * np.sqrt(self.slope)
         g = z**2 @ self.mu
         weights = np.column_stack([np.ones(len(rows)), -2 * z[rows]])
-        weighted = fields.weighted_gradient(fields.pack(weights, np.column_stack([g, z])))
+        weighted = fields.weighted_gradient(weights, np.column_stack([g, z]))
         return np.asarray(weighted + g[rows, None] * fields.slope)
 
     def move(self, fields: ExactFields, rows: Array, after: Array) -> None:

@@ -46,13 +46,12 @@ def _derivatives(basis: Array, half_span: float, size: int, slopes: Array) -> No
 
 
 @compiled
-def _moment_parts(
-    start: int, stop: int, y: Array, centre: Array, half_span: float, charges: Array, edges: Array, moments: Array
-) -> None:
+def _moment_parts(start: int, stop: int, geometry: Any, charges: Array, edges: Array, moments: Array) -> None:
     """Set the sums of charge times product of polynomials over the points of each part: moments[part, field, z, x, y].
 
     Axes that the embedding lacks have a single polynomial, 1.
     """
+    y, centre, half_span = geometry
     n_dims, n_terms = y.shape[0], moments.shape[3]
     bases = np.ones((3, n_terms, _BLOCK))
     outer, left = np.empty((2, _BLOCK))
@@ -78,18 +77,10 @@ def _moment_parts(
 
 @compiled
 def _evaluate_rows(
-    start: int,
-    stop: int,
-    y: Array,
-    centre: Array,
-    half_span: float,
-    coefficients: Array,
-    charges: Array,
-    weights: Array | None,
-    field: Array,
-    gradient: Array,
+    start: int, stop: int, geometry: Any, coefficients: Array, charges: Array, weights: Any, field: Any, gradient: Any
 ) -> None:
     """Set field[i, f] to the fields without the point itself, and add their weighted gradients to gradient."""
+    y, centre, half_span = geometry
     n_dims, n_terms = y.shape[0], coefficients.shape[2]
     bases, slopes = np.ones((3, n_terms, _BLOCK)), np.zeros((3, n_terms, _BLOCK))
     row, change, value, g0, g1, g2 = np.empty((6, _BLOCK))
@@ -148,14 +139,14 @@ class ChebyshevBox:
         shape = (n_terms if n_dims > 2 else 1, n_terms, n_terms if n_dims > 1 else 1)
         moments = np.zeros((_PARTS, n_fields, *shape))
         work = float(np.prod(shape)) * n * n_fields
-        self._workers.rows(_moment_parts, _PARTS, *geometry, lines, edges, moments, work=work, alignment=1)
+        self._workers.rows(_moment_parts, _PARTS, geometry, lines, edges, moments, work=work, alignment=1)
         sums = moments.sum(axis=0).reshape(n_fields, -1)
         # One by one: the bits of a product of matrices depend on their shape.
         matrix = coupling(self._half_span, n_dims, n_terms)
         coefficients = np.stack([matrix @ part for part in sums]).reshape(n_fields, *shape)
         field, gradient = np.empty((n, n_fields)), np.zeros((n, 3))
         factors = None if weights is None else np.ascontiguousarray(weights.T)
-        args = (*geometry, coefficients, lines, factors, field, gradient)
+        args = (geometry, coefficients, lines, factors, field, gradient)
         self._workers.rows(_evaluate_rows, n, *args, work=2 * work)
         return field, np.ascontiguousarray(gradient[:, :n_dims])
 
@@ -176,8 +167,3 @@ def coupling(half_span: float, n_dims: int, n_terms: int = TERMS) -> NDArray[Any
     for _ in range(2 * n_dims):  # the last axis becomes the first: after one turn, all are transformed and in order
         coefficients = np.moveaxis(coefficients @ transform.T, -1, 0)
     return np.ascontiguousarray(coefficients).reshape(n_terms**n_dims, n_terms**n_dims)
-
-
-def coupling_bytes(n_dims: int) -> int:
-    """Return the peak memory of computing the coefficients while the previous ones are cached, in bytes."""
-    return int(3 * 8 * TERMS ** (2 * n_dims))

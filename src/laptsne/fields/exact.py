@@ -45,14 +45,14 @@ class Fields(ABC):
         """Gradient of the field of unit charges, shape (n_samples, n_components)."""
         return self._unit[1]
 
-    @cached_property
-    def _unit(self) -> tuple[Field, Field]:
-        return self._compute_unit()
-
     @property
     def accurate(self) -> Fields:
         """Fields of the same embedding that are accurate enough to be reported."""
         return self
+
+    @cached_property
+    def _unit(self) -> tuple[Field, Field]:
+        return self._compute_unit()
 
     @abstractmethod
     def _compute_unit(self) -> tuple[Field, Field]:
@@ -63,12 +63,8 @@ class Fields(ABC):
         """Return the fields of the columns of ``charges``, shape (n_samples, n_charges)."""
 
     @abstractmethod
-    def pack(self, weights: Field, charges: Field) -> Any:
-        """Convert weights and charges for :meth:`weighted_gradient` of this embedding and later ones."""
-
-    @abstractmethod
-    def weighted_gradient(self, packed: Any) -> Field:
-        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` for packed weights :math:`a` and charges :math:`c`."""
+    def weighted_gradient(self, weights: Field, charges: Field) -> Field:
+        r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` for weights :math:`a` and charges :math:`c`."""
 
 
 @inlined
@@ -120,19 +116,10 @@ def _sum_tile(tile: Array, charges: Array, i: int, out: Array) -> None:
 
 @compiled
 def _value_rows(
-    start: int,
-    stop: int,
-    y0: Array,
-    y1: Array | None,
-    y2: Array | None,
-    precision: Array | None,
-    rows: Array | None,
-    charges: Array,
-    out: Array,
+    start: int, stop: int, y0: Array, y1: Any, y2: Any, precision: Any, rows: Any, charges: Array, out: Array
 ) -> None:
     """Add the fields of the charges to out, at all points or at ``rows``."""
-    n = y0.size
-    zero = y0.dtype.type(0)
+    n, zero = y0.size, y0.dtype.type(0)
     tile = np.zeros(_ROWS * _COLUMNS, y0.dtype)
     for lo in range(0, n, _COLUMNS):
         hi = min(lo + _COLUMNS, n)
@@ -158,25 +145,13 @@ def _value_rows(
 
 @compiled
 def _gradient_rows(
-    start: int,
-    stop: int,
-    y0: Array,
-    y1: Array | None,
-    y2: Array | None,
-    precision: Array | None,
-    rows: Array | None,
-    weights: Array | None,
-    charges: Array | None,
-    degrees: Array,
-    slope: Array,
-    weighted: Array,
+    start: int, stop: int, y0: Array, y1: Any, y2: Any, precision: Any, rows: Any, weights: Any, charges: Any, sums: Any
 ) -> None:
     """Add the field of unit charges to degrees and its gradient to slope, at all points or at ``rows``.
 
     If charges are given, add the gradients of their fields, multiplied by the weights of the point, to weighted.
     """
-    n = y0.size
-    zero = y0.dtype.type(0)
+    (degrees, slope, weighted), n, zero = sums, y0.size, y0.dtype.type(0)
     tile = np.empty(_ROWS * _COLUMNS, y0.dtype)
     for lo in range(0, n, _COLUMNS):
         hi = min(lo + _COLUMNS, n)
@@ -231,9 +206,7 @@ class ExactFields(Fields):
         self, Y: Array, kernel: Kernel | None = None, workers: Workers | None = None, rows: Array | None = None
     ) -> None:
         self.n_samples, self.n_components = Y.shape
-        self.Y = Y
-        self.workers = workers or Workers(1)
-        self.rows = rows
+        self.Y, self.workers, self.rows = Y, workers or Workers(1), rows
         self._n_rows = self.n_samples if rows is None else len(rows)
         self.centre = Y.mean(axis=0)
         y = np.ascontiguousarray((Y - self.centre).T)
@@ -246,13 +219,10 @@ class ExactFields(Fields):
         self._run(_value_rows, self._tiled(charges), out)
         return out[: self._n_rows, : charges.shape[1]]
 
-    def pack(self, weights: Field, charges: Field) -> tuple[Array, Array]:
+    def weighted_gradient(self, weights: Field, charges: Field) -> Field:
         padded = np.zeros((_padded(self._n_rows), _padded(weights.shape[1])), self.dtype)
         padded[: self._n_rows, : weights.shape[1]] = weights
-        return padded, self._tiled(charges)
-
-    def weighted_gradient(self, packed: tuple[Array, Array]) -> Field:
-        return self._gradients(*packed)
+        return self._gradients(padded, self._tiled(charges))
 
     def _compute_unit(self) -> tuple[Field, Field]:
         self._gradients(None, None)
@@ -262,20 +232,18 @@ class ExactFields(Fields):
         """Return weighted gradients; keep the field of unit charges, which comes with them."""
         degrees = np.zeros(self._n_rows)
         slope, weighted = np.zeros((2, self._n_rows, 3))
-        self._run(_gradient_rows, weights, charges, degrees, slope, weighted)
+        self._run(_gradient_rows, weights, charges, (degrees, slope, weighted))
         self._unit = degrees, slope[:, : self.n_components]
         return weighted[:, : self.n_components]
 
     def _tiled(self, charges: Field) -> Array:
         """Return the charges tile by tile of the points, as the kernels take them."""
-        n_tiles = -(-self.n_samples // _COLUMNS)
-        n_charges = _padded(charges.shape[1])
+        n_tiles, n_charges = -(-self.n_samples // _COLUMNS), _padded(charges.shape[1])
         lines = np.zeros((n_charges, n_tiles * _COLUMNS), self.dtype)
         lines[: charges.shape[1], : self.n_samples] = charges.T
-        tiles = lines.reshape(n_charges, n_tiles, _COLUMNS).transpose(1, 0, 2)
-        return tiles.reshape(n_tiles, n_charges * _COLUMNS)
+        return lines.reshape(n_charges, n_tiles, _COLUMNS).transpose(1, 0, 2).reshape(n_tiles, -1)
 
-    def _run(self, kernel: Any, *args: Array | None) -> None:
+    def _run(self, kernel: Any, *args: Any) -> None:
         work = float(self._n_rows) * self.n_samples
         self.workers.rows(kernel, self._n_rows, *self.geometry, self.rows, *args, work=work)
 

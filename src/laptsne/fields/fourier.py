@@ -7,6 +7,7 @@ transforms. In two dimensions, steps of a descent have a coarser grid (:class:`C
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,61 +17,41 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.chebyshev import MAX_SPAN, ChebyshevBox
 from laptsne.fields.exact import Field, Fields
-from laptsne.fields.grid import bulk_box, convolved, n_cells, period
-from laptsne.fields.spreading import (
-    CubicSpline,
-    ExponentialSemicircle,
-    interpolate,
-    spline_slopes,
-    spline_weights,
-    spread,
-)
+from laptsne.fields.grid import SPLINE, STUDENT, Mesh, bulk_box, n_cells, period
+from laptsne.fields.spreading import ExponentialSemicircle, spline_slopes, spline_weights
 
 SPACING = 0.35
-_WIDTH = 8
-_WINDOW = ExponentialSemicircle(_WIDTH, 1.9 * _WIDTH)
-# Fields are transformed together up to this number of cells, and this number of fields.
-_BATCH_CELLS = 1 << 26
-_MAX_BATCH = 16
+_WINDOW = ExponentialSemicircle(8, 1.9 * 8)
+_BATCH_CELLS, _MAX_BATCH = 1 << 26, 16  # cells and fields up to which fields are transformed together
 _MAX_CELLS = 1 << 28  # of a transform
-# With more cells than pairs, pairs are faster; grids up to this size are always fast enough.
-_SMALL_GRID = 1 << 22
-# Cells per point beyond which stray points are left out of the box. Embeddings have about 5.
-_CELLS_PER_POINT = 32
-
-
+_SMALL_GRID = 1 << 22  # cells up to which grids are always fast enough; beyond, pairs are faster if they are fewer
+_CELLS_PER_POINT = 32  # beyond which stray points are left out of the box; embeddings have about 5
 # Of the grid of a step, and that of embeddings of a small span, which costs next to nothing (docs/notes/
 # performance-what-was-tried.md has the errors of these and other spacings).
 _COARSE_SPACING, _SMALL_SPACING, _SMALL_SPAN = 0.6, 0.3, 30.0
 _COARSE_TERMS = 10  # polynomials per axis of a step while the embedding is small
 # Shift of the grid per step, in cells: modulo 1, multiples of these fill the square evenly.
 _SHIFT = np.array([0.7548776662466927, 0.5698402909980532])
-_SPLINE = CubicSpline()
 _PARTS = 4  # of the points, summed one by one, so that bits do not depend on the number of threads
 # Time of a grid, in that of a pair: fixed, per point, and per cell of a transform (benchmarks/sums.py).
 _FIXED, _PER_POINT, _PER_CELL = 3e6, 200.0, 40.0
 
 
-def _lines(columns: Array) -> Array:
-    return np.ascontiguousarray(columns.T, dtype=np.float32)
+def _max_cells(n_samples: int) -> int:
+    return max(_CELLS_PER_POINT * n_samples, _SMALL_GRID // 4)
 
 
-def box(y: NDArray[np.float64], spacing: float = SPACING) -> tuple[Array, Array]:
-    """Return the corners of the box of a grid, given the coordinates, one row per dimension."""
-    return bulk_box(y, spacing, max(_CELLS_PER_POINT * y.shape[1], _SMALL_GRID // 4))
+def _mesh(y: NDArray[np.float64], workers: Workers) -> Mesh:
+    return Mesh.bounding(y, SPACING, workers, STUDENT, _WINDOW, _max_cells(y.shape[1]))
 
 
-def _cells(low: Array, high: Array) -> tuple[int, ...]:
-    return tuple(n_cells(float(extent), SPACING, _WIDTH) for extent in high - low)
-
-
-def transform_cells(cells: tuple[int, ...], spacing: float = SPACING) -> float:
+def _transform_cells(cells: tuple[int, ...], spacing: float) -> float:
     """Return the number of cells of the transforms of a grid."""
     return float(np.prod([float(period(side, spacing)) for side in cells]))
 
 
 def _cells_of(Y: NDArray[np.float64]) -> float:
-    return transform_cells(_cells(*box(np.ascontiguousarray(Y.T))))
+    return _transform_cells(_mesh(np.ascontiguousarray(Y.T), Workers(1)).cells, SPACING)
 
 
 def grid_fits(Y: NDArray[np.float64]) -> bool:
@@ -83,13 +64,8 @@ def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
 
     The ``largest`` absolute coordinate is known to callers, and usually suffices.
     """
-    surely = len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WIDTH) ** Y.shape[1] < _MAX_CELLS / 2
+    surely = len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WINDOW.width) ** Y.shape[1] < _MAX_CELLS / 2
     return surely or _cells_of(Y) <= _MAX_CELLS
-
-
-def is_fast(n_samples: int, n_transformed: float = 0.0) -> bool:
-    """Whether a grid is faster than all pairs, given the number of cells of its transform."""
-    return _FIXED + _PER_POINT * n_samples + _PER_CELL * n_transformed < float(n_samples) ** 2
 
 
 class FourierFields(Fields):
@@ -97,8 +73,7 @@ class FourierFields(Fields):
 
     def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None) -> None:
         self.n_samples, self.n_components = Y.shape
-        self.Y = Y
-        self.workers = workers or Workers(1)
+        self.Y, self.workers = Y, workers or Workers(1)
         # One row per coordinate: reductions over short rows are slow.
         y = np.array(Y.T, dtype=np.float64, order="C")
         y -= y.mean(axis=1, keepdims=True)
@@ -106,51 +81,41 @@ class FourierFields(Fields):
         self._y = y
 
     @cached_property
-    def _grid(self) -> ChebyshevBox | _Grid:
+    def mesh(self) -> Mesh | ChebyshevBox:
+        """The mesh around the embedding, or polynomials if its span is small."""
         small = float(np.ptp(self._y, axis=1).max()) <= MAX_SPAN
-        return ChebyshevBox(self._y, self.workers) if small else _Grid(self._y, self.workers)
+        return ChebyshevBox(self._y, self.workers) if small else _mesh(self._y, self.workers)
 
-    def values(self, charges: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self._grid.fields(charges, None)[0]
+    def values(self, charges: Field) -> Field:
+        return self._fields(charges, None)[0]
 
-    def pack(self, weights: NDArray[np.float64], charges: NDArray[np.float64]) -> tuple[Array, Array]:
-        return weights, charges
-
-    def weighted_gradient(self, packed: tuple[Array, Array]) -> NDArray[np.float64]:
-        weights, charges = packed
-        return self._grid.fields(charges, weights)[1]
+    def weighted_gradient(self, weights: Field, charges: Field) -> Field:
+        return self._fields(charges, weights)[1]
 
     def _compute_unit(self) -> tuple[Field, Field]:
         ones = np.ones((self.n_samples, 1))
-        field, gradient = self._grid.fields(ones, ones)
+        field, gradient = self._fields(ones, ones)
         return np.maximum(field[:, 0], np.finfo(np.float32).tiny), gradient
 
-
-class _Grid:
-    """A grid around the embedding, and the positions of its points on it, in cells."""
-
-    def __init__(self, y: NDArray[np.float64], workers: Workers) -> None:
-        self.workers = workers
-        low, high = box(y)
-        self.cells = _cells(low, high)
-        inside = np.clip(y, low[:, None], high[:, None])
-        self.u = (inside - low[:, None]) / SPACING + (_WIDTH // 2 - 1)
-
-    def fields(
-        self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _fields(self, charges: Field, weights: Field | None) -> tuple[Field, Field]:
         """Return the fields of the charges, without the points' own, and the weighted sum of their gradients."""
-        field, gradient = np.empty(charges.shape), np.zeros((len(charges), len(self.u)))
-        batch = min(max(_BATCH_CELLS // int(2 ** len(self.cells) * np.prod(self.cells)), 1), _MAX_BATCH)
+        mesh = self.mesh
+        if isinstance(mesh, ChebyshevBox):
+            return mesh.fields(charges, weights)
+        field, gradient = np.empty(charges.shape), np.zeros(self.Y.shape)
+        batch = min(max(_BATCH_CELLS // int(2 ** len(mesh.cells) * np.prod(mesh.cells)), 1), _MAX_BATCH)
         for start in range(0, charges.shape[1], batch):
             columns = slice(start, start + batch)
-            grids = spread(_WINDOW, self.u, _lines(charges[:, columns]), self.cells, self.workers)
-            grids = convolved(grids, SPACING, _WINDOW, self.workers)
             lines = None if weights is None else _lines(weights[:, columns])
-            field[:, columns], part = interpolate(_WINDOW, self.u, grids, lines, self.workers)
+            grids = mesh.field(self._y, _lines(charges[:, columns]))
+            field[:, columns], part = mesh.with_gradient(self._y, grids, lines)
             gradient += part
         field -= charges  # on the grid a point interacts with itself, with similarity 1
         return field, gradient / SPACING
+
+
+def _lines(columns: Array) -> Array:
+    return np.ascontiguousarray(columns.T, dtype=np.float32)
 
 
 # Steps take most of the time of a fit, and have kernels of their own: for two dimensions and one field, with splines
@@ -164,11 +129,9 @@ def _cell(y: float, low: float, high: float, spacing: float) -> tuple[int, float
 
 
 @compiled
-def _spread_parts(
-    start: int, stop: int, y: Array, low: Array, high: Array, spacing: float, edges: Array, grids: Array
-) -> None:
+def _spread_parts(start: int, stop: int, geometry: Any, edges: Array, grids: Array) -> None:
     """Add unit charges at the points of each part to its own grid."""
-    single = grids.dtype.type
+    (y, low, high, spacing), single = geometry, grids.dtype.type
     for part in range(start, stop):
         grid = grids[part]
         for i in range(edges[part], edges[part + 1]):
@@ -186,19 +149,9 @@ def _spread_parts(
 
 
 @compiled
-def _interpolate_rows(
-    start: int,
-    stop: int,
-    y: Array,
-    low: Array,
-    high: Array,
-    spacing: float,
-    grid: Array,
-    degrees: Array,
-    slope: Array,
-) -> None:
+def _interpolate_rows(start: int, stop: int, geometry: Any, grid: Array, degrees: Array, slope: Array) -> None:
     """Set the degrees, without the point itself, and their gradient from the field of all points on the grid."""
-    single, tiny = grid.dtype.type, np.finfo(np.float32).tiny
+    (y, low, high, spacing), single, tiny = geometry, grid.dtype.type, np.finfo(np.float32).tiny
     for i in range(start, stop):
         x0, t0 = _cell(y[0, i], low[0], high[0], spacing)
         x1, t1 = _cell(y[1, i], low[1], high[1], spacing)
@@ -228,12 +181,12 @@ class CoarseFields(FourierFields):
 
     def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None, step: int = 0) -> None:
         super().__init__(Y, workers)
-        self._low, self._high = box(self._y, _COARSE_SPACING)
+        self._low, self._high = bulk_box(self._y, _COARSE_SPACING, _max_cells(self.n_samples))
         sides = self._high - self._low
         self._span = float(sides.max())
         self._spacing = _COARSE_SPACING if self._span > _SMALL_SPAN else _SMALL_SPACING
         # One more cell, so that the size of the grid does not depend on the shift.
-        self._cells = tuple(n_cells(float(side) + self._spacing, self._spacing, _SPLINE.width) for side in sides)
+        self._cells = tuple(n_cells(float(side) + self._spacing, self._spacing, SPLINE.width) for side in sides)
         if self._span > MAX_SPAN:
             self._low = self._low - self._spacing * (step * _SHIFT % 1)
         self._edges = np.linspace(0, self.n_samples, _PARTS + 1).astype(np.int64)
@@ -241,7 +194,8 @@ class CoarseFields(FourierFields):
     @property
     def is_fast(self) -> bool:
         """Whether the grid is faster than all pairs."""
-        return is_fast(self.n_samples, transform_cells(self._cells, self._spacing))
+        cells = _transform_cells(self._cells, self._spacing)
+        return _FIXED + _PER_POINT * self.n_samples + _PER_CELL * cells < float(self.n_samples) ** 2
 
     @cached_property
     def accurate(self) -> FourierFields:
@@ -257,7 +211,8 @@ class CoarseFields(FourierFields):
         geometry = (self._y, self._low, self._high, self._spacing)
         grids = np.zeros((_PARTS, *reversed(self._cells)), np.float32)
         work = 40.0 * self.n_samples
-        self.workers.rows(_spread_parts, _PARTS, *geometry, self._edges, grids, work=work, alignment=1)
-        grid = convolved(grids.sum(axis=0, keepdims=True), self._spacing, _SPLINE, self.workers)[0]
-        self.workers.rows(_interpolate_rows, self.n_samples, *geometry, grid, degrees, slope, work=2 * work)
+        self.workers.rows(_spread_parts, _PARTS, geometry, self._edges, grids, work=work, alignment=1)
+        mesh = Mesh(self._low, self._spacing, self._cells, self.workers)
+        grid = mesh.convolved(grids.sum(axis=0, keepdims=True))[0]
+        self.workers.rows(_interpolate_rows, self.n_samples, geometry, grid, degrees, slope, work=2 * work)
         return degrees, slope

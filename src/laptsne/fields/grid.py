@@ -13,26 +13,26 @@ from typing import Any
 
 import numpy as np
 import scipy.fft
+import scipy.ndimage
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.spreading import CubicSpline, Window, interpolate, spread, spread_parts
-from laptsne.kernels import Gaussian, RadialKernel, Student
+from laptsne.fields.spreading import CubicSpline, Window, interpolation_kernel, spreading_kernel, tables
+from laptsne.fields.umap_kernel import FarRepulsion
+from laptsne.kernels import Gaussian, Student
 
+RadialKernel = Student | Gaussian | FarRepulsion
+STUDENT, GAUSSIAN, SPLINE = Student(), Gaussian(), CubicSpline()
 # The Student kernel is periodic on the grid, with a kink at half the period, which is negligible above this period.
 _MIN_PERIOD = 24.0
-# Beyond this distance, in widths, a Gaussian kernel is negligible.
-_REACH = 6.0
-# Above this spacing, in widths, the grid does not resolve the kernel, and compensating the window would amplify the
-# error.
-_MAX_SHARP = 0.7
+_REACH = 6.0  # distance, in widths, beyond which a Gaussian kernel is negligible
+_MAX_SHARP = 0.7  # spacing, in widths, above which compensating the window would amplify the error
 # Cells per side up to which a Gaussian kernel is faster by matrices, one per axis, than by transforms.
 _MAX_SIDE = 256
 _OPERATIONS = 16  # of a matrix product, in the time of an elementary one
 _MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
-STUDENT, GAUSSIAN = Student(), Gaussian()
 SPACING_PER_WIDTH = 0.35  # of a mesh for a Gaussian kernel; errors are quadratic in it, up to 6 % of gradients here
-_SPLINE = CubicSpline()
+_PARTS = 4  # in which a single field is spread, so that its bits do not depend on the number of threads
 _MARGIN = 4  # cells around the embedding, for the splines and for points that move
 # Upper limit of the number of nodes: proportional to the number of points, between these bounds.
 _NODES_PER_POINT = 64
@@ -40,11 +40,10 @@ _FEW_NODES, MAX_NODES = 1 << 18, 1 << 21
 
 
 def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
-    """Return the corners of a box around the points, without stray points if these would make the grid too large.
+    """Return the corners of the bounding box of points of shape (n_dims, n_samples), or of most of them.
 
-    The bounding box of all points is used if it has at most ``max_cells`` cells. Otherwise each axis is limited to the
-    range of the inner 99 % of the points, extended by its width on both sides. Forces beyond it are negligible, and
-    callers move stray points to its edge. The coordinates y have the shape (n_dims, n_samples).
+    If it has more than ``max_cells`` cells, each axis is limited to the range of the inner 99 % of the points, extended
+    by its width on both sides. Forces beyond it are negligible, and callers move stray points to its edge.
     """
     low, high = y.min(axis=1), y.max(axis=1)
     if np.prod((high - low) / spacing) <= max_cells:
@@ -99,29 +98,6 @@ def _along(values: Array, axis: int, n_dims: int) -> Array:
     return np.expand_dims(values, tuple(e for e in range(n_dims) if e != axis))
 
 
-def convolved(grids: Array, spacing: float, window: Window, workers: Workers, kernel: RadialKernel = STUDENT) -> Array:
-    """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
-    if isinstance(kernel, Gaussian):
-        # In widths, so that spectra can be used again while an embedding grows, and width and spacing with it.
-        kernel, spacing = GAUSSIAN, round(spacing / kernel.width, 12)
-    if isinstance(kernel, Gaussian) and max(grids.shape[1:]) <= _MAX_SIDE:
-        matrices = [_gaussian_matrix(side, spacing, window) for side in grids.shape[1:]]
-        out = np.empty_like(grids)
-        work = float(grids.size) * sum(grids.shape[1:]) / _OPERATIONS
-        workers.rows(_convolve_by_axis, len(grids), grids, matrices, out, work=work, alignment=1)
-        return out
-    sizes = tuple(period(side, spacing, kernel) for side in grids.shape[1:])
-    spectrum = kernel_spectrum(sizes, spacing, window, kernel)
-    out = np.empty_like(grids)
-    if len(grids) < workers.n_threads:
-        n_threads = workers.n_threads if np.prod(sizes) >= _MIN_THREADED else 1
-        _convolve(0, len(grids), grids, spectrum, sizes, n_threads, out)
-    else:  # one grid per thread, which stays in its cache
-        work = 100.0 * grids.size
-        workers.rows(_convolve, len(grids), grids, spectrum, sizes, 1, out, work=work, alignment=1)
-    return out
-
-
 def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array], out: Array) -> None:
     """Set out to the grids convolved with a Gaussian kernel, given its matrix for each axis."""
     for g in range(start, stop):  # one by one: the bits of a product depend on its number of rows
@@ -157,19 +133,25 @@ def _convolve(
 
 
 @dataclass(frozen=True)
-class Frame:
-    """A regular mesh: node m lies at origin + spacing m."""
+class Mesh:
+    """A regular mesh on which charges are spread, convolved with the kernel, and fields interpolated.
+
+    Node m lies at origin + spacing (m - shift).
+    """
 
     origin: Array
     spacing: float
     cells: tuple[int, ...]
     workers: Workers
     kernel: RadialKernel = STUDENT
+    window: Window = SPLINE
+    shift: int = 0
+    last: Array | None = None  # largest positions of points, in cells, if not the end of the mesh
 
     @classmethod
     def around(
         cls, y: Array, spacing: float, workers: Workers, kernel: RadialKernel = STUDENT, most: int | None = None
-    ) -> Frame:
+    ) -> Mesh:
         """Return a mesh over the points, coarser than requested if it would have more than ``most`` nodes."""
         most = most or min(max(_NODES_PER_POINT * y.shape[1], _FEW_NODES), MAX_NODES)
         low, high = bulk_box(y, spacing, most)
@@ -178,42 +160,103 @@ class Frame:
         spacing = max(spacing, float(np.prod(extents) / most) ** (1 / len(y)), thin)
         # On a fixed lattice, so that the nodes of successive meshes coincide.
         origin = (np.floor(low / spacing) - _MARGIN) * spacing
-        cells = tuple(n_cells(float(extent), spacing, _MARGIN + 1) for extent in high - origin)
-        return cls(origin, spacing, cells, workers, kernel)
+        return cls(origin, spacing, _sides(high - origin, spacing, _MARGIN + 1), workers, kernel)
 
-    def _cell_units(self, y: Array) -> Array:
+    @classmethod
+    def bounding(
+        cls, y: Array, spacing: float, workers: Workers, kernel: RadialKernel, window: Window, max_cells: int
+    ) -> Mesh:
+        """Return the smallest mesh for a window with the points, or with :func:`bulk_box`, inside."""
+        low, high = bulk_box(y, spacing, max_cells)
+        shift = window.width // 2 - 1
+        cells = _sides(high - low, spacing, window.width)
+        return cls(low, spacing, cells, workers, kernel, window, shift, (high - low) / spacing + shift)
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """The shape of a grid with three axes; those that the embedding lacks have length 1."""
+        return (*[1] * (3 - len(self.cells)), *reversed(self.cells))
+
+    def positions(self, y: Array) -> Array:
         """Return coordinates in cells, clipped to the inside of the mesh.
 
         Kernels index their arrays by these: no position that is not finite may reach them.
         """
-        last = np.array(self.cells)[:, None] - 3.0
-        u = (y - self.origin[:, None]) / self.spacing
+        u = (y - self.origin[:, None]) / self.spacing + self.shift
         if np.isnan(u).any():
             raise FloatingPointError("positions of points are not finite; lower the strength of the forces.")
-        return np.asarray(u.clip(1, np.nextafter(last, 0)))
+        last = np.nextafter(np.array(self.cells) - 3.0, 0) if self.last is None else self.last
+        return np.asarray(u.clip(max(self.shift, 1), last[:, None]))
 
-    def spread(self, y: Array, charges: Array) -> Array:
-        """Return charges of shape (n_fields, n_samples) at y, of shape (n_dims, n_samples), spread on the nodes."""
-        return spread(_SPLINE, self._cell_units(y), charges, self.cells, self.workers)
+    def spread(self, y: Array, charges: Array, sizes: Array | None = None) -> Array:
+        """Return charges of shape (n_fields, n_samples) at y, of shape (n_dims, n_samples), spread on the nodes.
 
-    def spread_clusters(self, y: Array, sizes: Array) -> Array:
-        """Return points ordered by cluster, spread on one grid per cluster; ``sizes`` are those of the clusters."""
-        return spread_parts(_SPLINE, self._cell_units(y), sizes, self.cells, self.workers)
+        With ``sizes``, successive parts of that many points have a grid each.
+        """
+        n_fields, n_samples = charges.shape
+        if sizes is None:
+            edges = np.linspace(0, n_samples, (_PARTS if n_fields == 1 else 1) + 1).astype(np.int64)
+        else:
+            edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        grids = np.zeros((n_fields * (edges.size - 1), *self._shape), np.float32)
+        args = (self.positions(y), tables(self.window)[0], charges, edges, grids)
+        kernel = spreading_kernel(self.window.width)
+        self.workers.rows(kernel, len(grids), *args, work=40.0 * charges.size, alignment=1)
+        if len(grids) > n_fields and sizes is None:
+            grids = grids.sum(axis=0, keepdims=True)
+        return grids.reshape(-1, *reversed(self.cells))
 
     def interpolate(self, y: Array, grids: Array) -> Array:
         """Return the fields given by grids at y, shape (n_samples, n_fields)."""
-        return interpolate(_SPLINE, self._cell_units(y), grids, None, self.workers)[0]
+        return self.with_gradient(y, grids, None)[0]
+
+    def with_gradient(self, y: Array, grids: Array, weights: Array | None) -> tuple[Array, Array]:
+        """Return the same, and the sum of the gradients with respect to positions in cells, times the weights.
+
+        Weights are in single precision, of shape (n_fields, n_samples). Without weights there is no gradient.
+        """
+        (n_dims, n_samples), kernel = y.shape, interpolation_kernel(self.window.width)
+        field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
+        args = (self.positions(y), tables(self.window), grids.reshape(len(grids), *self._shape), weights)
+        self.workers.rows(kernel, n_samples, *args, field, gradient, work=100.0 * field.size)
+        return field, gradient
 
     def gradient(self, y: Array, grid: Array) -> Array:
         """Return the gradient of the field given by a grid at y, shape (n_samples, n_dims)."""
-        ones = np.ones((1, y.shape[1]), np.float32)
-        return interpolate(_SPLINE, self._cell_units(y), grid[None], ones, self.workers)[1] / self.spacing
+        return self.with_gradient(y, grid[None], np.ones((1, y.shape[1]), np.float32))[1] / self.spacing
 
     def convolved(self, grids: Array) -> Array:
-        """Return grids convolved with the kernel."""
-        return convolved(grids, self.spacing, _SPLINE, self.workers, self.kernel)
+        """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
+        kernel, spacing, n_threads, out = self.kernel, self.spacing, self.workers.n_threads, np.empty_like(grids)
+        if isinstance(kernel, Gaussian):
+            # In widths, so that spectra can be used again while an embedding grows, and width and spacing with it.
+            kernel, spacing = GAUSSIAN, round(spacing / kernel.width, 12)
+            if max(self.cells) <= _MAX_SIDE:
+                matrices = [_gaussian_matrix(side, spacing, self.window) for side in grids.shape[1:]]
+                work = float(grids.size) * sum(self.cells) / _OPERATIONS
+                self.workers.rows(_convolve_by_axis, len(grids), grids, matrices, out, work=work, alignment=1)
+                return out
+        sizes = tuple(period(side, spacing, kernel) for side in grids.shape[1:])
+        spectrum = kernel_spectrum(sizes, spacing, self.window, kernel)
+        if len(grids) < n_threads:
+            _convolve(0, len(grids), grids, spectrum, sizes, n_threads if np.prod(sizes) >= _MIN_THREADED else 1, out)
+        else:  # one grid per thread, which stays in its cache
+            args = (grids, spectrum, sizes, 1, out)
+            self.workers.rows(_convolve, len(grids), *args, work=100.0 * grids.size, alignment=1)
+        return out
 
-    def nodes(self, active: Array) -> Array:
-        """Return the coordinates of nodes given by flat index, shape (n_dims, n_active)."""
-        index = np.unravel_index(active, self.cells[::-1])
-        return np.stack(index[::-1]) * self.spacing + self.origin[:, None]
+    def field(self, y: Array, charges: Array) -> Array:
+        """Return grids with the fields of charges of shape (n_fields, n_samples) at y."""
+        return self.convolved(self.spread(y, charges))
+
+    def resampled(self, grid: Array, mesh: Mesh) -> Array:
+        """Return a field given by a grid of this mesh as a grid of another one."""
+        index = np.unravel_index(np.arange(np.prod(mesh.cells)), mesh.cells[::-1])
+        nodes = np.stack(index[::-1]) * mesh.spacing + mesh.origin[:, None]
+        values = self.interpolate(nodes, grid[None]).reshape(mesh.cells[::-1])
+        # The coefficients of the splines that have these values at the nodes: splines of the values would be blurred.
+        return np.asarray(scipy.ndimage.spline_filter(values, mode="mirror", output=np.float32))
+
+
+def _sides(extents: Array, spacing: float, margin: int) -> tuple[int, ...]:
+    return tuple(n_cells(float(extent), spacing, margin) for extent in extents)

@@ -5,15 +5,15 @@ The near part is summed over pairs of points that are closer than a cutoff, foun
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.grid import bulk_box, convolved, n_cells
-from laptsne.fields.spreading import ExponentialSemicircle, interpolate, spread
+from laptsne.fields.grid import Mesh, bulk_box
+from laptsne.fields.spreading import ExponentialSemicircle
 from laptsne.fields.umap_kernel import SOFTENING, FarRepulsion, UmapKernel
 
 _MAX_NEAR_CELLS = 1 << 24
@@ -41,20 +41,9 @@ class Repulsion(NamedTuple):
 
 
 @compiled
-def _pair_rows(
-    start: int,
-    stop: int,
-    y: Array,
-    q: Array,
-    a: float,
-    b: float,
-    bound: float,
-    bend: float,
-    value: Array | None,
-    gradient: Array,
-) -> None:
+def _pair_rows(start: int, stop: int, y: Array, q: Array, kernel: Any, value: Array | None, gradient: Array) -> None:
     """Set value and gradient of the rows by sums over all points."""
-    n_dims, n = y.shape
+    (a, b, bound, bend), (n_dims, n) = kernel, y.shape
     for i in range(start, stop):
         gradient[i] = 0
         total = 0.0
@@ -79,34 +68,28 @@ def pair_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, 
     n_dims, n = y.shape
     value, gradient = np.empty(n) if with_value else None, np.empty((n, n_dims))
     shape = (kernel.a, kernel.b, kernel.bound, kernel.bend)
-    workers.rows(_pair_rows, n, y, q, *shape, value, gradient, work=20.0 * n * n)
+    workers.rows(_pair_rows, n, y, q, shape, value, gradient, work=20.0 * n * n)
     return Repulsion(value, gradient)
 
 
 def grid_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, with_value: bool = False) -> Repulsion:
     """Return the same in nearly linear time: the smooth part of the kernel on a grid, the rest over near pairs."""
-    cutoff, n_near = _cutoff(y, workers)
+    cutoff, n_near = _cutoff(y)
     far = FarRepulsion(kernel, cutoff)
     gradient, value = _far_sums(y, q, far, workers)
-    values = value if with_value else None
+    sums = Repulsion(value if with_value else None, gradient)
     if n_near <= _MAX_NEAR * _N_NEAR[len(y)]:
-        cells = sorted_into_cells(y, cutoff, workers)
-        add_near_sums(cells, q, cutoff, far.near_tables(_TABLE), gradient, values, workers)
-    return Repulsion(values, gradient)
+        add_near_sums(sorted_into_cells(y, cutoff), q, cutoff, far.near_tables(_TABLE), sums, workers)
+    return sums
 
 
 def _far_sums(y: Array, q: Array, far: FarRepulsion, workers: Workers) -> tuple[Array, Array]:
     """Return the gradient and the value of the far part."""
-    spacing = _SPACING[len(y)] * far.cutoff
-    low, high = bulk_box(y, spacing, _max_cells(*y.shape))
-    cells = tuple(n_cells(float(extent), spacing, _WINDOW.width) for extent in high - low)
-    inside = np.clip(y, low[:, None], high[:, None])
-    u = (inside - low[:, None]) / spacing + (_WINDOW.width // 2 - 1)
+    mesh = Mesh.bounding(y, _SPACING[len(y)] * far.width, workers, far, _WINDOW, _max_cells(*y.shape))
     charges = np.stack([np.ones_like(q), q]).astype(np.float32)
-    grids = convolved(spread(_WINDOW, u, charges, cells, workers), spacing, _WINDOW, workers, far)
-    fields, gradient = interpolate(_WINDOW, u, grids, charges[::-1].copy(), workers)
+    fields, gradient = mesh.with_gradient(y, mesh.field(y, charges), charges[::-1].copy())
     itself = float(far(np.zeros(1))[0])
-    return gradient / spacing, q * (fields[:, 0] - itself) + fields[:, 1] - q * itself
+    return gradient / mesh.spacing, q * (fields[:, 0] - itself) + fields[:, 1] - q * itself
 
 
 def _max_cells(n_dims: int, n_samples: int) -> int:
@@ -114,10 +97,12 @@ def _max_cells(n_dims: int, n_samples: int) -> int:
     return min(max(CELLS_PER_POINT * n_samples, _MIN_CELLS[n_dims]), MAX_CELLS)
 
 
-def _cutoff(y: Array, workers: Workers) -> tuple[float, float]:
+def _cutoff(y: Array) -> tuple[float, float]:
     """Return the cutoff of the near part, and the mean number of points within it of a point."""
     n_dims = len(y)
-    density = max(crowding(y, _COARSE, workers), 1e-3) / _COARSE**n_dims
+    counts = _numbered(y, _COARSE)[2].astype(np.float64)
+    crowding = float((counts * (counts - 1)).sum() / y.shape[1])  # mean number of other points in the cell of a point
+    density = max(crowding, 1e-3) / _COARSE**n_dims
     wanted = (_N_NEAR[n_dims] / (_BALL[n_dims] * density)) ** (1 / n_dims)
     # Embeddings that are far larger than usual get a coarser grid.
     low, high = bulk_box(y, _SPACING[n_dims] * _MIN_CUTOFF, _max_cells(*y.shape))
@@ -138,16 +123,6 @@ class Cells(NamedTuple):
 
 
 @compiled
-def _key_rows(start: int, stop: int, y: Array, low: Array, size: float, strides: Array, key: Array) -> None:
-    """Set key to the number of the cell of each point."""
-    for i in range(start, stop):
-        total = np.int64(0)
-        for d in range(y.shape[0]):
-            total += strides[d] * (np.int64((y[d, i] - low[d]) / size) + 1)
-        key[i] = total
-
-
-@compiled
 def _sort(y: Array, centre: Array, key: Array, starts: Array, order: Array, sorted_key: Array, out: Array) -> None:
     """Sort points by their key: a counting sort, given the first position of each key."""
     position = starts.copy()
@@ -160,27 +135,20 @@ def _sort(y: Array, centre: Array, key: Array, starts: Array, order: Array, sort
             out[d, p] = y[d, i] - centre[d]
 
 
-def _numbered(y: Array, size: float, workers: Workers) -> tuple[Array, Array, Array]:
+def _numbered(y: Array, size: float) -> tuple[Array, Array, Array]:
     """Return the cell of every point, the strides of the axes and the number of points per cell."""
     low, span = y.min(axis=1), np.ptp(y, axis=1)
     size = max(size, float(np.prod(np.maximum(span, size)) / _MAX_NEAR_CELLS) ** (1 / len(y)))
     counts = np.ones(3, np.int64)
     counts[: len(y)] = (span / size).astype(np.int64) + 3
     strides = np.array([1, counts[0], counts[0] * counts[1]])
-    key = np.empty(y.shape[1], np.int64)
-    workers.rows(_key_rows, key.size, y, low, size, strides, key, work=10.0 * key.size)
+    key = strides[: len(y)] @ (((y - low[:, None]) / size).astype(np.int64) + 1)
     return key, strides, np.bincount(key, minlength=int(np.prod(counts)))
 
 
-def crowding(y: Array, size: float, workers: Workers) -> float:
-    """Return the mean number of other points in the cell of a point."""
-    counts = _numbered(y, size, workers)[2].astype(np.float64)
-    return float((counts * (counts - 1)).sum() / y.shape[1])
-
-
-def sorted_into_cells(y: Array, size: float, workers: Workers) -> Cells:
+def sorted_into_cells(y: Array, size: float) -> Cells:
     """Sort points of shape (n_dims, n_samples) into cells of at least this size, with a border of empty cells."""
-    key, strides, counts = _numbered(y, size, workers)
+    key, strides, counts = _numbered(y, size)
     starts = np.concatenate([[0], np.cumsum(counts)])
     order, sorted_key, ordered = np.empty_like(key), np.empty_like(key), np.empty(y.shape, np.float32)
     _sort(y, y.mean(axis=1), key, starts, order, sorted_key, ordered)
@@ -197,20 +165,10 @@ def _near_kernel(n_dims: int) -> Callable[..., None]:
 
     @compiled
     def near_rows(
-        start: int,
-        stop: int,
-        y: Array,
-        q: Array,
-        order: Array,
-        key: Array,
-        starts: Array,
-        strides: Array,
-        scale: float,
-        tables: tuple[Array, Array],
-        gradient: Array,
-        value: Array | None,
+        start: int, stop: int, cells: Any, q: Array, scale: float, tables: Any, gradient: Array, value: Array | None
     ) -> None:
-        zero, factor, (values, slopes) = y.dtype.type(0), y.dtype.type(scale), tables
+        (y, order, key, starts, strides), (values, slopes) = cells, tables
+        zero, factor = y.dtype.type(0), y.dtype.type(scale)
         last = y.dtype.type(slopes.size - 2)
         for i in range(start, stop):
             own, x0 = q[i], y[0, i]
@@ -255,22 +213,14 @@ def _near_kernel(n_dims: int) -> Callable[..., None]:
 
 
 def add_near_sums(
-    cells: Cells,
-    q: Array,
-    cutoff: float,
-    tables: tuple[Array, Array],
-    gradient: Array,
-    value: Array | None,
-    workers: Workers,
+    cells: Cells, q: Array, cutoff: float, tables: tuple[Array, Array], sums: Repulsion, workers: Workers
 ) -> None:
-    """Add the sums of (q_i + q_j) V(r_ij) over the neighbours j of each point i to value, and its gradient to gradient.
+    """Add the sums of (q_i + q_j) V(r_ij) over the neighbours j of each point i, and its gradient, to ``sums``.
 
     The tables have V and its derivative with respect to r^2 at equidistant r^2 from 0 to that of the cutoff, which is
     at most the size of a cell.
     """
-    n = cells.order.size
     padded = (np.pad(tables[0], (0, 2)), np.pad(tables[1], (0, 2)))
-    charges = q[cells.order].astype(np.float32)
-    scale = (tables[0].size - 1) / cutoff**2
-    places = (cells.y, charges, cells.order, cells.key, cells.starts, cells.strides)
-    workers.rows(_near_kernel(len(cells.y)), n, *places, scale, padded, gradient, value, work=200.0 * n)
+    args = (tuple(cells), q[cells.order].astype(np.float32), (tables[0].size - 1) / cutoff**2, padded)
+    n = cells.order.size
+    workers.rows(_near_kernel(len(cells.y)), n, *args, sums.gradient, sums.value, work=200.0 * n)

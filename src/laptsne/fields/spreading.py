@@ -9,15 +9,11 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
-from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
 _STEPS = 1024  # entries per cell of the tables of windows
-# A single field is spread in this number of parts, so that its bits do not depend on the number of threads.
-_PARTS = 4
 
 
 @inlined
@@ -51,9 +47,10 @@ class CubicSpline:
     width = 4
 
     def table(self, t: Array) -> tuple[Array, Array]:
-        """Return weights and slopes, both of shape (len(t), width), for points at the distances t from their floor."""
-        # The functions themselves, for all t at once: compiling them would take longer than their table.
-        weights, slopes = (np.array(_plain(part)(t)) for part in (spline_weights, spline_slopes))
+        """Return weights and slopes, of shape (len(t), width), for points at the distances t from their floor."""
+        # As Python runs them, for all t at once: compiling them would take longer than their table.
+        parts: tuple[Any, Any] = spline_weights, spline_slopes
+        weights, slopes = (np.array(getattr(part, "py_func", part)(t)) for part in parts)
         return weights.T, slopes.T
 
     def spectrum(self, omega: Array) -> Array:
@@ -81,22 +78,13 @@ class ExponentialSemicircle:
 
     def spectrum(self, omega: Array) -> Array:
         """Return the Fourier transform at the frequencies omega, in radians per cell."""
-        node, weight = _quadrature()
+        node, weight = _quadrature(100)
         x = node * self.width / 2
         return np.asarray((self(x) * weight * self.width / 2) @ np.cos(np.outer(x, omega)))
 
 
 Window = CubicSpline | ExponentialSemicircle
-
-
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a compiled function as Python runs it."""
-    return getattr(function, "py_func", function)
-
-
-@lru_cache(maxsize=1)
-def _quadrature() -> tuple[Array, Array]:
-    return np.polynomial.legendre.leggauss(100)
+_quadrature = lru_cache(maxsize=1)(np.polynomial.legendre.leggauss)
 
 
 @inlined
@@ -113,7 +101,7 @@ def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
 
 
 @lru_cache(maxsize=4)
-def _spreading_kernel(width: int) -> Callable[..., None]:
+def spreading_kernel(width: int) -> Callable[..., None]:
     """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
 
     @compiled
@@ -143,24 +131,16 @@ def _spreading_kernel(width: int) -> Callable[..., None]:
 
 
 @lru_cache(maxsize=4)
-def _interpolation_kernel(width: int) -> Callable[..., None]:
+def interpolation_kernel(width: int) -> Callable[..., None]:
     """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
 
     @compiled
     def interpolate_rows(
-        start: int,
-        stop: int,
-        u: Array,
-        table: Array,
-        slope_table: Array,
-        grids: Array,
-        weights: Array | None,
-        field: Array,
-        gradient: Array,
+        start: int, stop: int, u: Array, tables: Any, grids: Array, weights: Array | None, field: Array, gradient: Array
     ) -> None:
         # Set field[i, f] to the fields at the points, and add their gradients, multiplied by the weights, to gradient.
         # There is no gradient without weights.
-        n_dims = u.shape[0]
+        n_dims, (table, slope_table) = u.shape[0], tables
         wx, wy, wz, sx, sy, sz = np.empty((6, width), table.dtype)
         wy[:], wz[:], sy[:], sz[:] = 1, 1, 0, 0
         zero = table.dtype.type(0)
@@ -201,57 +181,7 @@ def _interpolation_kernel(width: int) -> Callable[..., None]:
 
 
 @lru_cache(maxsize=4)
-def _tables(window: Window) -> tuple[Array, Array]:
+def tables(window: Window) -> tuple[Array, Array]:
     """Return weights and slopes of the nodes around a point, one row per position of the point in its cell."""
     weights, slopes = window.table(np.arange(_STEPS + 1) / _STEPS)
     return np.ascontiguousarray(weights, dtype=np.float32), np.ascontiguousarray(slopes, dtype=np.float32)
-
-
-def spread(window: Window, u: Array, charges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
-    """Spread single-precision charges of shape (n_fields, n_samples) on grids of shape (n_fields, *reversed(cells)).
-
-    u has the positions of the points, in cells, shape (n_dims, n_samples). Its rows are in the order of ``cells``.
-    """
-    n_fields, n_samples = charges.shape
-    n_parts = _PARTS if n_fields == 1 else 1
-    edges = np.linspace(0, n_samples, n_parts + 1).astype(np.int64)
-    grids = _spread(window, u, charges, edges, cells, workers)
-    if n_parts > 1:
-        grids = grids.sum(axis=0, keepdims=True)
-    return grids.reshape(n_fields, *reversed(cells))
-
-
-def spread_parts(window: Window, u: Array, sizes: Array, cells: tuple[int, ...], workers: Workers) -> Array:
-    """Spread unit charges on one grid per part of the points, given the numbers of points in successive parts."""
-    ones = np.ones((1, u.shape[1]), np.float32)
-    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return _spread(window, u, ones, edges, cells, workers).reshape(len(sizes), *reversed(cells))
-
-
-def _spread(window: Window, u: Array, charges: Array, edges: Array, cells: tuple[int, ...], workers: Workers) -> Array:
-    """Return one grid per field and part of the points, with three axes."""
-    grids = np.zeros((len(charges) * (edges.size - 1), *_padded(cells)), np.float32)
-    args = (u, _tables(window)[0], charges, edges, grids)
-    workers.rows(_spreading_kernel(window.width), len(grids), *args, work=40.0 * charges.size, alignment=1)
-    return grids
-
-
-def interpolate(
-    window: Window, u: Array, grids: Array, weights: Array | None, workers: Workers
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Interpolate the fields given by ``grids`` at the points of :func:`spread`.
-
-    Return the fields, shape (n_samples, n_fields), and the sum of their gradients with respect to u, shape (n_samples,
-    n_dims), each multiplied by its single-precision weights, shape (n_fields, n_samples). No weights mean no gradient.
-    """
-    n_dims, n_samples = u.shape
-    field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
-    grids = grids.reshape(len(grids), *_padded(grids.shape[:0:-1]))
-    args = (u, *_tables(window), grids, weights, field, gradient)
-    workers.rows(_interpolation_kernel(window.width), n_samples, *args, work=100.0 * field.size)
-    return field, gradient
-
-
-def _padded(cells: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a grid with three axes; those that the embedding lacks have length 1."""
-    return (*[1] * (3 - len(cells)), *reversed(cells))

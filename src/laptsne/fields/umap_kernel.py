@@ -42,15 +42,7 @@ class UmapKernel:
 
     @classmethod
     def of(cls, min_dist: float, spread: float, n_components: int = 2) -> UmapKernel:
-        """Return the kernel that is closest to 1 up to ``min_dist`` and an exponential of scale ``spread`` beyond.
-
-        Examples
-        --------
-        >>> from laptsne.fields.umap_kernel import UmapKernel
-        >>> kernel = UmapKernel.of(min_dist=0.1, spread=1.0)
-        >>> round(kernel.a, 2), round(kernel.b, 2)
-        (1.58, 0.9)
-        """
+        """Return the kernel that is closest to 1 up to ``min_dist`` and an exponential of scale ``spread`` beyond."""
         # In units of the spread: otherwise the fit, as that of umap-learn, diverges if it is small.
         r, near = np.linspace(0, 3, 300), min_dist / spread
         target = np.where(r < near, 1.0, np.exp(near - r))
@@ -112,28 +104,22 @@ class FarRepulsion:
     """
 
     kernel: UmapKernel
-    cutoff: float
-
-    @property
-    def width(self) -> float:
-        """Distance over which it varies."""
-        return self.cutoff
+    width: float  # the cutoff: the distance over which it varies
 
     @cached_property
     def _taylor(self) -> Array:
         """Coefficients of the powers of r^2 - cutoff^2."""
         a, b = self.kernel.a, self.kernel.b
-        s0 = self.cutoff**2 + SOFTENING
+        s0 = self.width**2 + SOFTENING
         if s0 <= self.kernel.bend:
-            roots = np.array([_falling(0.5, k) * s0 ** (0.5 - k) / factorial(k) for k in range(_ORDER + 1)])
-            series = -self.kernel.bound * roots
-            series[0] = self.kernel.repulsion(np.array(self.cutoff**2))
+            series = -self.kernel.bound * _power_series(0.5, s0)
+            series[0] = self.kernel.repulsion(np.array(self.width**2))
             return series
         # Derivatives of log(a s^b + 1) - b log s - log a, by the chain rule on power series around s0.
-        powers = np.array([a * _falling(b, k) * s0 ** (b - k) / factorial(k) for k in range(_ORDER + 1)])
-        series = _log_series(1 + powers[0], powers[1:])
+        series = _power_series(b, s0, a)
+        series[0] += 1
         logs = np.array([np.log(s0)] + [-((-1.0) ** k) / (k * s0**k) for k in range(1, _ORDER + 1)])
-        series -= b * logs
+        series = _log_series(series) - b * logs
         series[0] -= np.log(a)
         return series
 
@@ -141,29 +127,30 @@ class FarRepulsion:
         """Return the values at squared distances r2."""
         values = np.empty_like(r2)
         for rows in gen_batches(len(r2), max(1, _BLOCK * len(r2) // r2.size)):  # grids are large
-            smooth = np.polynomial.polynomial.polyval(r2[rows] - self.cutoff**2, self._taylor)
-            values[rows] = np.where(r2[rows] < self.cutoff**2, smooth, self.kernel.repulsion(r2[rows]))
+            smooth = np.polynomial.polynomial.polyval(r2[rows] - self.width**2, self._taylor)
+            values[rows] = np.where(r2[rows] < self.width**2, smooth, self.kernel.repulsion(r2[rows]))
         return values
 
     def near_tables(self, n_steps: int) -> tuple[Array, Array]:
         """Return values and slopes of the near part at n_steps + 1 equidistant r^2 from 0 to that of the cutoff."""
-        r2 = np.linspace(0, self.cutoff**2, n_steps + 1)
-        x = r2 - self.cutoff**2
+        r2 = np.linspace(0, self.width**2, n_steps + 1)
+        x = r2 - self.width**2
         slope = np.polynomial.polynomial.polyder(self._taylor)
         values = self.kernel.repulsion(r2) - np.polynomial.polynomial.polyval(x, self._taylor)
         slopes = self.kernel.repulsion_slope(r2) - np.polynomial.polynomial.polyval(x, slope)
         return values.astype(np.float32), slopes.astype(np.float32)
 
 
-def _falling(x: float, k: int) -> float:
-    return float(np.prod([x - i for i in range(k)]))
+def _power_series(power: float, s0: float, factor: float = 1.0) -> Array:
+    """Return the power series of factor s^power around s0."""
+    falling = [float(np.prod([power - i for i in range(k)])) for k in range(_ORDER + 1)]
+    return np.array([factor * falling[k] * s0 ** (power - k) / factorial(k) for k in range(_ORDER + 1)])
 
 
-def _log_series(first: float, others: Array) -> Array:
-    """Return the power series of the logarithm of a series, given its constant and its further coefficients."""
-    f = np.concatenate([[first], others])
+def _log_series(f: Array) -> Array:
+    """Return the power series of the logarithm of a series."""
     logs = np.zeros(f.size)
-    logs[0] = np.log(first)
+    logs[0] = np.log(f[0])
     for k in range(1, f.size):
-        logs[k] = (f[k] - sum(j * logs[j] * f[k - j] for j in range(1, k)) / k) / first
+        logs[k] = (f[k] - sum(j * logs[j] * f[k - j] for j in range(1, k)) / k) / f[0]
     return logs

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.grid import MAX_NODES, Frame
+from laptsne.fields.grid import MAX_NODES, Mesh
 from laptsne.fields.potential import Potential, potential_at
 from laptsne.graph.affinity import moments, precision
 from laptsne.reliability.nudged import NudgedNeighbors, nudged_distance
@@ -40,13 +40,11 @@ def own_potential(potential: Potential, Y: Array, workers: Workers) -> OwnPotent
     y = np.array(Y.T, dtype=np.float64, order="C")
     ones = np.ones((1, len(Y)), np.float32)
     charge = np.float32(potential.charge)
-    coarse = Frame(potential.origin, potential.spacing, potential.grid.shape[::-1], workers)
-    contraction = potential.grid - charge * coarse.convolved(coarse.spread(y, ones))[0]
-    fine = Frame.around(y, min(_SPACING[len(y)], potential.spacing), workers, most=MAX_NODES)
-    grid = fine.convolved(fine.spread(y, ones))[0]
-    nodes = fine.nodes(np.arange(grid.size))
-    smooth = coarse.interpolate(nodes, contraction[None]).astype(np.float32).reshape(grid.shape)
-    total = Potential(fine.origin, fine.spacing, charge * grid + smooth)
+    coarse = Mesh(potential.origin, potential.spacing, potential.grid.shape[::-1], workers)
+    contraction = potential.grid - charge * coarse.field(y, ones)[0]
+    fine = Mesh.around(y, min(_SPACING[len(y)], potential.spacing), workers, most=MAX_NODES)
+    grid = charge * fine.field(y, ones)[0] + coarse.resampled(contraction, fine)
+    total = Potential(fine.origin, fine.spacing, grid)
     return OwnPotential(total.origin, total.spacing, total.padded, potential.charge)
 
 

@@ -12,8 +12,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.potential import Potential
 from laptsne.graph.distances import EUCLIDEAN_METRICS, is_pairwise
-from laptsne.reliability.nudged import nudged_neighbors
-from laptsne.reliability.perturbation import own_potential, perturbation_scores
+from laptsne.reliability.perturbation import nudged_neighbors, perturbation_scores
 
 # Length of a nudge, in median distances to the neighbour whose rank is the perplexity: half a neighbourhood.
 _LENGTH = 0.5
@@ -105,7 +104,7 @@ def reliability_of(
     options: dict[str, Any] = {"perplexity": perplexity, "workers": workers}
     neighbors = nudged_neighbors(X, metric=metric, n_neighbors=n_neighbors, **options)
     length = _LENGTH * neighbors.radius if length is None else float(length)
-    scores = perturbation_scores(neighbors, Y, own_potential(potential, Y, workers), length=length, **options)
+    scores = perturbation_scores(neighbors, Y, potential, length=length, **options)
     return Reliability(scores, length)
 
 

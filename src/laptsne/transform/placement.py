@@ -1,7 +1,7 @@
 """Placement of new points: each minimises its own part of the objective over the fixed embedding."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -22,23 +22,26 @@ _MIN_STEP = 1e-3  # in units of the embedding
 MAX_PERPLEXITY = 10.0
 _STARTS = 5  # nearest neighbours whose positions are tried as the start
 
+# What kernels take of a potential: origin, spacing, grid, charge of a point, and room for the splines.
+Field: TypeAlias = tuple[Array, float, Array, float, Array, Array]
+
 
 @inlined
-def _loss(y: Array, p: Array, near: Array, a: float | None, b: float | None, gradient: Array) -> tuple[float, float]:
+def _loss(y: Array, p: Array, near: Array, shape: tuple[float, float] | None, gradient: Array) -> tuple[float, float]:
     """Add the attraction to the neighbours to the gradient; return its loss and the curvature of its majorant.
 
-    a and b are the parameters of UMAP's kernel, None for Student's.
+    ``shape`` has the parameters a and b of UMAP's kernel, None for Student's.
     """
     loss = curvature = 0.0
     for e in range(p.size):
         r2 = 0.0
         for d in range(y.size):
             r2 += (y[d] - near[e, d]) ** 2
-        if a is None or b is None:
+        if shape is None:
             strength = 2 * p[e] / (1 + r2)
             loss += p[e] * np.log(1 + r2)
         else:
-            potential, slope = umap_attraction(r2, a, b)
+            potential, slope = umap_attraction(r2, shape[0], shape[1])
             strength = 2 * p[e] * slope
             loss += p[e] * potential
         curvature += strength
@@ -47,56 +50,79 @@ def _loss(y: Array, p: Array, near: Array, a: float | None, b: float | None, gra
     return loss, curvature
 
 
+@inlined
+def _loss_at(
+    y: Array,
+    p: Array,
+    near: Array,
+    shape: tuple[float, float] | None,
+    field: Field,
+    home: Array | None,
+    gradient: Array,
+) -> tuple[float, float]:
+    """Return the loss of a point at y, and the curvature of the attraction; set the gradient."""
+    origin, spacing, grid, charge, w, s = field
+    value = potential_at(y, origin, spacing, grid, w, s, gradient)
+    if home is not None:
+        r2 = 0.0
+        for d in range(y.size):
+            r2 += (y[d] - home[d]) ** 2
+        k = 1 / (1 + r2)
+        value -= charge * k
+        for d in range(y.size):
+            gradient[d] += 2 * charge * k * k * (y[d] - home[d])
+    attraction, curvature = _loss(y, p, near, shape, gradient)
+    return value + attraction, curvature
+
+
+@inlined
+def descend(
+    y: Array, p: Array, near: Array, shape: tuple[float, float] | None, field: Field, home: Array | None, rows: Array
+) -> float:
+    """Move y to a minimum of the loss of a point with affinities p to the points ``near``; return the loss there.
+
+    A point of the embedding itself, which is at ``home``, is not repelled by its own charge.
+    """
+    moved, gradient, ahead = rows
+    loss, curvature = _loss_at(y, p, near, shape, field, home, gradient)
+    size = 1.0
+    for _ in range(_MAX_STEPS):
+        squared_length = 0.0
+        for d in range(y.size):
+            step = size * gradient[d] / curvature
+            moved[d] = y[d] - step
+            squared_length += step * step
+        value, bound = _loss_at(moved, p, near, shape, field, home, ahead)
+        if value <= loss:
+            loss, curvature = value, bound
+            y[:], gradient[:] = moved, ahead
+            size = min(2 * size, 4.0)
+        else:
+            size /= 4
+        if squared_length < _MIN_STEP * _MIN_STEP:
+            break
+    return loss
+
+
 @compiled
 def _place_rows(
-    start: int,
-    stop: int,
-    indices: Array,
-    p: Array,
-    Y: Array,
-    a: float | None,
-    b: float | None,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    placed: Array,
+    start: int, stop: int, indices: Array, p: Array, Y: Array, shape: Any, potential: Any, placed: Array
 ) -> None:
     """Set the rows of placed to the positions of points with affinities p to the points of these indices."""
-    n_dims = Y.shape[1]
-    k = indices.shape[1]
-    near = np.empty((k, n_dims))
     w, s = np.empty((2, 3, 4))
-    y, moved, gradient, ahead = np.empty((4, n_dims))
+    field = (*potential, w, s)
+    rows, (y, gradient) = np.empty((3, Y.shape[1])), np.empty((2, Y.shape[1]))
     for i in range(start, stop):
-        for e in range(k):
-            near[e] = Y[indices[i, e]]
+        near = Y[indices[i]]
         # Start at the neighbour of lowest loss: the mean of the neighbours may lie between two clusters.
-        loss = np.inf
-        curvature = 1.0
-        y[:], gradient[:] = near[0], 0
-        for e in range(min(k, _STARTS)):
-            value = potential_at(near[e], origin, spacing, grid, w, s, ahead)
-            attraction, bound = _loss(near[e], p[i], near, a, b, ahead)
-            if value + attraction < loss:
-                loss, curvature = value + attraction, bound
-                y[:], gradient[:] = near[e], ahead
-        size = 1.0
-        for _ in range(_MAX_STEPS):
-            squared_length = 0.0
-            for d in range(n_dims):
-                step = size * gradient[d] / curvature
-                moved[d] = y[d] - step
-                squared_length += step * step
-            value = potential_at(moved, origin, spacing, grid, w, s, ahead)
-            attraction, bound = _loss(moved, p[i], near, a, b, ahead)
-            if value + attraction <= loss:
-                loss, curvature = value + attraction, bound
-                y[:], gradient[:] = moved, ahead
-                size = min(2 * size, 4.0)
-            else:
-                size /= 4
-            if squared_length < _MIN_STEP * _MIN_STEP:
-                break
+        least = np.inf
+        y[:] = near[0]
+        for e in range(min(len(near), _STARTS)):
+            loss = _loss_at(near[e], p[i], near, shape, field, None, gradient)[0]
+            if loss < least:
+                least = loss
+                y[:] = near[e]
+        descend(y, p[i], near, shape, field, None, rows)
         placed[i] = y
 
 
@@ -115,8 +141,15 @@ def settled(
     """
     p = conditional_affinities(distances, perplexity, workers)
     placed = np.empty((len(indices), Y.shape[1]))
-    shape = (None, None) if kernel is None else (kernel.a, kernel.b)
-    args = (indices, p, Y.astype(np.float64), *shape, potential.origin, potential.spacing, potential.padded, placed)
+    shape = None if kernel is None else (kernel.a, kernel.b)
+    args = (
+        indices,
+        p,
+        Y.astype(np.float64),
+        shape,
+        (potential.origin, potential.spacing, potential.padded, potential.charge),
+        placed,
+    )
     workers.rows(_place_rows, len(indices), *args, work=1e3 * p.size)
     return placed
 
@@ -188,7 +221,7 @@ class Placement:
         found_labels = np.empty(X.shape[0], np.int64)
         for rows, found in self._searched(X, workers):
             p = conditional_affinities(found.distances, self.perplexity, workers)
-            votes = voted(labels[found.indices], p, workers)
+            votes = voted(labels[found.indices], p)
             votes[support.share(support.isolation_of(found.indices, found.distances)) < MIN_SUPPORT] = -1
             found_labels[rows] = np.where(found.twins >= 0, labels[found.twins], votes)
         return found_labels

@@ -256,7 +256,7 @@ class LandmarkLaptSNE(MapEstimator):
         assert potential is not None
         Y = self.landmark_embedding_
         for indices, distances in (neighborhood.landmarks, *[neighborhood.rows] * _PLACEMENT_ROUNDS):
-            Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
+            Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers, None)
             Y[rows] = self.landmark_embedding_
         labels = self.landmark_labels_[neighborhood.landmarks[0][:, 0]]
         strength, width = found.result.contraction, found.result.contraction_width

@@ -15,7 +15,7 @@ from laptsne.fields.potential import Potential
 from laptsne.graph.affinity import moments, precision
 from laptsne.graph.distances import EUCLIDEAN_METRICS
 from laptsne.graph.neighbors import neighbor_distances
-from laptsne.transform.placement import descend
+from laptsne.transform.placement import descend, field_of
 
 _EUCLIDEAN, _SQUARED, _ANGULAR = range(3)  # how distances follow from inner products
 _FORMS = {"euclidean": _EUCLIDEAN, "sqeuclidean": _SQUARED, "cosine": _ANGULAR, "correlation": _ANGULAR}
@@ -184,8 +184,7 @@ def perturbation_scores(
 ) -> NDArray[np.float64]:
     """Return how far the minimum of each point's own loss is, at most, from its position when its data are nudged."""
     jumps, fine = np.empty(len(Y)), _finer(potential, Y, workers)
-    field = (fine.origin, fine.spacing, fine.padded, fine.charge)
-    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), neighbors, field, jumps)
+    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), neighbors, field_of(fine), jumps)
     workers.rows(_jump_rows, len(Y), *args, work=1e3 * len(neighbors.indices))
     return jumps
 

@@ -1,7 +1,7 @@
 """Placement of new points: each minimises its own part of the objective over the fixed embedding."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -21,9 +21,6 @@ _MIN_STEP = 1e-3  # in units of the embedding
 # Upper limit of the perplexity of a new point: of 3 to 20 this was the best on the test split of MNIST.
 MAX_PERPLEXITY = 10.0
 _STARTS = 5  # nearest neighbours whose positions are tried as the start
-
-# What kernels take of a potential: origin, spacing, grid, charge of a point, and room for the splines.
-Field: TypeAlias = tuple[Array, float, Array, float, Array, Array]
 
 
 @inlined
@@ -51,16 +48,11 @@ def _loss(y: Array, p: Array, near: Array, shape: tuple[float, float] | None, gr
 
 
 @inlined
-def _loss_at(
-    y: Array,
-    p: Array,
-    near: Array,
-    shape: tuple[float, float] | None,
-    field: Field,
-    home: Array | None,
-    gradient: Array,
-) -> tuple[float, float]:
-    """Return the loss of a point at y, and the curvature of the attraction; set the gradient."""
+def _loss_at(y: Array, p: Array, near: Array, shape: Any, field: Any, home: Array | None, gradient: Array) -> Any:
+    """Return the loss of a point at y, and the curvature of the attraction; set the gradient.
+
+    ``field`` is that of :func:`field_of` and room for the splines.
+    """
     origin, spacing, grid, charge, w, s = field
     value = potential_at(y, origin, spacing, grid, w, s, gradient)
     if home is not None:
@@ -76,14 +68,12 @@ def _loss_at(
 
 
 @inlined
-def descend(
-    y: Array, p: Array, near: Array, shape: tuple[float, float] | None, field: Field, home: Array | None, rows: Array
-) -> float:
+def descend(y: Array, p: Array, near: Array, shape: Any, field: Any, home: Array | None, scratch: Array) -> float:
     """Move y to a minimum of the loss of a point with affinities p to the points ``near``; return the loss there.
 
     A point of the embedding itself, which is at ``home``, is not repelled by its own charge.
     """
-    moved, gradient, ahead = rows
+    moved, gradient, ahead = scratch
     loss, curvature = _loss_at(y, p, near, shape, field, home, gradient)
     size = 1.0
     for _ in range(_MAX_STEPS):
@@ -126,30 +116,21 @@ def _place_rows(
         placed[i] = y
 
 
+def field_of(potential: Potential) -> tuple[Array, float, Array, float]:
+    """Return what kernels take of a potential."""
+    return potential.origin, potential.spacing, potential.padded, potential.charge
+
+
 def settled(
-    indices: Array,
-    distances: Array,
-    perplexity: float,
-    Y: Array,
-    potential: Potential,
-    workers: Workers,
-    kernel: UmapKernel | None = None,
+    indices: Array, distances: Array, perplexity: float, Y: Array, potential: Potential, workers: Workers, kernel: Any
 ) -> Array:
     """Return the positions, shape (n_points, n_components), of new points in the embedding Y.
 
     Indices and distances of their neighbours among its points have the shape (n_points, n_neighbors), nearest first.
     """
-    p = conditional_affinities(distances, perplexity, workers)
-    placed = np.empty((len(indices), Y.shape[1]))
+    p, placed = conditional_affinities(distances, perplexity, workers), np.empty((len(indices), Y.shape[1]))
     shape = None if kernel is None else (kernel.a, kernel.b)
-    args = (
-        indices,
-        p,
-        Y.astype(np.float64),
-        shape,
-        (potential.origin, potential.spacing, potential.padded, potential.charge),
-        placed,
-    )
+    args = (indices, p, Y.astype(np.float64), shape, field_of(potential), placed)
     workers.rows(_place_rows, len(indices), *args, work=1e3 * p.size)
     return placed
 
@@ -189,7 +170,8 @@ class Placement:
         self.X, self.Y, self._potential = X, Y, potential
         self.perplexity = min(perplexity, MAX_PERPLEXITY)
         self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(Y))
-        self.metric, self.metric_params, self.kernel, self.support = metric, metric_params, kernel, support
+        self.kernel, self.support = kernel, support
+        self._compared_by = {"metric": metric, "metric_params": metric_params}
         # Caches, which transforms fill.
         self._index: NeighborIndex | None = None
         self._computed: Potential | None = None
@@ -228,19 +210,15 @@ class Placement:
 
     def potential(self, workers: Workers) -> Potential:
         """Return V, which is computed at the first call if it is lazy."""
-        if isinstance(self._potential, Potential):
-            return self._potential
+        if isinstance(self._potential, LazyPotential):
+            self._computed = self._computed or self._potential.compute(self.Y, workers)
+            return self._computed
         assert self._potential is not None
-        if self._computed is None:
-            self._computed = self._potential.compute(self.Y, workers)
-        return self._computed
+        return self._potential
 
     def _neighbor_index(self, workers: Workers) -> NeighborIndex:
         """Return the index of the data; keep it unless it is scikit-learn's, whose pickles depend on its version."""
-        if self._index is not None:
-            return self._index
-        options = {"metric": self.metric, "metric_params": self.metric_params, "n_neighbors": self.n_neighbors}
-        index = NeighborIndex(self.X, workers=workers, **options)
+        index = self._index or NeighborIndex(self.X, workers=workers, n_neighbors=self.n_neighbors, **self._compared_by)
         if index.is_euclidean:
             self._index = index
         return index
@@ -253,8 +231,7 @@ class Placement:
                     "fit the model again."
                 )
             n_neighbors = min(self.n_neighbors, len(self.Y) - 1)
-            options = {"metric": self.metric, "metric_params": self.metric_params}
-            self.support = Support.of(neighbor_distances(self.X, n_neighbors, workers=workers, **options))
+            self.support = Support.of(neighbor_distances(self.X, n_neighbors, workers=workers, **self._compared_by))
         return self.support
 
     def _searched(self, X: Any, workers: Workers) -> Iterator[tuple[slice, Neighbors]]:

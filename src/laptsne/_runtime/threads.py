@@ -134,6 +134,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_limit.after_fork_in_child)
 
 
+def _limit_this_thread() -> list[int]:
+    return _set_num_threads(_libraries()[1], [1] * len(_libraries()[1]))
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS and OpenMP to one thread, since the bits of their results depend on the number of threads.
@@ -148,10 +152,6 @@ def single_threaded_blas() -> Iterator[None]:
     finally:
         _set_num_threads(_libraries()[1], before)
         _limit.release(thread)
-
-
-def _limit_this_thread() -> list[int]:
-    return _set_num_threads(_libraries()[1], [1] * len(_libraries()[1]))
 
 
 class Workers:

@@ -74,6 +74,7 @@ def descend(y: Array, p: Array, near: Array, shape: Any, field: Any, home: Array
     A point of the embedding itself, which is at ``home``, is not repelled by its own charge.
     """
     moved, gradient, ahead = scratch
+    loss: float
     loss, curvature = _loss_at(y, p, near, shape, field, home, gradient)
     size = 1.0
     for _ in range(_MAX_STEPS):

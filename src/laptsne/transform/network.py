@@ -67,7 +67,6 @@ class Network:
         network = MLPRegressor(
             hidden_layer_sizes=hidden_layers(X.shape[1], Y.shape[1]),
             early_stopping=len(Y) >= _MIN_EARLY_STOPPING,
-            n_iter_no_change=10,
             max_iter=1000,
             random_state=random_state,
         )
@@ -79,8 +78,8 @@ class Network:
                 network.fit(X / scale if sparse else (X - mean) / scale, target)
             except UserWarning as interrupt:
                 raise KeyboardInterrupt("fit was interrupted while the network was trained.") from interrupt
-        weights, biases = (tuple(np.asarray(a) for a in part) for part in (network.coefs_, network.intercepts_))
-        return cls(weights, biases, mean, scale, centre.astype(Y.dtype), spread)
+        parts = tuple(network.coefs_), tuple(network.intercepts_)
+        return cls(*parts, mean, scale, centre.astype(Y.dtype), spread)
 
     @property
     def n_components(self) -> int:

@@ -182,14 +182,13 @@ class Placement:
         placed = np.empty((X.shape[0], self.Y.shape[1]), self.Y.dtype)
         for rows, found in self._searched(X, workers):
             potential = self.potential(workers)
-            placed[rows] = settled(*found[:2], self.perplexity, self.Y, potential, workers, self.kernel)
-            placed[rows][found.twins >= 0] = self.Y[found.twins[found.twins >= 0]]
+            new = settled(*found[:2], self.perplexity, self.Y, potential, workers, self.kernel)
+            placed[rows] = np.where(found.twins[:, None] >= 0, self.Y[found.twins], new)
         return placed
 
     def supported(self, X: Any, workers: Workers) -> Array:
         """Return the support of new points, shape (n_points,); a row equal to one of the data has the latter's."""
-        support = self._known_support(workers)
-        isolation = np.empty(X.shape[0])
+        support, isolation = self._known_support(workers), np.empty(X.shape[0])
         for rows, found in self._searched(X, workers):
             new = support.isolation_of(found.indices, found.distances)
             isolation[rows] = np.where(found.twins >= 0, support.isolation[found.twins], new)
@@ -200,11 +199,9 @@ class Placement:
 
         It is the label of most affinity among the neighbours, and that of an equal row of the data if there is one.
         """
-        support = self._known_support(workers)
-        found_labels = np.empty(X.shape[0], np.int64)
+        support, found_labels = self._known_support(workers), np.empty(X.shape[0], np.int64)
         for rows, found in self._searched(X, workers):
-            p = conditional_affinities(found.distances, self.perplexity, workers)
-            votes = voted(labels[found.indices], p)
+            votes = voted(labels[found.indices], conditional_affinities(found.distances, self.perplexity, workers))
             votes[support.share(support.isolation_of(found.indices, found.distances)) < MIN_SUPPORT] = -1
             found_labels[rows] = np.where(found.twins >= 0, labels[found.twins], votes)
         return found_labels
@@ -241,22 +238,20 @@ class Placement:
             X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
         index = None if self.X is None else self._neighbor_index(workers)
         for rows in row_batches(X):
-            yield rows, self._neighbors(X[rows], index, workers)
-
-    def _neighbors(self, X: Any, index: NeighborIndex | None, workers: Workers) -> Neighbors:
-        if index is None and scipy.sparse.issparse(X):
-            indices, distances = nearest_in_rows(X, self.n_neighbors)
-        elif index is None:
-            indices = np.argsort(X, axis=1, kind="stable")[:, : self.n_neighbors]
-            distances = np.take_along_axis(X, indices, axis=1)
-        else:
-            indices, distances = index.search(X, workers)
-        twins = np.full(len(indices), -1)
-        # Of several equal points the nearest counts, which is the first of equal distances and is set last.
-        for e in reversed(range(min(_STARTS, indices.shape[1]))):
-            same = distances[:, e] == 0 if self.X is None else _equal_rows(X, self.X[indices[:, e]])
-            twins[same] = indices[same, e]
-        return Neighbors(indices, distances, twins)
+            batch = X[rows]
+            if index is not None:
+                indices, distances = index.search(batch, workers)
+            elif scipy.sparse.issparse(batch):
+                indices, distances = nearest_in_rows(batch, self.n_neighbors)
+            else:
+                indices = np.argsort(batch, axis=1, kind="stable")[:, : self.n_neighbors]
+                distances = np.take_along_axis(batch, indices, axis=1)
+            twins = np.full(len(indices), -1)
+            # Of several equal points the nearest counts, which is the first of equal distances and is set last.
+            for e in reversed(range(min(_STARTS, indices.shape[1]))):
+                same = distances[:, e] == 0 if self.X is None else _equal_rows(batch, self.X[indices[:, e]])
+                twins[same] = indices[same, e]
+            yield rows, Neighbors(indices, distances, twins)
 
 
 def _equal_rows(A: Any, B: Any) -> Array:

@@ -47,9 +47,7 @@ class Support:
         """Raise ValueError if the parts are inconsistent, for instance if they come from a damaged file."""
         for name, part in (("spacing", self.spacing), ("isolation", self.isolation)):
             if part.dtype.kind != "f" or part.shape != (self.spacing.size,) or np.isnan(part).any():
-                raise ValueError(
-                    f"support: {name} is {part.dtype} of shape {part.shape}, inconsistent with floats, none of them NaN."
-                )
+                raise ValueError(f"support: {name}, {part.dtype} of shape {part.shape}, is inconsistent or has NaN.")
 
     @classmethod
     def of(cls, graph: Any) -> Self:

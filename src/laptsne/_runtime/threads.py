@@ -9,9 +9,10 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import count
+from itertools import pairwise
+from queue import Empty, SimpleQueue
 from threading import Lock, get_ident
 from typing import Any
 
@@ -27,8 +28,7 @@ _ALIGNMENT = 64  # kernels may process up to this many rows together
 def effective_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads for ``n_jobs``: None and -1 mean all usable cores, -2 all but one.
 
-    Fewer cores than the machine has are usable in workers of joblib and Dask, which share them, and if
-    ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` is set. A positive ``n_jobs`` is returned unchanged.
+    Usable are fewer cores in workers of joblib and Dask, and if ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` is set.
     """
     n_jobs = -1 if n_jobs is None else n_jobs
     return max(1, _usable_cores() + 1 + n_jobs) if n_jobs < 0 else n_jobs
@@ -188,9 +188,9 @@ class Workers:
     def rows(
         self, kernel: Callable[..., None], n_rows: int, *args: Any, work: float, alignment: int = _ALIGNMENT
     ) -> None:
-        """Run ``kernel`` over all rows, in chunks that start at multiples of ``alignment``.
+        """Run ``kernel`` over all rows, in this thread only if ``work``, a rough number of operations, is little.
 
-        ``work`` is the rough number of elementary operations: with few of them the kernel runs in this thread only.
+        Chunks of rows start at multiples of ``alignment``.
         """
         _limit.enforce()
         n_threads = self.n_threads  # read once: pools of other threads may open and close meanwhile
@@ -200,16 +200,14 @@ class Workers:
             return
         n_chunks = min(n_blocks, n_threads * _CHUNKS_PER_THREAD)
         edges = [min(n_blocks * c // n_chunks * alignment, n_rows) for c in range(n_chunks + 1)]
-        # A shared iterator may skip or repeat values without the interpreter lock.
-        chunks, lock = count(), Lock()
+        chunks: SimpleQueue[tuple[int, int]] = SimpleQueue()
+        for chunk in pairwise(edges):
+            chunks.put(chunk)
 
         def run_chunks() -> None:
-            while True:
-                with lock:
-                    chunk = next(chunks)
-                if chunk >= n_chunks:
-                    return
-                kernel(edges[chunk], edges[chunk + 1], *args)
+            with suppress(Empty):
+                while True:
+                    kernel(*chunks.get_nowait(), *args)
 
         others = [self._pool.submit(run_chunks) for _ in range(n_threads - 1)]
         run_chunks()

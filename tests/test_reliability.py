@@ -228,7 +228,7 @@ def test_files_of_earlier_versions_have_one_more_score(blobs, tmp_path):
     found = model.diagnose()
     model.save(tmp_path / "model")
     content, arrays = read_archive(tmp_path / "model")
-    content["fitted"]["reliability_"]["parts"]["singularity"] = {"array": "reliability_.singularity"}
+    content["fitted"]["dict"]["reliability_"]["parts"]["singularity"] = {"array": "reliability_.singularity"}
     write_archive(tmp_path / "old", content, arrays | {"reliability_.singularity": np.ones(120)})
     loaded = LaptSNE.load(tmp_path / "old").reliability_
     np.testing.assert_array_equal(loaded.perturbation, found.perturbation)

@@ -30,7 +30,7 @@ _EDGE, _PAIR = (12, 64), (8.5, 16)  # entry of a sparse and of a dense P, with w
 _GIVEN, _UNION = 48, 72  # entry of a given graph, which is sorted; neighbour in the fuzzy union of LapUMAP
 _POINT, _SAMPLED = 1400, 480  # point: clusters, embedding, fields; row of which landmarks are chosen: its neighbours
 _VECTOR, _STUDENT_VECTOR = 56, 120  # value of an eigenvector of the data; and of the embedding, if it is on the points
-_CELLS_PER_CLUSTER = 20  # cells per side of the mesh of the contraction, for a single cluster
+_CELLS_PER_CLUSTER = 14  # cells per side of the mesh of the contraction, for a single cluster
 _NODE = 28  # value of an eigenvector of the embedding on a node of the mesh
 # Cell of a transform, and by dimension the number of cells: at least, per point, at most. In 3-D, the grid of t-SNE
 # grows with the embedding until this limit, beyond which all pairs are summed.

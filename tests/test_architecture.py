@@ -35,7 +35,7 @@ LAYERS = [
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 SMALL = 40  # lines
 # Private names of other libraries without which it cannot be done.
-FOREIGN = {"_getframe", "_exit", "_trait_values", "_validate_params"}
+FOREIGN = {"_cache", "_getframe", "_exit", "_trait_values", "_validate_params"}
 # Names of parameters and variables that hold an estimator.
 MODELS = {"model", "estimator"}
 

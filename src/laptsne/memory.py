@@ -39,7 +39,12 @@ _UMAP_CELL, _UMAP_CELLS = 36, {1: 1 << 16, 2: 1 << 16, 3: 1 << 20}
 
 
 def estimate_memory(
-    n_samples: int, n_features: int, *, dtype: DTypeLike = np.float64, estimator: Any = None, **settings: Any
+    n_samples: int,
+    n_features: int,
+    *,
+    dtype: DTypeLike = np.float64,
+    estimator: type[Any] | None = None,
+    **settings: Any,
 ) -> int:
     """Estimate the peak memory of a fit, in bytes.
 
@@ -69,7 +74,11 @@ def estimate_memory(
     for name, value in (("n_samples", n_samples), ("n_features", n_features)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
-    kinds = {laptsne.LaptSNE: "tsne", laptsne.LandmarkLaptSNE: "landmarks", laptsne.LapUMAP: "umap"}
+    kinds: dict[type[Any], str] = {
+        laptsne.LaptSNE: "tsne",
+        laptsne.LandmarkLaptSNE: "landmarks",
+        laptsne.LapUMAP: "umap",
+    }
     estimator = estimator or (laptsne.LandmarkLaptSNE if "n_landmarks" in settings else laptsne.LaptSNE)
     if estimator not in kinds:
         names = ", ".join(known.__name__ for known in kinds)

@@ -9,10 +9,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
-from itertools import pairwise
-from queue import Empty, SimpleQueue
+from itertools import count
 from threading import Lock, get_ident
 from typing import Any
 
@@ -200,14 +199,16 @@ class Workers:
             return
         n_chunks = min(n_blocks, n_threads * _CHUNKS_PER_THREAD)
         edges = [min(n_blocks * c // n_chunks * alignment, n_rows) for c in range(n_chunks + 1)]
-        chunks: SimpleQueue[tuple[int, int]] = SimpleQueue()
-        for chunk in pairwise(edges):
-            chunks.put(chunk)
+        # A shared iterator may skip or repeat values without the interpreter lock.
+        chunks, lock = count(), Lock()
 
         def run_chunks() -> None:
-            with suppress(Empty):
-                while True:
-                    kernel(*chunks.get_nowait(), *args)
+            while True:
+                with lock:
+                    chunk = next(chunks)
+                if chunk >= n_chunks:
+                    return
+                kernel(edges[chunk], edges[chunk + 1], *args)
 
         others = [self._pool.submit(run_chunks) for _ in range(n_threads - 1)]
         run_chunks()

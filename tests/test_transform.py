@@ -197,16 +197,16 @@ def evaluated(potential, y):
     return value, slope
 
 
-@pytest.mark.parametrize("shape", [(None, None), (1.58, 0.9)], ids=["student", "umap"])
+@pytest.mark.parametrize("shape", [None, (1.58, 0.9)], ids=["student", "umap"])
 def test_the_attraction_of_a_new_point_has_its_gradient(rng, shape):
     near, p, y = rng.normal(size=(9, 2)), rng.random(9), rng.normal(size=2)
     p /= p.sum()
     slope = np.zeros(2)
     loss = from_python(_loss)
-    loss(y, p, near, *shape, slope)
+    loss(y, p, near, shape, slope)
 
     def value(y):
-        return loss(y, p, near, *shape, np.zeros(2))[0]
+        return loss(y, p, near, shape, np.zeros(2))[0]
 
     differences = [(value(y + s) - value(y - s)) / 2e-6 for s in 1e-6 * np.eye(2)]
     np.testing.assert_allclose(slope, differences, rtol=1e-6)

@@ -30,7 +30,7 @@ _EDGE, _PAIR = (12, 64), (8.5, 16)  # entry of a sparse and of a dense P, with w
 _GIVEN, _UNION = 48, 72  # entry of a given graph, which is sorted; neighbour in the fuzzy union of LapUMAP
 _POINT, _SAMPLED = 1400, 480  # point: clusters, embedding, fields; row of which landmarks are chosen: its neighbours
 _VECTOR, _STUDENT_VECTOR = 56, 120  # value of an eigenvector of the data; and of the embedding, if it is on the points
-_CELLS_PER_CLUSTER = 20  # cells per side of the mesh of the contraction, for a single cluster
+_CELLS_PER_CLUSTER = 14  # cells per side of the mesh of the contraction, for a single cluster
 _NODE = 28  # value of an eigenvector of the embedding on a node of the mesh
 # Cell of a transform, and by dimension the number of cells: at least, per point, at most. In 3-D, the grid of t-SNE
 # grows with the embedding until this limit, beyond which all pairs are summed.
@@ -43,14 +43,13 @@ def estimate_memory(
     n_features: int,
     *,
     dtype: DTypeLike = np.float64,
-    estimator: Any = None,
+    estimator: type[Any] | None = None,
     **settings: Any,
 ) -> int:
     """Estimate the peak memory of a fit, in bytes.
 
-    It is the growth of the process during ``estimator(**settings).fit(X)``, in addition to X and the loaded libraries,
-    within about a third. The fraction of mutual neighbours, the number of clusters if it is "auto", and the extent of
-    the embedding are not known beforehand; typical values are assumed.
+    It is the growth of the process during ``estimator(**settings).fit(X)``, within about a third: what is not known
+    beforehand, such as the number of clusters and the extent of the embedding, is assumed to be typical.
 
     Parameters
     ----------
@@ -64,18 +63,10 @@ def estimate_memory(
     **settings
         Parameters of the estimator.
 
-    Returns
-    -------
-    n_bytes : int
-
     Examples
     --------
-    A million points with 50 features, and all pairs of 20,000 points, in GiB:
-
     >>> from laptsne import estimate_memory
     >>> 1.5 < estimate_memory(1_000_000, 50) / 2**30 < 4
-    True
-    >>> 2 < estimate_memory(20_000, 50, n_neighbors="all", method="exact") / 2**30 < 4
     True
     """
     import laptsne  # noqa: PLC0415  the estimators import this module
@@ -83,9 +74,12 @@ def estimate_memory(
     for name, value in (("n_samples", n_samples), ("n_features", n_features)):
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}.")
-    kinds = {laptsne.LaptSNE: "tsne", laptsne.LandmarkLaptSNE: "landmarks", laptsne.LapUMAP: "umap"}
-    if estimator is None:
-        estimator = laptsne.LandmarkLaptSNE if "n_landmarks" in settings else laptsne.LaptSNE
+    kinds: dict[type[Any], str] = {
+        laptsne.LaptSNE: "tsne",
+        laptsne.LandmarkLaptSNE: "landmarks",
+        laptsne.LapUMAP: "umap",
+    }
+    estimator = estimator or (laptsne.LandmarkLaptSNE if "n_landmarks" in settings else laptsne.LaptSNE)
     if estimator not in kinds:
         names = ", ".join(known.__name__ for known in kinds)
         raise ValueError(f"estimator={estimator!r} is not known; give one of the classes {names}.")
@@ -168,9 +162,10 @@ def check_memory(parameters: dict[str, Any], kind: str, X: Any) -> None:
     available = available_memory.available_memory()
     if available is None or needed <= available:
         return
+    needs, room = (f"{b / 2**30:.1f} GiB" if b >= 2**30 else f"{b / 2**20:.0f} MiB" for b in (needed, available))
     message = (
-        f"Fitting {X.shape[0]:,} points needs about {_in_words(needed)} of memory in addition to the data, but only "
-        f"{_in_words(available)} are available. {_remedy(parameters, kind, X.shape[0], given)}"
+        f"Fitting {X.shape[0]:,} points needs about {needs} of memory in addition to the data, but only {room} are "
+        f"available. {_remedy(parameters, kind, X.shape[0], given)}"
     )
     if _REFUSED * needed > available:
         raise MemoryError(message)
@@ -179,28 +174,16 @@ def check_memory(parameters: dict[str, Any], kind: str, X: Any) -> None:
 
 def _remedy(p: dict[str, Any], kind: str, n: int, n_given: float) -> str:
     k = _n_neighbors(p, n, n_given)
-    fewer = (
-        f"n_neighbors=5 instead of {k}"
-        if kind == "umap"
-        else f"perplexity=10 instead of {k / NEIGHBORS_PER_PERPLEXITY:.3g}"
-    )
     if p["n_neighbors"] == "all":
         return "Use n_neighbors='auto', which does not store all pairs."
-    if kind == "landmarks":
-        return (
-            f"Use fewer landmarks than {p['n_landmarks']:,}, each of which takes 20 rows, or fewer neighbours: {fewer}."
-        )
-    if k >= n:
+    if kind != "landmarks" and k >= n:
         return "Give the affinities as a sparse matrix of the larger ones."
-    if n_given:
+    if kind != "landmarks" and n_given:
         return "Give a graph with fewer neighbours per point."
-    other = (
-        "Give a sparse neighbour graph"
-        if is_pairwise(p["metric"])
-        else "Use LandmarkLaptSNE(n_landmarks=10_000), which fits a sample of the points"
-    )
-    return f"{other}, or fewer neighbours: {fewer}."
-
-
-def _in_words(n_bytes: float) -> str:
-    return f"{n_bytes / 2**30:.1f} GiB" if n_bytes >= 2**30 else f"{n_bytes / 2**20:.0f} MiB"
+    perplexity = f"perplexity=10 instead of {k / NEIGHBORS_PER_PERPLEXITY:.3g}"
+    fewer = f"or fewer neighbours: {f'n_neighbors=5 instead of {k}' if kind == 'umap' else perplexity}."
+    if kind == "landmarks":
+        return f"Use fewer landmarks than {p['n_landmarks']:,}, each of which takes 20 rows, {fewer}"
+    if is_pairwise(p["metric"]):
+        return f"Give a sparse neighbour graph, {fewer}"
+    return f"Use LandmarkLaptSNE(n_landmarks=10_000), which fits a sample of the points, {fewer}"

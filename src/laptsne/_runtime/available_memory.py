@@ -56,17 +56,13 @@ def _cgroup_memory(root: Path) -> Iterator[int]:
         group = top / path.lstrip("/")
         # Limits of parent groups apply as well. In a container the path may exist only on the host.
         for directory in (group, *group.parents):
-            yield from _left_in_group(directory, *names)
+            maximum, used = (_text(directory / name).strip() for name in names[:2])
+            if maximum.isdecimal() and used.isdecimal():
+                pairs = (line.split() for line in _text(directory / "memory.stat").splitlines())
+                files = {f"{names[2]}active_file", f"{names[2]}inactive_file"}
+                yield int(maximum) - max(int(used) - sum(int(pair[1]) for pair in pairs if pair[0] in files), 0)
             if directory == top:
                 break
-
-
-def _left_in_group(directory: Path, limit: str, usage: str, prefix: str) -> Iterator[int]:
-    maximum, used = _text(directory / limit).strip(), _text(directory / usage).strip()
-    if maximum.isdecimal() and used.isdecimal():
-        pairs = (line.split() for line in _text(directory / "memory.stat").splitlines())
-        cached = sum(int(pair[1]) for pair in pairs if pair[0] in (f"{prefix}active_file", f"{prefix}inactive_file"))
-        yield int(maximum) - max(int(used) - cached, 0)
 
 
 def _address_space(root: Path) -> int | None:

@@ -1,8 +1,7 @@
 """The decorators for compiled kernels, which fix caching, threading and floating-point rules.
 
-Kernels are single-threaded and release the interpreter lock; :class:`laptsne._runtime.threads.Workers` runs them in
-threads over ranges of rows. This compiles several times faster than numba's parallel loops, has no threading layer
-that could clash with other libraries, and gives the same bits for any number of threads.
+Kernels are single-threaded; :class:`laptsne._runtime.threads.Workers` runs them in threads over ranges of rows. Unlike
+numba's parallel loops, they compile soon, clash with no library, and give the same bits for any number of threads.
 """
 
 from collections.abc import Callable

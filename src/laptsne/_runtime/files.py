@@ -62,10 +62,21 @@ def atomic_open(path: Path) -> Iterator[IO[bytes]]:
         if in_place:
             with temporary.open("rb") as complete, path.open("wb") as out:
                 shutil.copyfileobj(complete, out)
-        else:
-            temporary.chmod(_mode_of_new_files() if existing is None else stat.S_IMODE(existing.st_mode))
-            temporary.replace(target)
-            _sync_folder(target.parent)
+            return
+        if existing is not None:
+            mode = stat.S_IMODE(existing.st_mode)
+        else:  # the umask can be read only by setting it: to the strictest, as other threads may create files meanwhile
+            umask = os.umask(0o077)
+            os.umask(umask)
+            mode = 0o666 & ~umask
+        temporary.chmod(mode)
+        temporary.replace(target)
+        with contextlib.suppress(OSError):  # where the system cannot write the entries of a folder to the disk
+            folder = os.open(target.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -75,23 +86,6 @@ def atomic_write(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file that becomes ``path``, as with :func:`atomic_open`."""
     with atomic_open(path) as file:
         yield Path(file.name)
-
-
-def _mode_of_new_files() -> int:
-    # The umask can be read only by setting it: to the strictest, since other threads may create files meanwhile.
-    umask = os.umask(0o077)
-    os.umask(umask)
-    return 0o666 & ~umask
-
-
-def _sync_folder(folder: Path) -> None:
-    """Write the entries of a folder to the disk, where the system can."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def remove_leftovers(path: Path) -> None:
@@ -137,11 +131,6 @@ def npz_headers(file: Path | IO[bytes]) -> dict[str, ArrayHeader]:
     return headers
 
 
-def _read_array(archive: zipfile.ZipFile, name: str) -> Array:
-    with archive.open(f"{name}.npy") as member:
-        return np.asarray(np.lib.format.read_array(member, allow_pickle=False))
-
-
 def write_archive(path: str | os.PathLike[str], content: Any, arrays: dict[str, Array]) -> int:
     """Write a JSON value and arrays atomically; return the size of the file in bytes."""
     digests = {name: _digest(array) for name, array in arrays.items()}
@@ -158,7 +147,7 @@ def write_archive(path: str | os.PathLike[str], content: Any, arrays: dict[str, 
 
 def read_archive(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any, dict[str, Array]]:
     """Read a file written by :func:`write_archive`; raise ValueError if it is damaged or anything else."""
-    path = Path(path)
+    path, arrays = Path(path), {}
     size = path.stat().st_size
     try:
         with zipfile.ZipFile(path) as archive:
@@ -166,7 +155,9 @@ def read_archive(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any
             header = _read_header(archive)
             version = header["version"]
             supported = isinstance(version, int) and version <= VERSION
-            arrays = {name: _read_array(archive, name) for name in header["arrays"]} if supported else {}
+            for name in header["arrays"] if supported else ():
+                with archive.open(f"{name}.npy") as member:
+                    arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
     except DAMAGE as error:
         raise ValueError(
             f"{path} is not a {kind} saved by laptsne, or it is truncated or damaged ({error}); make the {kind} again."

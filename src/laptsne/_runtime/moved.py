@@ -1,10 +1,8 @@
-"""Modules that have moved: importing one by its former name works, with a deprecation warning."""
+"""Modules that have moved: their former names work, with a deprecation warning."""
 
 import importlib
 import sys
 import warnings
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
@@ -17,27 +15,16 @@ MOVED = {
 }
 
 
-class _Alias(MetaPathFinder, Loader):
-    """Finds the modules that have moved, and loads those at their present place."""
+class _Former(ModuleType):
+    """A module of a former name, which takes its attributes from that of the present name."""
 
-    def __init__(self) -> None:
-        self._specs: dict[str, ModuleSpec | None] = {}
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        package, _, rest = name.partition(".")
-        return ModuleSpec(name, self) if package == "laptsne" and rest in MOVED else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        present = f"laptsne.{MOVED[spec.name.partition('.')[2]]}"
-        message = f"{spec.name} is now private, at {present}; import public names from laptsne."
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked for by tools that list all modules
+            raise AttributeError(name)
+        present = f"laptsne.{MOVED[self.__name__.partition('.')[2]]}"
+        message = f"{self.__name__} is now private, at {present}; import public names from laptsne."
         warnings.warn(message, DeprecationWarning, stacklevel=2)  # noqa: TID251  at import
-        module = importlib.import_module(present)
-        self._specs[module.__name__] = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Restore what the import system has changed; the module itself has been executed."""
-        module.__spec__ = self._specs[module.__name__]
+        return getattr(importlib.import_module(present), name)
 
 
-sys.meta_path.append(_Alias())
+sys.modules.update({f"laptsne.{former}": _Former(f"laptsne.{former}") for former in MOVED})

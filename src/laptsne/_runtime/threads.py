@@ -27,8 +27,7 @@ _ALIGNMENT = 64  # kernels may process up to this many rows together
 def effective_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads for ``n_jobs``: None and -1 mean all usable cores, -2 all but one.
 
-    Fewer cores than the machine has are usable in workers of joblib and Dask, which share them, and if
-    ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` is set. A positive ``n_jobs`` is returned unchanged.
+    Usable are fewer cores in workers of joblib and Dask, and if ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` is set.
     """
     n_jobs = -1 if n_jobs is None else n_jobs
     return max(1, _usable_cores() + 1 + n_jobs) if n_jobs < 0 else n_jobs
@@ -134,6 +133,10 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_limit.after_fork_in_child)
 
 
+def _limit_this_thread() -> list[int]:
+    return _set_num_threads(_libraries()[1], [1] * len(_libraries()[1]))
+
+
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
     """Limit BLAS and OpenMP to one thread, since the bits of their results depend on the number of threads.
@@ -148,10 +151,6 @@ def single_threaded_blas() -> Iterator[None]:
     finally:
         _set_num_threads(_libraries()[1], before)
         _limit.release(thread)
-
-
-def _limit_this_thread() -> list[int]:
-    return _set_num_threads(_libraries()[1], [1] * len(_libraries()[1]))
 
 
 class Workers:
@@ -188,9 +187,9 @@ class Workers:
     def rows(
         self, kernel: Callable[..., None], n_rows: int, *args: Any, work: float, alignment: int = _ALIGNMENT
     ) -> None:
-        """Run ``kernel`` over all rows, in chunks that start at multiples of ``alignment``.
+        """Run ``kernel`` over all rows, in this thread only if ``work``, a rough number of operations, is little.
 
-        ``work`` is the rough number of elementary operations: with few of them the kernel runs in this thread only.
+        Chunks of rows start at multiples of ``alignment``.
         """
         _limit.enforce()
         n_threads = self.n_threads  # read once: pools of other threads may open and close meanwhile

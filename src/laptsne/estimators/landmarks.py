@@ -245,7 +245,7 @@ class LandmarkLaptSNE(MapEstimator):
         assert potential is not None
         Y, (among_landmarks, among_rows) = self.landmark_embedding_, near
         for indices, distances in (among_landmarks, *[among_rows] * _PLACEMENT_ROUNDS):
-            Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers)
+            Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers, None)
             Y[rows] = self.landmark_embedding_
         return FittedMap(
             embedding=Y.astype(X.dtype),

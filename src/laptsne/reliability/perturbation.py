@@ -1,107 +1,127 @@
 """The perturbation score: how far the minimum of a point's own loss moves when its data are nudged."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
+from sklearn.utils.extmath import row_norms
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.grid import MAX_NODES, Mesh
-from laptsne.fields.potential import Potential, potential_at
+from laptsne.fields.potential import Potential
 from laptsne.graph.affinity import moments, precision
-from laptsne.reliability.nudged import NudgedNeighbors, nudged_distance
+from laptsne.graph.distances import EUCLIDEAN_METRICS
+from laptsne.graph.neighbors import neighbor_distances
+from laptsne.transform.placement import descend, field_of
 
-# Spacing of the mesh, by dimension: second derivatives need a finer one than placement.
+_EUCLIDEAN, _SQUARED, _ANGULAR = range(3)  # how distances follow from inner products
+_FORMS = {"euclidean": _EUCLIDEAN, "sqeuclidean": _SQUARED, "cosine": _ANGULAR, "correlation": _ANGULAR}
+_N_DIRECTIONS = 3
+_PCA_ROWS = 1 << 14  # from which the directions are computed
+_PCA_FEATURES = 2048  # beyond which inner products of up to as many rows replace the covariance matrix
+# Spacing of the mesh, by dimension: that of placement has errors too large for ranks (benchmarks/reliability.py).
 _SPACING = {1: 0.1, 2: 0.2, 3: 0.4}
-_MAX_STEPS = 50
-_MIN_STEP = 1e-3  # in units of the embedding
-_MAX_STEP = 2.0
-_MIN_CURVATURE = 1e-6  # least pivot of a Hessian that counts as positive
 _SAME = 1.0  # distance from a minimum within which a start leads to the same one, as a rule
 _NEGLIGIBLE = 1e-3  # affinity, relative to the highest, below which neighbours are left out
 
 
-class OwnPotential(NamedTuple):
-    r"""The potential V in which new points are placed on a finer mesh, for points of the embedding itself.
+class NudgedNeighbors(NamedTuple):
+    """Neighbours of every point, and what their distances become when the point moves along a direction.
 
-    A point does not repel itself: its own loss has the potential :math:`V(y) - c / (1 + |y - y_i|^2)`.
+    All lengths except ``radius`` are in units of ``unit``. Edges are those of the neighbour graph in both directions.
     """
 
-    origin: Array
-    spacing: float
-    grid: Array  # with three axes
-    charge: float  # the factor c
+    indptr: Array
+    indices: Array
+    distances: Array
+    rows: Array  # precision, least and largest squared distance and sum of weights of each point, (n_samples, 4)
+    projections: Array  # inner products of the points and the directions, (n_samples, n_directions)
+    lengths: Array  # squared lengths of the directions, which are 1 unless the metric projects them
+    norms: Array  # lengths of the rows, for angles
+    form: int  # how distances follow from inner products
+    unit: float
+    radius: float  # median distance, in units of the data, to the neighbour whose rank is the perplexity
 
 
-def own_potential(potential: Potential, Y: Array, workers: Workers) -> OwnPotential:
-    """Compute the repulsion from the points, and the contraction that ``potential`` contains, on the finer mesh."""
-    y = np.array(Y.T, dtype=np.float64, order="C")
-    ones = np.ones((1, len(Y)), np.float32)
-    charge = np.float32(potential.charge)
-    coarse = Mesh(potential.origin, potential.spacing, potential.grid.shape[::-1], workers)
-    contraction = potential.grid - charge * coarse.field(y, ones)[0]
-    fine = Mesh.around(y, min(_SPACING[len(y)], potential.spacing), workers, most=MAX_NODES)
-    grid = charge * fine.field(y, ones)[0] + coarse.resampled(contraction, fine)
-    total = Potential(fine.origin, fine.spacing, grid)
-    return OwnPotential(total.origin, total.spacing, total.padded, potential.charge)
+def nudged_neighbors(X: Any, *, metric: str, perplexity: float, n_neighbors: int, workers: Workers) -> NudgedNeighbors:
+    """Search the neighbours of X, for one of the metrics that follow from inner products."""
+    name, n_samples = EUCLIDEAN_METRICS[metric], X.shape[0]
+    # A power of 2: products of the values neither overflow nor underflow, and digits are kept.
+    unit = float(np.ldexp(1.0, int(np.frexp(max(X.max(), -X.min()))[1]) - 1))
+    X = X / X.dtype.type(unit)
+    graph = neighbor_distances(X, n_neighbors, metric=name, metric_params=None, workers=workers)
+    rows, squared = np.empty((n_samples, 4)), np.square(graph.data, dtype=np.float64)
+    workers.rows(_precision_rows, n_samples, n_neighbors, squared, perplexity, rows, work=100.0 * squared.size)
+    directions = principal_directions(X)
+    if name == "correlation":
+        X, directions = (rows - rows.mean(axis=1, keepdims=True) for rows in (X, directions))
+    norms = row_norms(X).astype(np.float64)
+    rank = min(max(int(perplexity), 1), n_neighbors) - 1
+    radii = np.partition(graph.data.reshape(n_samples, -1), rank, axis=1)[:, rank].astype(np.float64)
+    if name != "euclidean":
+        radii = np.sqrt(np.maximum(radii, 0)) * (np.sqrt(2.0) * norms if _FORMS[name] == _ANGULAR else 1)
+    # The graph with both directions of every edge; shifted, so that a distance of 0 stays an edge.
+    shifted = scipy.sparse.csr_matrix((graph.data + 1.0, graph.indices, graph.indptr), graph.shape)
+    both = shifted.maximum(shifted.T.tocsr()).tocsr()
+    return NudgedNeighbors(
+        *(both.indptr, both.indices, both.data - 1.0, rows),
+        projections=np.asarray(X @ directions.T, dtype=np.float64),
+        lengths=(directions**2).sum(axis=1),
+        norms=norms,
+        form=_FORMS[name],
+        unit=unit,
+        radius=unit * float(np.median(radii)),
+    )
+
+
+def principal_directions(X: Any) -> Array:
+    """Return up to three leading principal directions of evenly spaced rows, shape (n_directions, n_features)."""
+    n_features = X.shape[1]
+    are_wide = n_features > _PCA_FEATURES
+    rows = X[:: -(-X.shape[0] // (_PCA_FEATURES if are_wide else _PCA_ROWS))].astype(np.float64)
+    mean = np.asarray(rows.mean(axis=0)).ravel()
+    leading = slice(None, -min(_N_DIRECTIONS, n_features) - 1, -1)
+    if not are_wide:
+        centred = (rows.toarray() if scipy.sparse.issparse(rows) else rows) - mean
+        return np.ascontiguousarray(np.linalg.eigh(centred.T @ centred)[1][:, leading].T)
+    products = rows @ rows.T
+    products = products.toarray() if scipy.sparse.issparse(products) else products
+    products -= products.mean(axis=0)
+    weights = np.linalg.eigh(products - products.mean(axis=1, keepdims=True))[1][:, leading]
+    directions = np.linalg.qr(rows.T @ weights - np.outer(mean, weights.sum(axis=0)))[0]
+    return np.ascontiguousarray(directions.T)
+
+
+@compiled
+def _precision_rows(start: int, stop: int, k: int, squared: Array, perplexity: float, rows: Array) -> None:
+    """Set what describes rows of k squared distances."""
+    for i in range(start, stop):
+        row = squared[i * k : (i + 1) * k]
+        nearest, furthest = row.min(), row.max()
+        unit = 1.0 / (furthest - nearest) if furthest > nearest else 1.0
+        beta = precision(row, nearest, unit, perplexity)
+        rows[i, 0], rows[i, 1], rows[i, 2] = beta * unit, nearest, furthest
+        rows[i, 3] = moments(row, nearest, unit, beta)[0]
 
 
 @inlined
-def repulsion_at(y: Array, home: Array, potential: OwnPotential, w: Array, s: Array, gradient: Array) -> float:
-    """Return the potential at y without the point whose position is ``home``, and set its gradient."""
-    charge = potential.charge
-    value = potential_at(y, potential.origin, potential.spacing, potential.grid, w, s, gradient)
-    r2 = 0.0
-    for d in range(y.size):
-        r2 += (y[d] - home[d]) ** 2
-    k = 1 / (1 + r2)
-    for d in range(y.size):
-        gradient[d] += 2 * charge * k * k * (y[d] - home[d])
-    return value - charge * k
-
-
-@inlined
-def repulsion_hessian(
-    y: Array, home: Array, potential: OwnPotential, w: Array, s: Array, scratch: Array, hessian: Array
-) -> None:
-    """Set the Hessian of the potential of :func:`repulsion_at`, by central differences over one cell.
-
-    The second derivatives of the splines are piecewise linear; their mean over a cell is more accurate.
-    """
-    n_dims, spacing = y.size, potential.spacing
-    at, ahead, behind = scratch
-    for d in range(n_dims):
-        at[:] = y
-        at[d] = y[d] + spacing / 2
-        repulsion_at(at, home, potential, w, s, ahead)
-        at[d] = y[d] - spacing / 2
-        repulsion_at(at, home, potential, w, s, behind)
-        for e in range(n_dims):
-            hessian[d, e] = (ahead[e] - behind[e]) / spacing
-
-
-@inlined
-def attraction_at(y: Array, p: Array, near: Array, gradient: Array, hessian: Array) -> float:
-    """Return the sum of p log(1 + r^2) over the points ``near``, and add its derivatives to those given."""
-    n_dims = y.size
-    loss = 0.0
-    for e in range(p.size):
-        r2 = 0.0
-        for d in range(n_dims):
-            r2 += (y[d] - near[e, d]) ** 2
-        k = 1 / (1 + r2)
-        loss += p[e] * np.log(1 + r2)
-        pull = 2 * p[e] * k
-        bend = 2 * pull * k
-        for d in range(n_dims):
-            x = y[d] - near[e, d]
-            gradient[d] += pull * x
-            hessian[d, d] += pull
-            for f in range(n_dims):
-                hessian[d, f] -= bend * x * (y[f] - near[e, f])
-    return loss
+def nudged_distances(i: int, step: float, direction: int, neighbors: NudgedNeighbors, squared: Array) -> None:
+    """Set the squared distances, in the metric, of row i to its neighbours if it moves by a step along a direction."""
+    first, form, norms = neighbors.indptr[i], neighbors.form, neighbors.norms
+    z, length = neighbors.projections[:, direction], step * step * neighbors.lengths[direction]
+    norm = np.sqrt(max(norms[i] * norms[i] + 2 * step * z[i] + length, 0.0))
+    for e in range(squared.size):
+        j, d = neighbors.indices[first + e], neighbors.distances[first + e]
+        if form != _ANGULAR:
+            moved = max((d * d if form == _EUCLIDEAN else d) + 2 * step * (z[i] - z[j]) + length, 0.0)
+            squared[e] = moved if form == _EUCLIDEAN else moved * moved
+        elif norm == 0 or norms[j] == 0:
+            squared[e] = 1.0
+        else:
+            squared[e] = (1 - ((1 - d) * norms[i] * norms[j] + step * z[j]) / (norm * norms[j])) ** 2
 
 
 @inlined
@@ -120,81 +140,6 @@ def _affinities(squared: Array, old: Array, rows: Array, columns: Array, perplex
             p[e] += weight / max(row[3] - before + weight, weight) / 2
 
 
-@inlined
-def _cholesky(hessian: Array, factor: Array) -> bool:
-    """Set the Cholesky factor of a matrix; return whether it is positive definite."""
-    for a in range(len(hessian)):
-        for b in range(a + 1):
-            value = (hessian[a, b] + hessian[b, a]) / 2
-            for c in range(b):
-                value -= factor[a, c] * factor[b, c]
-            if a > b:
-                factor[a, b] = value / factor[b, b]
-            elif value > _MIN_CURVATURE:
-                factor[a, a] = np.sqrt(value)
-            else:
-                return False
-    return True
-
-
-@inlined
-def _descent_step(gradient: Array, hessian: Array, step: Array, factor: Array) -> None:
-    """Set the Newton step, or a long one along the negative gradient if the Hessian is not positive definite."""
-    n_dims = gradient.size
-    step[:] = -gradient
-    if not _cholesky(hessian, factor):
-        step /= max(np.sqrt((step * step).sum()), _MIN_CURVATURE)
-    else:
-        for a in range(n_dims):
-            for c in range(a):
-                step[a] -= factor[a, c] * step[c]
-            step[a] /= factor[a, a]
-        for a in range(n_dims - 1, -1, -1):
-            for c in range(a + 1, n_dims):
-                step[a] -= factor[c, a] * step[c]
-            step[a] /= factor[a, a]
-    length = np.sqrt((step * step).sum())
-    if length > _MAX_STEP:
-        step *= _MAX_STEP / length
-
-
-@inlined
-def _descend(
-    y: Array,
-    home: Array,
-    p: Array,
-    near: Array,
-    potential: OwnPotential,
-    w: Array,
-    s: Array,
-    scratch: Array,
-    square: Array,
-) -> float:
-    """Move y to a minimum of the own loss of the point at ``home``, and return its value."""
-    gradient, step, moved = scratch[0], scratch[1], scratch[2]
-    hessian = square[0]
-    loss = np.inf
-    step[:] = 0
-    moved[:] = y
-    for _ in range(_MAX_STEPS):
-        value = repulsion_at(moved, home, potential, w, s, gradient)
-        hessian[:] = 0
-        value += attraction_at(moved, p, near, gradient, hessian)
-        if value <= loss:
-            loss = value
-            y[:] = moved
-            square[1] = hessian
-            repulsion_hessian(y, home, potential, w, s, scratch[3:], hessian)
-            square[1] += hessian
-            _descent_step(gradient, square[1], step, square[2])
-        else:
-            step /= 4
-        if (step * step).sum() < _MIN_STEP * _MIN_STEP:
-            break
-        moved[:] = y + step
-    return loss
-
-
 @compiled
 def _jump_rows(
     start: int,
@@ -203,45 +148,31 @@ def _jump_rows(
     perplexity: float,
     Y: Array,
     neighbors: NudgedNeighbors,
-    potential: OwnPotential,
+    potential: Any,
     jumps: Array,
 ) -> None:
     """Set the largest displacement of each point over all directions and both signs."""
-    n_dims = Y.shape[1]
     w, s = np.empty((2, 3, 4))
-    scratch, square = np.empty((6, n_dims)), np.empty((3, n_dims, n_dims))
-    y, best = np.empty((2, n_dims))
-    indptr, form, norms = neighbors.indptr, neighbors.form, neighbors.norms
+    field, scratch = (*potential, w, s), np.empty((3, Y.shape[1]))
+    y, best = np.empty((2, Y.shape[1]))
     for i in range(start, stop):
-        columns = neighbors.indices[indptr[i] : indptr[i + 1]]
-        d = neighbors.distances[indptr[i] : indptr[i + 1]]
-        k = columns.size
-        near, old, squared, p = np.empty((k, n_dims)), np.empty(k), np.empty(k), np.empty(k)
-        for e in range(k):
-            old[e] = nudged_distance(d[e], form, 0.0, 0.0, 0.0, 0.0, norms[i], norms[columns[e]])
+        columns = neighbors.indices[neighbors.indptr[i] : neighbors.indptr[i + 1]]
+        near = Y[columns]
+        old, squared, p = np.empty((3, columns.size))
+        nudged_distances(i, 0.0, 0, neighbors, old)
         jumps[i] = 0
         for a in range(2 * neighbors.lengths.size):
-            step, direction = (length if a % 2 else -length), a // 2
-            z, along = neighbors.projections[:, direction], neighbors.lengths[direction]
-            for e in range(k):
-                j = columns[e]
-                squared[e] = nudged_distance(d[e], form, step, z[i], z[j], along, norms[i], norms[j])
+            nudged_distances(i, length if a % 2 else -length, a // 2, neighbors, squared)
             _affinities(squared, old, neighbors.rows, columns, perplexity, p)
-            kept, least = 0, _NEGLIGIBLE * p.max()
-            for e in range(k):
-                if p[e] >= least:
-                    p[kept] = p[e]
-                    near[kept] = Y[columns[e]]
-                    kept += 1
-            q, around = p[:kept], near[:kept]
-            strongest = np.argsort(-q, kind="mergesort")[:2]
+            kept = np.argsort(-p, kind="mergesort")[: (p >= _NEGLIGIBLE * p.max()).sum()]
+            q, around = p[kept], near[kept]
             lowest = np.inf
             best[:] = Y[i]
-            for n in range(1 + strongest.size):
-                y[:] = Y[i] if n == 0 else around[strongest[n - 1]]
+            for n in range(min(kept.size + 1, 3)):  # from the point's position and the two points of highest affinity
+                y[:] = Y[i] if n == 0 else around[n - 1]
                 if n > 0 and ((y - best) ** 2).sum() < _SAME * _SAME:
                     continue
-                loss = _descend(y, Y[i], q, around, potential, w, s, scratch, square)
+                loss = descend(y, q, around, None, field, Y[i], scratch)
                 if loss < lowest:
                     lowest = loss
                     best[:] = y
@@ -249,10 +180,21 @@ def _jump_rows(
 
 
 def perturbation_scores(
-    neighbors: NudgedNeighbors, Y: Array, potential: OwnPotential, *, length: float, perplexity: float, workers: Workers
+    neighbors: NudgedNeighbors, Y: Array, potential: Potential, *, length: float, perplexity: float, workers: Workers
 ) -> NDArray[np.float64]:
     """Return how far the minimum of each point's own loss is, at most, from its position when its data are nudged."""
-    jumps = np.empty(len(Y))
-    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), neighbors, potential, jumps)
+    jumps, fine = np.empty(len(Y)), _finer(potential, Y, workers)
+    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), neighbors, field_of(fine), jumps)
     workers.rows(_jump_rows, len(Y), *args, work=1e3 * len(neighbors.indices))
     return jumps
+
+
+def _finer(potential: Potential, Y: Array, workers: Workers) -> Potential:
+    """Return the potential with the repulsion computed, and the contraction interpolated, on a finer mesh."""
+    y, ones = np.array(Y.T, dtype=np.float64, order="C"), np.ones((1, len(Y)), np.float32)
+    coarse = Mesh(potential.origin, potential.spacing, potential.grid.shape[::-1], workers)
+    fine = Mesh.around(y, min(_SPACING[len(y)], potential.spacing), workers, most=MAX_NODES)
+    charge = np.float32(potential.charge)
+    contraction = potential.grid - charge * coarse.field(y, ones)[0]
+    grid = charge * fine.field(y, ones)[0] + coarse.resampled(contraction, fine)
+    return Potential(fine.origin, fine.spacing, grid, potential.charge)

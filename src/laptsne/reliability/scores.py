@@ -12,13 +12,12 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.potential import Potential
 from laptsne.graph.distances import EUCLIDEAN_METRICS, is_pairwise
-from laptsne.reliability.nudged import nudged_neighbors
-from laptsne.reliability.perturbation import own_potential, perturbation_scores
+from laptsne.reliability.perturbation import nudged_neighbors, perturbation_scores
 
 # Length of a nudge, in median distances to the neighbour whose rank is the perplexity: half a neighbourhood.
 _LENGTH = 0.5
 # Neighbours among which those of the moved row are found, in units of the perplexity. Affinities end at 3; with 4.5,
-# ranks of the scores of 500 points correlate with the exact ones by 0.98 or more (benchmarks/reliability.py).
+# ranks of the scores of 500 digits correlate with the exact ones by 0.98, in plain maps (benchmarks/reliability.py).
 _CANDIDATES = 4.5
 
 
@@ -105,7 +104,7 @@ def reliability_of(
     options: dict[str, Any] = {"perplexity": perplexity, "workers": workers}
     neighbors = nudged_neighbors(X, metric=metric, n_neighbors=n_neighbors, **options)
     length = _LENGTH * neighbors.radius if length is None else float(length)
-    scores = perturbation_scores(neighbors, Y, own_potential(potential, Y, workers), length=length, **options)
+    scores = perturbation_scores(neighbors, Y, potential, length=length, **options)
     return Reliability(scores, length)
 
 

@@ -20,14 +20,7 @@ _BLOCK = 256
 
 
 def hidden_layers(n_features: int, n_components: int) -> tuple[int, ...]:
-    """Return the sizes of the hidden layers, which are the paper's fractions of the number of features.
-
-    Examples
-    --------
-    >>> from laptsne.transform.network import hidden_layers
-    >>> hidden_layers(784, 2)
-    (522, 392, 261, 156)
-    """
+    """Return the sizes of the hidden layers, which are the paper's fractions of the number of features."""
     # The offset makes 2/3 of 6 equal to 4 in spite of rounding.
     return tuple(max(int(fraction * n_features + 1e-9), n_components) for fraction in _FRACTIONS)
 
@@ -74,7 +67,6 @@ class Network:
         network = MLPRegressor(
             hidden_layer_sizes=hidden_layers(X.shape[1], Y.shape[1]),
             early_stopping=len(Y) >= _MIN_EARLY_STOPPING,
-            n_iter_no_change=10,
             max_iter=1000,
             random_state=random_state,
         )
@@ -86,8 +78,8 @@ class Network:
                 network.fit(X / scale if sparse else (X - mean) / scale, target)
             except UserWarning as interrupt:
                 raise KeyboardInterrupt("fit was interrupted while the network was trained.") from interrupt
-        weights, biases = (tuple(np.asarray(a) for a in part) for part in (network.coefs_, network.intercepts_))
-        return cls(weights, biases, mean, scale, centre.astype(Y.dtype), spread)
+        parts = tuple(network.coefs_), tuple(network.intercepts_)
+        return cls(*parts, mean, scale, centre.astype(Y.dtype), spread)
 
     @property
     def n_components(self) -> int:
@@ -101,13 +93,10 @@ class Network:
         with single_threaded_blas():
             for start in range(0, X.shape[0], _BLOCK):
                 rows = X[start : start + _BLOCK]
-                n_rows = rows.shape[0]
-                block[:n_rows] = rows.toarray() if scipy.sparse.issparse(rows) else rows
-                placed[start : start + n_rows] = self._forward(block)[:n_rows]
+                block[: rows.shape[0]] = rows.toarray() if scipy.sparse.issparse(rows) else rows
+                values = (block - self.mean) / self.scale
+                for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+                    values = np.maximum(values @ weight + bias, 0)
+                values = (values @ self.weights[-1] + self.biases[-1]) * self.spread + self.centre
+                placed[start : start + _BLOCK] = values[: rows.shape[0]]
         return placed
-
-    def _forward(self, block: Array) -> Array:
-        values = (block - self.mean) / self.scale
-        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-            values = np.maximum(values @ weight + bias, 0)
-        return np.asarray((values @ self.weights[-1] + self.biases[-1]) * self.spread + self.centre)

@@ -24,21 +24,21 @@ _STARTS = 5  # nearest neighbours whose positions are tried as the start
 
 
 @inlined
-def _loss(y: Array, p: Array, near: Array, a: float | None, b: float | None, gradient: Array) -> tuple[float, float]:
+def _loss(y: Array, p: Array, near: Array, shape: tuple[float, float] | None, gradient: Array) -> tuple[float, float]:
     """Add the attraction to the neighbours to the gradient; return its loss and the curvature of its majorant.
 
-    a and b are the parameters of UMAP's kernel, None for Student's.
+    ``shape`` has the parameters a and b of UMAP's kernel, None for Student's.
     """
     loss = curvature = 0.0
     for e in range(p.size):
         r2 = 0.0
         for d in range(y.size):
             r2 += (y[d] - near[e, d]) ** 2
-        if a is None or b is None:
+        if shape is None:
             strength = 2 * p[e] / (1 + r2)
             loss += p[e] * np.log(1 + r2)
         else:
-            potential, slope = umap_attraction(r2, a, b)
+            potential, slope = umap_attraction(r2, shape[0], shape[1])
             strength = 2 * p[e] * slope
             loss += p[e] * potential
         curvature += strength
@@ -47,76 +47,91 @@ def _loss(y: Array, p: Array, near: Array, a: float | None, b: float | None, gra
     return loss, curvature
 
 
+@inlined
+def _loss_at(y: Array, p: Array, near: Array, shape: Any, field: Any, home: Array | None, gradient: Array) -> Any:
+    """Return the loss of a point at y, and the curvature of the attraction; set the gradient.
+
+    ``field`` is that of :func:`field_of` and room for the splines.
+    """
+    origin, spacing, grid, charge, w, s = field
+    value = potential_at(y, origin, spacing, grid, w, s, gradient)
+    if home is not None:
+        r2 = 0.0
+        for d in range(y.size):
+            r2 += (y[d] - home[d]) ** 2
+        k = 1 / (1 + r2)
+        value -= charge * k
+        for d in range(y.size):
+            gradient[d] += 2 * charge * k * k * (y[d] - home[d])
+    attraction, curvature = _loss(y, p, near, shape, gradient)
+    return value + attraction, curvature
+
+
+@inlined
+def descend(y: Array, p: Array, near: Array, shape: Any, field: Any, home: Array | None, scratch: Array) -> float:
+    """Move y to a minimum of the loss of a point with affinities p to the points ``near``; return the loss there.
+
+    A point of the embedding itself, which is at ``home``, is not repelled by its own charge.
+    """
+    moved, gradient, ahead = scratch
+    loss: float
+    loss, curvature = _loss_at(y, p, near, shape, field, home, gradient)
+    size = 1.0
+    for _ in range(_MAX_STEPS):
+        squared_length = 0.0
+        for d in range(y.size):
+            step = size * gradient[d] / curvature
+            moved[d] = y[d] - step
+            squared_length += step * step
+        value, bound = _loss_at(moved, p, near, shape, field, home, ahead)
+        if value <= loss:
+            loss, curvature = value, bound
+            y[:], gradient[:] = moved, ahead
+            size = min(2 * size, 4.0)
+        else:
+            size /= 4
+        if squared_length < _MIN_STEP * _MIN_STEP:
+            break
+    return loss
+
+
 @compiled
 def _place_rows(
-    start: int,
-    stop: int,
-    indices: Array,
-    p: Array,
-    Y: Array,
-    a: float | None,
-    b: float | None,
-    origin: Array,
-    spacing: float,
-    grid: Array,
-    placed: Array,
+    start: int, stop: int, indices: Array, p: Array, Y: Array, shape: Any, potential: Any, placed: Array
 ) -> None:
     """Set the rows of placed to the positions of points with affinities p to the points of these indices."""
-    n_dims = Y.shape[1]
-    k = indices.shape[1]
-    near = np.empty((k, n_dims))
     w, s = np.empty((2, 3, 4))
-    y, moved, gradient, ahead = np.empty((4, n_dims))
+    field = (*potential, w, s)
+    rows, (y, gradient) = np.empty((3, Y.shape[1])), np.empty((2, Y.shape[1]))
     for i in range(start, stop):
-        for e in range(k):
-            near[e] = Y[indices[i, e]]
+        near = Y[indices[i]]
         # Start at the neighbour of lowest loss: the mean of the neighbours may lie between two clusters.
-        loss = np.inf
-        curvature = 1.0
-        y[:], gradient[:] = near[0], 0
-        for e in range(min(k, _STARTS)):
-            value = potential_at(near[e], origin, spacing, grid, w, s, ahead)
-            attraction, bound = _loss(near[e], p[i], near, a, b, ahead)
-            if value + attraction < loss:
-                loss, curvature = value + attraction, bound
-                y[:], gradient[:] = near[e], ahead
-        size = 1.0
-        for _ in range(_MAX_STEPS):
-            squared_length = 0.0
-            for d in range(n_dims):
-                step = size * gradient[d] / curvature
-                moved[d] = y[d] - step
-                squared_length += step * step
-            value = potential_at(moved, origin, spacing, grid, w, s, ahead)
-            attraction, bound = _loss(moved, p[i], near, a, b, ahead)
-            if value + attraction <= loss:
-                loss, curvature = value + attraction, bound
-                y[:], gradient[:] = moved, ahead
-                size = min(2 * size, 4.0)
-            else:
-                size /= 4
-            if squared_length < _MIN_STEP * _MIN_STEP:
-                break
+        least = np.inf
+        y[:] = near[0]
+        for e in range(min(len(near), _STARTS)):
+            loss = _loss_at(near[e], p[i], near, shape, field, None, gradient)[0]
+            if loss < least:
+                least = loss
+                y[:] = near[e]
+        descend(y, p[i], near, shape, field, None, rows)
         placed[i] = y
 
 
+def field_of(potential: Potential) -> tuple[Array, float, Array, float]:
+    """Return what kernels take of a potential."""
+    return potential.origin, potential.spacing, potential.padded, potential.charge
+
+
 def settled(
-    indices: Array,
-    distances: Array,
-    perplexity: float,
-    Y: Array,
-    potential: Potential,
-    workers: Workers,
-    kernel: UmapKernel | None = None,
+    indices: Array, distances: Array, perplexity: float, Y: Array, potential: Potential, workers: Workers, kernel: Any
 ) -> Array:
     """Return the positions, shape (n_points, n_components), of new points in the embedding Y.
 
     Indices and distances of their neighbours among its points have the shape (n_points, n_neighbors), nearest first.
     """
-    p = conditional_affinities(distances, perplexity, workers)
-    placed = np.empty((len(indices), Y.shape[1]))
-    shape = (None, None) if kernel is None else (kernel.a, kernel.b)
-    args = (indices, p, Y.astype(np.float64), *shape, potential.origin, potential.spacing, potential.padded, placed)
+    p, placed = conditional_affinities(distances, perplexity, workers), np.empty((len(indices), Y.shape[1]))
+    shape = None if kernel is None else (kernel.a, kernel.b)
+    args = (indices, p, Y.astype(np.float64), shape, field_of(potential), placed)
     workers.rows(_place_rows, len(indices), *args, work=1e3 * p.size)
     return placed
 
@@ -156,7 +171,8 @@ class Placement:
         self.X, self.Y, self._potential = X, Y, potential
         self.perplexity = min(perplexity, MAX_PERPLEXITY)
         self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(Y))
-        self.metric, self.metric_params, self.kernel, self.support = metric, metric_params, kernel, support
+        self.kernel, self.support = kernel, support
+        self._compared_by = {"metric": metric, "metric_params": metric_params}
         # Caches, which transforms fill.
         self._index: NeighborIndex | None = None
         self._computed: Potential | None = None
@@ -166,14 +182,13 @@ class Placement:
         placed = np.empty((X.shape[0], self.Y.shape[1]), self.Y.dtype)
         for rows, found in self._searched(X, workers):
             potential = self.potential(workers)
-            placed[rows] = settled(*found[:2], self.perplexity, self.Y, potential, workers, self.kernel)
-            placed[rows][found.twins >= 0] = self.Y[found.twins[found.twins >= 0]]
+            new = settled(*found[:2], self.perplexity, self.Y, potential, workers, self.kernel)
+            placed[rows] = np.where(found.twins[:, None] >= 0, self.Y[found.twins], new)
         return placed
 
     def supported(self, X: Any, workers: Workers) -> Array:
         """Return the support of new points, shape (n_points,); a row equal to one of the data has the latter's."""
-        support = self._known_support(workers)
-        isolation = np.empty(X.shape[0])
+        support, isolation = self._known_support(workers), np.empty(X.shape[0])
         for rows, found in self._searched(X, workers):
             new = support.isolation_of(found.indices, found.distances)
             isolation[rows] = np.where(found.twins >= 0, support.isolation[found.twins], new)
@@ -184,30 +199,24 @@ class Placement:
 
         It is the label of most affinity among the neighbours, and that of an equal row of the data if there is one.
         """
-        support = self._known_support(workers)
-        found_labels = np.empty(X.shape[0], np.int64)
+        support, found_labels = self._known_support(workers), np.empty(X.shape[0], np.int64)
         for rows, found in self._searched(X, workers):
-            p = conditional_affinities(found.distances, self.perplexity, workers)
-            votes = voted(labels[found.indices], p, workers)
+            votes = voted(labels[found.indices], conditional_affinities(found.distances, self.perplexity, workers))
             votes[support.share(support.isolation_of(found.indices, found.distances)) < MIN_SUPPORT] = -1
             found_labels[rows] = np.where(found.twins >= 0, labels[found.twins], votes)
         return found_labels
 
     def potential(self, workers: Workers) -> Potential:
         """Return V, which is computed at the first call if it is lazy."""
-        if isinstance(self._potential, Potential):
-            return self._potential
+        if isinstance(self._potential, LazyPotential):
+            self._computed = self._computed or self._potential.compute(self.Y, workers)
+            return self._computed
         assert self._potential is not None
-        if self._computed is None:
-            self._computed = self._potential.compute(self.Y, workers)
-        return self._computed
+        return self._potential
 
     def _neighbor_index(self, workers: Workers) -> NeighborIndex:
         """Return the index of the data; keep it unless it is scikit-learn's, whose pickles depend on its version."""
-        if self._index is not None:
-            return self._index
-        options = {"metric": self.metric, "metric_params": self.metric_params, "n_neighbors": self.n_neighbors}
-        index = NeighborIndex(self.X, workers=workers, **options)
+        index = self._index or NeighborIndex(self.X, workers=workers, n_neighbors=self.n_neighbors, **self._compared_by)
         if index.is_euclidean:
             self._index = index
         return index
@@ -220,8 +229,7 @@ class Placement:
                     "fit the model again."
                 )
             n_neighbors = min(self.n_neighbors, len(self.Y) - 1)
-            options = {"metric": self.metric, "metric_params": self.metric_params}
-            self.support = Support.of(neighbor_distances(self.X, n_neighbors, workers=workers, **options))
+            self.support = Support.of(neighbor_distances(self.X, n_neighbors, workers=workers, **self._compared_by))
         return self.support
 
     def _searched(self, X: Any, workers: Workers) -> Iterator[tuple[slice, Neighbors]]:
@@ -230,22 +238,20 @@ class Placement:
             X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
         index = None if self.X is None else self._neighbor_index(workers)
         for rows in row_batches(X):
-            yield rows, self._neighbors(X[rows], index, workers)
-
-    def _neighbors(self, X: Any, index: NeighborIndex | None, workers: Workers) -> Neighbors:
-        if index is None and scipy.sparse.issparse(X):
-            indices, distances = nearest_in_rows(X, self.n_neighbors)
-        elif index is None:
-            indices = np.argsort(X, axis=1, kind="stable")[:, : self.n_neighbors]
-            distances = np.take_along_axis(X, indices, axis=1)
-        else:
-            indices, distances = index.search(X, workers)
-        twins = np.full(len(indices), -1)
-        # Of several equal points the nearest counts, which is the first of equal distances and is set last.
-        for e in reversed(range(min(_STARTS, indices.shape[1]))):
-            same = distances[:, e] == 0 if self.X is None else _equal_rows(X, self.X[indices[:, e]])
-            twins[same] = indices[same, e]
-        return Neighbors(indices, distances, twins)
+            batch = X[rows]
+            if index is not None:
+                indices, distances = index.search(batch, workers)
+            elif scipy.sparse.issparse(batch):
+                indices, distances = nearest_in_rows(batch, self.n_neighbors)
+            else:
+                indices = np.argsort(batch, axis=1, kind="stable")[:, : self.n_neighbors]
+                distances = np.take_along_axis(batch, indices, axis=1)
+            twins = np.full(len(indices), -1)
+            # Of several equal points the nearest counts, which is the first of equal distances and is set last.
+            for e in reversed(range(min(_STARTS, indices.shape[1]))):
+                same = distances[:, e] == 0 if self.X is None else _equal_rows(batch, self.X[indices[:, e]])
+                twins[same] = indices[same, e]
+            yield rows, Neighbors(indices, distances, twins)
 
 
 def _equal_rows(A: Any, B: Any) -> Array:

@@ -47,7 +47,7 @@ class Sampler:
 
     def block_sample(self, block: Array, offset: int, n_rows: int) -> Sample:
         """Sample a block that starts at row ``offset`` of ``n_rows``."""
-        return self._thinned(Sample(np.arange(offset, offset + len(block)), block), n_rows)
+        return self._thinned([Sample(np.arange(offset, offset + len(block)), block)], n_rows)
 
     def sample(self, blocks: Iterable[Array]) -> Sample:
         """Sample a stream of blocks in one pass, holding at most ``2 * n_wanted`` rows and one block at a time."""
@@ -59,14 +59,15 @@ class Sampler:
             parts.append(self.block_sample(block, n_rows - len(block), n_rows))
             n_kept += parts[-1].indices.size
             if n_kept > 2 * self.n_wanted:
-                parts = [self._thinned(Sample.concatenated(parts), n_rows)]
+                parts = [self._thinned(parts, n_rows)]
                 n_kept = parts[0].indices.size
         if not parts:
             raise ValueError("X has no blocks of rows; if it is an iterator, it may be exhausted: pass a new one.")
-        return self._thinned(Sample.concatenated(parts), n_rows)
+        return self._thinned(parts, n_rows)
 
-    def _thinned(self, rows: Sample, n_rows: int) -> Sample:
+    def _thinned(self, parts: list[Sample], n_rows: int) -> Sample:
         """Keep the rows whose hash is below the threshold for ``n_rows`` rows in total."""
+        rows = parts[0] if len(parts) == 1 else Sample.concatenated(parts)
         largest = min(self.n_wanted * 2**64 // max(n_rows, 1), 2**64) - 1
         kept = row_hashes(rows.indices, self.seed) <= np.uint64(largest)
         return Sample(rows.indices[kept], rows.values[kept])  # a copy: iterators may reuse the memory of a block

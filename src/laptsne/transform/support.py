@@ -6,7 +6,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.neighbors import neighbor_distances
@@ -34,10 +33,7 @@ class Support:
 
     Parameters
     ----------
-    spacing : array of shape (n_samples,)
-        Spacing of the data.
-    isolation : array of shape (n_samples,)
-        Isolation of the data.
+    spacing, isolation : array of shape (n_samples,)
 
     References
     ----------
@@ -49,8 +45,9 @@ class Support:
 
     def __post_init__(self) -> None:
         """Raise ValueError if the parts are inconsistent, for instance if they come from a damaged file."""
-        if self.spacing.ndim != 1 or self.spacing.shape != self.isolation.shape or np.isnan(self.isolation).any():
-            raise ValueError(f"support: shapes {self.spacing.shape} and {self.isolation.shape} are inconsistent.")
+        for name, part in (("spacing", self.spacing), ("isolation", self.isolation)):
+            if part.dtype.kind != "f" or part.shape != (self.spacing.size,) or np.isnan(part).any():
+                raise ValueError(f"support: {name}, {part.dtype} of shape {part.shape}, is inconsistent or has NaN.")
 
     @classmethod
     def of(cls, graph: Any) -> Self:
@@ -86,9 +83,8 @@ class Support:
 
 def support_of_distances(distances: Any, n_neighbors: int) -> Support:
     """Return the support of points by data given as distances or as a neighbour graph."""
-    n_neighbors = min(n_neighbors, distances.shape[0] - 1)
-    options: dict[str, Any] = {"metric": "precomputed", "metric_params": None, "workers": Workers(1)}
-    return Support.of(neighbor_distances(distances, n_neighbors, **options))
+    k = min(n_neighbors, distances.shape[0] - 1)
+    return Support.of(neighbor_distances(distances, k, metric="precomputed", metric_params=None, workers=Workers(1)))
 
 
 def _row_means(row: Array, values: Array, n_rows: int) -> NDArray[np.float64]:
@@ -106,23 +102,7 @@ def _isolation(own: Array, around: Array, spacing: Array) -> NDArray[np.float64]
     return np.asarray(np.divide(own, unit, out=np.where(own > 0, np.inf, 0.0), where=unit > 0))
 
 
-@compiled
-def _vote_rows(start: int, stop: int, labels: Array, p: Array, votes: Array) -> None:
-    """Set the label of the largest total weight in each row; of equal ones that of the nearest neighbour."""
-    for i in range(start, stop):
-        most = -1.0
-        for e in range(labels.shape[1]):
-            total = 0.0
-            for f in range(labels.shape[1]):
-                if labels[i, f] == labels[i, e]:
-                    total += p[i, f]
-            if total > most:
-                most = total
-                votes[i] = labels[i, e]
-
-
-def voted(labels: Array, p: Array, workers: Workers) -> NDArray[np.int64]:
-    """Return the label that each row of neighbours' labels has most weight of, shape (n_points,)."""
-    votes = np.empty(len(labels), np.int64)
-    workers.rows(_vote_rows, len(labels), labels.astype(np.int64), p, votes, work=float(p.size * p.shape[1]))
-    return votes
+def voted(labels: Array, p: Array) -> NDArray[np.int64]:
+    """Return the label of most weight in each row; of equal ones that of the nearest neighbour."""
+    totals = np.stack([np.where(labels == label[:, None], p, 0).sum(axis=1) for label in labels.T], axis=1)
+    return np.asarray(np.take_along_axis(labels, totals.argmax(axis=1)[:, None], axis=1)[:, 0], dtype=np.int64)

@@ -331,7 +331,8 @@ def _mutually_nearest(order: Array, first: Array, second: Array, n_groups: int, 
     ends = np.stack([first[order], second[order]])
     number = np.arange(order.size)
     first_pair = np.full(n_groups, order.size)
-    np.minimum.at(first_pair, ends, number)
+    for side in ends:
+        np.minimum.at(first_pair, side, number)
     nearest = ends[:, (first_pair[ends] == number).all(axis=0)][:, :most]
     target = np.arange(n_groups)
     target[nearest[1]] = nearest[0]

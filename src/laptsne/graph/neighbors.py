@@ -77,14 +77,13 @@ def _exact(X: Any, n_neighbors: int, metric: Any, metric_params: Any, workers: W
     power = squaring_power(metric, metric_params)
     X = well_conditioned(X, metric, power)
     index = _index(X, n_neighbors + 1, metric, metric_params)
-    is_expanded = power and index._fit_method == "brute"
     n_lost = []
 
     def search(rows: slice, _: int) -> tuple[Array, Array]:
         with config_context(**_CONFIG):
             far, found = index.kneighbors(X[rows])
         indices, distances = _without_itself(found, far, np.arange(rows.start, rows.stop))
-        if is_expanded:
+        if power:
             n_lost.append(_refine(X, rows, power, indices, distances))
         return indices, distances
 

@@ -82,8 +82,7 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric:
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
-        Distances, of shape (n_samples, n_samples), if ``metric="precomputed"``.
+    X : array of shape (n_samples, n_features), or (n_samples, n_samples) if ``metric="precomputed"``
     Y : array of shape (n_samples, n_components)
     n_neighbors : int, default=5
         Neighbourhood size k, less than half the number of points.

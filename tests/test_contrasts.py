@@ -117,10 +117,12 @@ def test_bad_input(X, labels, options, message):
         distinguishing_features(np.array(X), labels, **options)
 
 
-def test_landmarks_are_described_by_their_own_rows(blobs):
+def test_clusters_of_landmarks_are_described_by_all_rows(blobs):
     X, _ = blobs
     model = LandmarkLaptSNE(n_landmarks=40, max_iter=50, perplexity=5, n_clusters=3, random_state=0).fit(X)
-    assert len(model.distinguish(X[model.landmarks_])) == 3 * 2 * 6
+    assert len(model.distinguish(X)) == 3 * 2 * 6
+    with pytest.raises(ValueError, match="X has 40 rows, but labels_ has 120"):
+        model.distinguish(X[model.landmarks_])
 
 
 @pytest.mark.usefixtures("kernel_threads")

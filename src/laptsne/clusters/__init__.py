@@ -10,18 +10,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ClusterTable", "FeatureTable", "distinguishing_features", "find_clusters", "selection_features"]
 
-# Imported on first use: numba and scikit-learn take long.
-_MODULE_OF = {
-    "ClusterTable": "table",
-    "FeatureTable": "contrasts",
-    "distinguishing_features": "contrasts",
-    "find_clusters": "counting",
-    "selection_features": "contrasts",
-}
-
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    # Imported on first use: numba and scikit-learn take long.
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
-    return value
+    module = {"ClusterTable": "table", "find_clusters": "counting"}.get(name, "contrasts")
+    return getattr(import_module(f"{__name__}.{module}"), name)

@@ -14,9 +14,8 @@ from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
-_DENSE_COLUMNS = 64  # that are copied and sorted together
+_DENSE_COLUMNS, _SHOWN = 64, 20  # that are copied and sorted together; comparisons in the representation
 REST = -2  # stands for all points outside of a group
-_SHOWN = 20  # comparisons in the representation
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -25,12 +24,9 @@ class FeatureTable:
 
     Attributes
     ----------
-    cluster : array of shape (n_rows,)
-        The group.
-    against : array of shape (n_rows,)
-        What it is compared with: "rest", or the label of another cluster as text.
+    cluster, against : arrays of shape (n_rows,)
+        The group and what it is compared with: "rest", or the label of another cluster as text.
     feature : array of shape (n_rows,)
-        Name of the feature.
     auc : array of shape (n_rows,)
         Probability that the feature is larger for a random point of the group than for one of the others, ties counting
         half: 0.5 for no difference, 0 if it is always smaller.
@@ -53,13 +49,11 @@ class FeatureTable:
 
     def __repr__(self) -> str:
         """Return the first feature of each comparison."""
-        starts = [i for i in range(len(self)) if i == 0 or self._comparison(i) != self._comparison(i - 1)]
-        lines = [f"{self._comparison(i)}: {self.feature[i]} (AUC {self.auc[i]:.2f})" for i in starts[:_SHOWN]]
+        names = [f"{cluster} against {against}" for cluster, against in zip(self.cluster, self.against, strict=True)]
+        starts = [i for i, name in enumerate(names) if name not in names[max(i - 1, 0) : i]]
+        lines = [f"{names[i]}: {self.feature[i]} (AUC {self.auc[i]:.2f})" for i in starts[:_SHOWN]]
         more = [f"{len(starts) - _SHOWN} more comparisons"] * (len(starts) > _SHOWN)
         return "\n  ".join([f"<FeatureTable of {len(self)} rows; the first of each comparison:", *lines, *more]) + ">"
-
-    def _comparison(self, i: int) -> str:
-        return f"{self.cluster[i]} against {self.against[i]}"
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame."""
@@ -95,7 +89,6 @@ def distinguishing_features(
     max_features : int or None, default=20
         Features per comparison; None for all.
     n_jobs : int, optional
-        Number of threads.
 
     Examples
     --------
@@ -106,8 +99,14 @@ def distinguishing_features(
     >>> table.feature[0], float(table.auc[0])
     ('size', 0.0)
     """
-    names, X = _names(X, feature_names), _values(X)
-    labels = _checked_labels(labels, X.shape[0])
+    given = getattr(X, "columns", None) if feature_names is None else feature_names
+    names = np.array([f"x{i}" for i in range(X.shape[1])] if given is None else list(map(str, given)), dtype=object)
+    X, labels = _values(X), np.asarray(labels)
+    if labels.shape != X.shape[:1] or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels: expected {X.shape[0]} integers, one per row of X, got {labels.dtype} of shape {labels.shape}."
+        )
+    labels = labels.astype(np.int64)
     if len(names) != X.shape[1]:
         raise ValueError(
             f"feature_names has {len(names)} names, but X has {X.shape[1]} features; give one per feature."
@@ -115,15 +114,24 @@ def distinguishing_features(
     if max_features is not None and max_features < 1:
         raise ValueError(f"max_features={max_features} must be at least 1, or None for all features.")
     clusters = np.unique(labels[labels >= 0])
-    nearest = nearest or {}
-    pairs = [(a, b) for a in map(int, clusters) for b in (*([nearest[a]] if a in nearest else []), REST)]
+    pairs = [(a, b) for a in clusters.tolist() for b in ((nearest or {}).get(a), REST) if b is not None]
     pairs = [(a, b) for a, b in pairs if b != REST or (labels != a).any()]
     with Workers(n_jobs) as workers:
-        return _Contrasts.of(X, labels, pairs, workers).table(pairs, names, max_features)
+        found = _statistics(X, labels, pairs, workers)
+    n_top = min(max_features or X.shape[1], X.shape[1])
+    ranked = np.lexsort((-abs(found[1]), -abs(found[0] - 0.5)))[:, :n_top]
+    return FeatureTable(
+        np.repeat(np.array([a for a, _ in pairs], dtype=np.int64), n_top),
+        np.repeat(np.array(["rest" if b == REST else str(b) for _, b in pairs], dtype=str), n_top),
+        names[ranked.ravel()],
+        *(np.take_along_axis(part, ranked, axis=1).ravel() for part in found),
+    )
 
 
 def selection_features(X: Any, selection: ArrayLike, **options: Any) -> FeatureTable:
     """Rank the features of a selection of points against all others, as :func:`distinguishing_features` does.
+
+    The selection is cluster 0 of the table.
 
     Parameters
     ----------
@@ -131,14 +139,8 @@ def selection_features(X: Any, selection: ArrayLike, **options: Any) -> FeatureT
     selection : boolean array of shape (n_samples,), or indices of points
     **options
         ``feature_names``, ``max_features`` and ``n_jobs`` of :func:`distinguishing_features`.
-
-    Returns
-    -------
-    table : FeatureTable
-        The selection is cluster 0.
     """
-    n_samples = X.shape[0]
-    chosen = np.asarray(selection)
+    n_samples, chosen = X.shape[0], np.asarray(selection)
     if chosen.dtype != bool:
         chosen = np.isin(np.arange(n_samples), chosen)
     if chosen.shape != (n_samples,) or not chosen.any() or chosen.all():
@@ -171,12 +173,11 @@ def nearest_clusters(labels: Array, P: Any, Y: Array) -> dict[int, int]:
 
 def _values(X: Any) -> Any:
     """Return X as a CSC matrix or an array of numbers."""
+    X = scipy.sparse.csc_matrix(X) if scipy.sparse.issparse(X) else np.asarray(X)
+    values = X
     if scipy.sparse.issparse(X):
-        X = scipy.sparse.csc_matrix(X)
         X.sum_duplicates()
-    else:
-        X = np.asarray(X)
-    values = X.data if scipy.sparse.issparse(X) else X
+        values = X.data
     if X.ndim != 2 or values.dtype.kind not in "biuf":
         raise ValueError(f"X: expected a matrix of numbers, got {values.dtype} of shape {X.shape}.")
     if not np.isfinite(values).all():
@@ -184,85 +185,35 @@ def _values(X: Any) -> Any:
     return X
 
 
-def _names(X: Any, given: Sequence[str] | None) -> NDArray[Any]:
-    given = getattr(X, "columns", None) if given is None else given
-    names = [f"x{i}" for i in range(X.shape[1])] if given is None else [str(name) for name in given]
-    return np.array(names, dtype=object)
-
-
-def _checked_labels(labels: ArrayLike, n_samples: int) -> NDArray[np.int64]:
-    found = np.asarray(labels)
-    if found.shape != (n_samples,) or found.dtype.kind not in "iu":
-        raise ValueError(
-            f"labels: expected {n_samples} integers, one per row of X, got {found.dtype} of shape {found.shape}."
-        )
-    return found.astype(np.int64)
-
-
-@dataclass(frozen=True)
-class _Contrasts:
-    """Statistics of all features, each of shape (n_comparisons, n_features)."""
-
-    auc: Array
-    effect: Array
-    mean: Array
-    mean_against: Array
-
-    @classmethod
-    def of(cls, X: Any, labels: Array, pairs: list[tuple[int, int]], workers: Workers) -> _Contrasts:
-        """Compute the statistics of X, an array or CSC matrix."""
-        clusters, codes = np.unique(labels, return_inverse=True)
-        code = {int(c): i for i, c in enumerate(clusters)} | {REST: REST}
-        coded = np.array([(code[a], code[b]) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
-        first = np.searchsorted(coded[:, 0], np.arange(len(clusters) + 1))
-        sizes = np.bincount(codes)
-        shape = (X.shape[1], len(coded))
-        wins, sums = np.zeros(shape), np.zeros((X.shape[1], len(sizes), 2))
-        if scipy.sparse.issparse(X):
-            args = (X.indptr, X.indices, X.data, codes, sizes, coded, first, wins, sums)
-            workers.rows(_column_kernel, X.shape[1], *args, work=50.0 * X.nnz, alignment=1)
-        else:
-            every = np.arange(X.shape[0])
-            for start in range(0, X.shape[1], _DENSE_COLUMNS):
-                block = np.ascontiguousarray(X[:, start : start + _DENSE_COLUMNS].T)
-                rows = slice(start, start + len(block))
-                columns = (np.arange(len(block) + 1) * X.shape[0], np.tile(every, len(block)), block.ravel())
-                args = (*columns, codes, sizes, coded, first, wins[rows], sums[rows])
-                workers.rows(_column_kernel, len(block), *args, work=50.0 * block.size, alignment=1)
-        return cls._of_sums(wins, sums, sizes.astype(np.float64), coded)
-
-    @classmethod
-    def _of_sums(cls, wins: Array, sums: Array, sizes: Array, coded: Array) -> _Contrasts:
-        """Compute the statistics from the sums and squared deviations of every group."""
-        shape = (len(coded), len(sums))
-        effect, mean, mean_against = np.empty((3, *shape))
-        n_pairs = np.empty((len(coded), 1))
-        for q, (a, b) in enumerate(coded):
-            others = np.arange(len(sizes)) != a if b == REST else np.arange(len(sizes)) == b
-            n_b = sizes[others].sum()
-            mean_b = (sums[:, others, 0] * sizes[others]).sum(axis=1) / n_b
-            between = (sizes[others] * (sums[:, others, 0] - mean_b[:, None]) ** 2).sum(axis=1)
-            squares = sums[:, a, 1] + sums[:, others, 1].sum(axis=1) + between
-            pooled = np.sqrt(squares / max(sizes[a] + n_b - 2, 1))
-            difference = sums[:, a, 0] - mean_b
-            alone = np.where(difference == 0, 0.0, np.copysign(np.inf, difference))
-            effect[q] = np.divide(difference, pooled, out=alone, where=pooled > 0)
-            mean[q], mean_against[q], n_pairs[q] = sums[:, a, 0], mean_b, sizes[a] * n_b
-        return cls(wins.T / n_pairs, effect, mean, mean_against)
-
-    def table(self, pairs: list[tuple[int, int]], names: Array, max_features: int | None) -> FeatureTable:
-        """Return the most distinguishing features of every comparison."""
-        n_top = self.auc.shape[1] if max_features is None else min(max_features, self.auc.shape[1])
-        ranked = np.empty((len(pairs), n_top), np.int64)
-        for q in range(len(pairs)):
-            ranked[q] = np.lexsort((-abs(self.effect[q]), -abs(self.auc[q] - 0.5)))[:n_top]
-        parts = (self.auc, self.effect, self.mean, self.mean_against)
-        return FeatureTable(
-            np.repeat(np.array([a for a, _ in pairs], dtype=np.int64), n_top),
-            np.repeat(np.array(["rest" if b == REST else str(b) for _, b in pairs], dtype=str), n_top),
-            names[ranked.ravel()],
-            *(np.take_along_axis(part, ranked, axis=1).ravel() for part in parts),
-        )
+def _statistics(X: Any, labels: Array, pairs: list[tuple[int, int]], workers: Workers) -> Array:
+    """Return AUC, effect and the two means of all features of an array or CSC matrix, each a row per comparison."""
+    clusters, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    code = {int(c): i for i, c in enumerate(clusters)} | {REST: REST}
+    coded = np.array([(code[a], code[b]) for a, b in pairs], dtype=np.int64).reshape(-1, 2)
+    groups = (codes, sizes, coded, np.searchsorted(coded[:, 0], np.arange(len(clusters) + 1)))
+    wins, sums = np.zeros((X.shape[1], len(coded))), np.zeros((X.shape[1], len(sizes), 2))
+    if scipy.sparse.issparse(X):
+        matrix, n_columns = (X.indptr, X.indices, X.data), X.shape[1]
+        workers.rows(_column_kernel, n_columns, matrix, groups, wins, sums, work=50.0 * X.nnz, alignment=1)
+    else:
+        for start in range(0, X.shape[1], _DENSE_COLUMNS):
+            block = np.ascontiguousarray(X[:, start : start + _DENSE_COLUMNS].T)
+            rows, n = slice(start, start + len(block)), len(block)
+            matrix = (np.arange(n + 1) * X.shape[0], np.tile(np.arange(X.shape[0]), n), block.ravel())
+            args = (matrix, groups, wins[rows], sums[rows])
+            workers.rows(_column_kernel, n, *args, work=50.0 * block.size, alignment=1)
+    found = np.empty((4, len(coded), X.shape[1]))
+    for q, (a, b) in enumerate(coded):
+        others = np.arange(len(sizes)) != a if b == REST else np.arange(len(sizes)) == b
+        n_a, n_b = float(sizes[a]), sizes[others].sum()
+        mean = sums[:, a, 0]
+        mean_b = (sums[:, others, 0] * sizes[others]).sum(axis=1) / n_b
+        between = (sizes[others] * (sums[:, others, 0] - mean_b[:, None]) ** 2).sum(axis=1)
+        pooled = np.sqrt((sums[:, a, 1] + sums[:, others, 1].sum(axis=1) + between) / max(n_a + n_b - 2, 1))
+        alone = np.where(mean == mean_b, 0.0, np.copysign(np.inf, mean - mean_b))
+        effect = np.divide(mean - mean_b, pooled, out=alone, where=pooled > 0)
+        found[:, q] = wins[:, q] / (n_a * n_b), effect, mean, mean_b
+    return found
 
 
 @inlined
@@ -291,25 +242,14 @@ def _count_wins(a: int, totals: Array, below: Array, equal: Array, pairs: Array,
 
 
 @compiled
-def _column_kernel(
-    start: int,
-    stop: int,
-    indptr: Array,
-    indices: Array,
-    values: Array,
-    codes: Array,
-    sizes: Array,
-    pairs: Array,
-    first: Array,
-    wins: Array,
-    sums: Array,
-) -> None:
+def _column_kernel(start: int, stop: int, matrix: Any, comparisons: Any, wins: Array, sums: Array) -> None:
     """Set, for columns in CSC format, the Mann-Whitney statistics of the pairs, and means and squared deviations.
 
     Pairs are sorted by their first group, from which on they are at ``first``. One pass over the sorted values:
     ``below`` counts the values of each group below the current one, ``equal`` those equal to it, and ``totals`` has
     their sums. Zeros that are not stored are one more value.
     """
+    (indptr, indices, values), (codes, sizes, pairs, first) = matrix, comparisons
     n_groups = sizes.size
     below, equal, stored = np.zeros((3, n_groups))
     totals, seen, tick = np.zeros(2), np.zeros(n_groups, np.int64), 0

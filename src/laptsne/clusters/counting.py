@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,38 +17,24 @@ from laptsne._runtime.warn import warn
 from laptsne.graph.affinity import plus_transpose
 from laptsne.graph.communities import Cut, communities, within_parts
 
-N_NEIGHBORS = 20  # in the graph of which the clusters are communities
-_COARSE_SCALE = 30  # neighbours in another graph in which separate groups are evidence
+N_NEIGHBORS, _COARSE_SCALE = 20, 30  # in the graph of which the clusters are communities; in another one for evidence
 # Other evidence, for samples that are small for their number of clusters: all borders together, and stable communities.
 _FINE_SCALE = 10  # neighbours
 _SUBSAMPLED = (500, 10_000)  # numbers of points: fewer are too few for evidence, and more do not need it
-_N_SUBSAMPLES, _SHARE = 4, 0.8
-_MIN_STABILITY = 0.55  # adjusted Rand index of the communities of subsamples
-MIN_SIZE = 10  # points of a cluster
-_MIN_OF_MEAN = 0.25  # size of a cluster that is contracted, relative to the mean
+_N_SUBSAMPLES, _SHARE, _MIN_STABILITY = 4, 0.8, 0.55  # the last is the adjusted Rand index of their communities
+MIN_SIZE, _MIN_OF_MEAN = 10, 0.25  # points of a cluster; size of one that is contracted, relative to the mean
 _MAX_LEVELS = 20  # of clusters within clusters
 _BLOCK = 1 << 16  # rows of P processed at once
-_MIN_WEIGHT = 0.2  # affinity between two groups that can join them, in mean degrees of a point
-_MIN_POINTS = 0.1  # points at the border of two groups that can join them, relative to the mean degree
+_MIN_WEIGHT, _MIN_POINTS = 0.2, 0.1  # affinity and border points that can join groups, relative to the mean degree
 CONTINUUM = 0.26  # typical reciprocity of a cut through a continuum, of any dimension (docs/method.md)
 ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
-
-
-class _Test(NamedTuple):
-    """When groups are separate: reciprocity and margin of its upper confidence bound, at a single border point.
-
-    A cut through a continuum of any dimension has a reciprocity of about 0.26, and of at least 0.235 minus 0.3 divided
-    by the square root of the number of border points (docs/method.md).
-    """
-
-    threshold: float
-    margin: float
-
-
-EVIDENT = _Test(0.235, 0.3)  # that there are clusters at all
-_FIRST = _Test(0.26, 0.0)  # if there are, for the communities of the whole graph
-_WITHIN = _Test(0.235, 0.2)  # for communities within clusters
-_POOLED = _Test(0.226, 0.15)  # for all borders together
+# When groups are separate: reciprocity, and margin of its upper confidence bound at a single border point. A cut
+# through a continuum of any dimension has a reciprocity of about 0.26, and of at least 0.235 minus 0.3 divided by the
+# square root of the number of border points (docs/method.md).
+EVIDENT = (0.235, 0.3)  # that there are clusters at all
+_FIRST = (0.26, 0.0)  # if there are, for the communities of the whole graph
+_WITHIN = (0.235, 0.2)  # for communities within clusters
+_POOLED = (0.226, 0.15)  # for all borders together
 
 
 def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
@@ -62,15 +47,13 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     Modularity divides any graph, even that of a single Gaussian. Therefore there must first be evidence that there are
     clusters at all: groups that are separate by a stricter test, which cuts through continua do not pass, in a graph of
     20 or 30 neighbours; or, in small samples, a low reciprocity of all communities together that are also those of
-    subsamples. Cuts through a line are stable but reciprocated, and those through diffuse data, such as a sample of
-    Student's t, are not stable.
+    subsamples.
 
     Parameters
     ----------
     P : sparse matrix or array of shape (n_samples, n_samples)
         Affinities.
     workers : Workers, optional
-        Thread pool.
 
     Returns
     -------
@@ -84,18 +67,11 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     >>> from laptsne.clusters import find_clusters
     >>> from laptsne.graph.affinity import joint_affinities
     >>> X = np.random.default_rng(0).normal(size=(400, 5))
-    >>> int(find_clusters(joint_affinities(X, perplexity=30)).max()) + 1
-    1
     >>> X[:200] += 4
     >>> int(find_clusters(joint_affinities(X, perplexity=30)).max()) + 1
     2
     """
-    return by_size(_divided(P, workers or Workers(1)))
-
-
-def _divided(P: Any, workers: Workers) -> Array:
-    """Divide the data into separate groups, these again, and so on, until none is divided any more."""
-    graph, labels = _first_groups(P, workers)
+    graph, labels = _first_groups(P, workers or Workers(1))
     nodes = np.arange(labels.size)
     for _ in range(_MAX_LEVELS):
         if labels.max() == 0:
@@ -112,7 +88,7 @@ def _divided(P: Any, workers: Workers) -> Array:
         # The others were not divided, and will not be. While they are few, a copy without them is not worth its memory.
         if 2 * int(is_new.sum()) <= nodes.size:
             nodes, graph = nodes[is_new], graph.among(np.flatnonzero(is_new))
-    return np.unique(labels, return_inverse=True)[1]
+    return by_size(np.unique(labels, return_inverse=True)[1])
 
 
 def _first_groups(P: Any, workers: Workers) -> tuple[NeighborGraph, Array]:
@@ -136,13 +112,11 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
     workers = workers or Workers(1)
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
     labels = np.zeros(P.shape[0], np.int64)
-    while n_clusters > 1:
+    while labels.max() + 1 < n_clusters:
         divided = communities(graph.within(labels).graph, labels)
         if divided.max() == labels.max():
             break
         labels = divided
-        if labels.max() + 1 >= n_clusters:
-            break
     found = by_size(graph.merged(labels, 0.0, n_groups=n_clusters), 1, n_clusters)
     n_found = int(found.max()) + 1
     if n_found < n_clusters:
@@ -158,12 +132,7 @@ def main_clusters(labels: Array, P: Any, max_clusters: int) -> Array:
 
     Each cluster counts equally in the contraction, so that many small ones would take it over, and would be thrown out
     of the map. Main clusters have at least a quarter of the mean size, and there are at most ``max_clusters``. The
-    others, and points in no cluster, join the main cluster with which they share the most affinity.
-
-    Returns
-    -------
-    labels : array of shape (n_samples,)
-        Main cluster of every point, from the largest; -1 for groups that share no affinity with one.
+    others, and points in no cluster, join the main cluster with which they share the most affinity, or become -1.
     """
     sizes = np.bincount(labels[labels >= 0], minlength=1)
     n_main = min(int((sizes >= _MIN_OF_MEAN * sizes.mean()).sum()), max_clusters)
@@ -197,17 +166,18 @@ def _is_stable(P: Any, workers: Workers) -> bool:
         return False
     graph = NeighborGraph(nearest_graph(P, _FINE_SCALE, workers), workers)
     borders = graph.reciprocity(communities(graph.graph, np.zeros(n_samples, np.int64)))
-    if not borders.value.size or borders.pooled(_POOLED.margin) >= _POOLED.threshold:
+    if not borders.value.size:
+        return False
+    threshold, margin = _POOLED
+    if np.average(borders.value, weights=borders.weight) + margin / np.sqrt(borders.n_points.sum()) >= threshold:
         return False
     random_state = np.random.RandomState(0)
     found = np.full((_N_SUBSAMPLES, n_samples), -1)
     for labels in found:
         rows = np.sort(random_state.permutation(n_samples)[: int(_SHARE * n_samples)])
         labels[rows] = communities(nearest_graph(P[rows][:, rows], _FINE_SCALE, workers), np.zeros(rows.size, np.int64))
-    agreement = [
-        adjusted_rand_score(*found[[i, j]][:, (found[[i, j]] >= 0).all(axis=0)])
-        for i, j in itertools.combinations(range(_N_SUBSAMPLES), 2)
-    ]
+    pairs = map(np.array, itertools.combinations(found, 2))
+    agreement = [adjusted_rand_score(*pair[:, (pair >= 0).all(axis=0)]) for pair in pairs]
     return float(np.mean(agreement)) > _MIN_STABILITY
 
 
@@ -224,10 +194,9 @@ def by_size(labels: Array, min_size: int = MIN_SIZE, n_clusters: int | None = No
 
 
 @compiled
-def _strongest_rows(
-    start: int, stop: int, indptr: Array, indices: Array | None, data: Array, n_neighbors: int, found: Array
-) -> None:
+def _strongest_rows(start: int, stop: int, indptr: Array, indices: Array | None, data: Array, found: Array) -> None:
     """Set the rows of ``found`` to the neighbours of the highest affinity, and -1 where there are fewer."""
+    n_neighbors = found.shape[1]
     for i in range(start, stop):
         row, n_found = found[i], 0
         values = data[indptr[i] : indptr[i + 1]]
@@ -250,26 +219,18 @@ def _strongest_rows(
 
 
 def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
-    """The graph of the neighbours of the highest affinity: 1 for mutual neighbours, 1/2 for others, as a CSR matrix.
-
-    For few points there are fewer neighbours, an eighth of the points.
-    """
+    """The graph of the neighbours of the highest affinity: 1 for mutual neighbours, 1/2 for others, as a CSR matrix."""
     n_samples = P.shape[0]
-    n_neighbors = max(min(n_neighbors, n_samples // 8), min(5, n_samples - 1))
-    if scipy.sparse.issparse(P):
-        rows = (P.indptr, P.indices, P.data)
-    else:
-        rows = (n_samples * np.arange(n_samples + 1), None, P.reshape(-1))
+    n_neighbors = max(min(n_neighbors, n_samples // 8), min(5, n_samples - 1))  # fewer for few points
+    is_dense = isinstance(P, np.ndarray)
+    rows = (n_samples * np.arange(n_samples + 1), None, P.ravel()) if is_dense else (P.indptr, P.indices, P.data)
     found = np.empty((n_samples, n_neighbors), np.int32)
-    workers.rows(_strongest_rows, n_samples, *rows, n_neighbors, found, work=100.0 * rows[2].size)
-    indptr = np.append(0, np.cumsum((found >= 0).sum(axis=1)))
-    columns = found[found >= 0]
-    graph = scipy.sparse.csr_matrix((np.full(columns.size, 0.5), columns, indptr), (n_samples, n_samples))
-    return plus_transpose(graph)
+    workers.rows(_strongest_rows, n_samples, *rows, found, work=100.0 * P.size)
+    parts = (np.full((found >= 0).sum(), 0.5), found[found >= 0], np.append(0, np.cumsum((found >= 0).sum(axis=1))))
+    return plus_transpose(scipy.sparse.csr_matrix(parts, (n_samples, n_samples)))
 
 
-@dataclass(frozen=True)
-class Reciprocity:
+class Reciprocity(NamedTuple):
     """Reciprocity of pairs of adjacent groups; all arrays have the shape (n_pairs,)."""
 
     first: Array  # groups of each pair, first < second
@@ -279,25 +240,16 @@ class Reciprocity:
     n_points: Array  # effective number of points at the border, on the side that has fewer
 
     def upper(self, margin: float) -> Array:
-        """Upper confidence bound, ``margin`` divided by the square root of the number of points above the value."""
+        """Upper confidence bound; a lower one for a negative margin."""
         return np.asarray(self.value + margin / np.sqrt(self.n_points))
 
-    def unchanged(self, number: Array, active: Array) -> Reciprocity:
-        """The pairs of groups that are not active, given the new number of every group."""
+    def updated(self, number: Array, active: Array, changed: Reciprocity) -> Reciprocity:
+        """Return all pairs in the order of their groups, given the new number of every group and the active pairs."""
         first, second = number[self.first], number[self.second]
         kept = ~(active[first] | active[second])
-        return Reciprocity(first[kept], second[kept], self.value[kept], self.weight[kept], self.n_points[kept])
-
-    def joined(self, other: Reciprocity) -> Reciprocity:
-        """These pairs and other ones, in the order of their groups."""
-        first, second = np.append(self.first, other.first), np.append(self.second, other.second)
-        order = np.lexsort((second, first))
-        parts = ((self.value, other.value), (self.weight, other.weight), (self.n_points, other.n_points))
-        return Reciprocity(first[order], second[order], *(np.append(*part)[order] for part in parts))
-
-    def pooled(self, margin: float) -> float:
-        """Upper confidence bound of the mean over all pairs, weighted by their affinities."""
-        return float(np.average(self.value, weights=self.weight) + margin / np.sqrt(self.n_points.sum()))
+        pairs = [np.append(old[kept], new) for old, new in zip((first, second, *self[2:]), changed, strict=True)]
+        order = np.lexsort((pairs[1], pairs[0]))
+        return Reciprocity(*(part[order] for part in pairs))
 
 
 def _reciprocity(cut: Cut, n_groups: int) -> Reciprocity:
@@ -320,7 +272,8 @@ class NeighborGraph:
         graph.sort_indices()
         self.graph, self._workers = graph, workers
         self._degrees = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
-        self._mean_degree = float(self._degrees.sum()) / max(graph.shape[0], 1)
+        mean_degree = float(self._degrees.sum()) / max(graph.shape[0], 1)
+        self._min_weight, self._min_points = _MIN_WEIGHT * mean_degree, _MIN_POINTS * mean_degree
 
     def within(self, parts: Array) -> NeighborGraph:
         """The graph without the edges between different parts."""
@@ -328,12 +281,7 @@ class NeighborGraph:
 
     def among(self, nodes: Array) -> NeighborGraph:
         """The graph of some nodes, in ascending order, which have no edges to others."""
-        rows = self.graph[nodes]
-        position = np.empty(self.graph.shape[0], rows.indices.dtype)
-        position[nodes] = np.arange(nodes.size)
-        parts = (rows.data, position[rows.indices], rows.indptr)
-        graph = scipy.sparse.csr_matrix(parts, (nodes.size, nodes.size))
-        return NeighborGraph(graph, self._workers)
+        return NeighborGraph(self.graph[nodes][:, nodes], self._workers)
 
     def reciprocity(self, labels: Array) -> Reciprocity:
         r"""Compute the reciprocity of all pairs of groups with edges between them.
@@ -343,38 +291,29 @@ class NeighborGraph:
         weighted by their affinities. Where a continuum is cut, points at both sides have a large share of their
         affinity across the cut. Across the border of two clusters, it is small, or not reciprocated.
         """
-        return _reciprocity(self._cut(labels), int(labels.max(initial=0)) + 1)
+        return _reciprocity(Cut.of(self.graph, labels, self._workers), int(labels.max(initial=0)) + 1)
 
-    def _cut(self, labels: Array) -> Cut:
-        return Cut.of(self.graph, labels, self._workers)
-
-    def conductance(self, labels: Array) -> Array:
+    def conductance(self, labels: Array, cut: Cut | None = None) -> Array:
         """Share of the affinity of each group that is with other groups."""
-        return self._conductance(self._cut(labels), labels)
-
-    def _conductance(self, cut: Cut, labels: Array) -> Array:
-        outside = np.bincount(labels, self._degrees - cut.inside)
+        outside = np.bincount(labels, self._degrees - (cut or Cut.of(self.graph, labels, self._workers)).inside)
         return np.asarray(outside / np.maximum(np.bincount(labels, self._degrees), 1e-300))
 
     def merged(self, labels: Array, threshold: float, margin: float = 0.0, n_groups: int = 1) -> Array:
         """Merge groups that are not separate, until all are or ``n_groups`` are left.
 
         Two groups are separate if the upper confidence bound of their reciprocity is below ``threshold``, or if they
-        share less than a fifth of the affinity of an average point, or if their border is a stray point or two: that of
-        a continuum, even of a line, has more. Each round merges the pairs of groups that are nearest to each other, by
-        a lower confidence bound.
+        share little affinity, or if their border is a stray point or two: that of a continuum, even of a line, has
+        more. Each round merges the pairs of groups that are nearest to each other, by a lower confidence bound.
         """
-        cut = self._cut(labels)
+        cut = Cut.of(self.graph, labels, self._workers)
         pairs = _reciprocity(cut, int(labels.max(initial=0)) + 1)
         while True:
             n_left = int(labels.max(initial=0)) + 1
             # A group with more affinity outside than inside is not a cluster.
-            loose = self._conductance(cut, labels) > 0.5
+            loose = self.conductance(labels, cut) > 0.5
             is_loose = loose[pairs.first] | loose[pairs.second]
-            touch = (pairs.weight >= _MIN_WEIGHT * self._mean_degree) & (
-                pairs.n_points >= _MIN_POINTS * self._mean_degree
-            )
-            is_close = touch & (pairs.upper(margin) >= threshold)
+            is_close = (pairs.weight >= self._min_weight) & (pairs.n_points >= self._min_points)
+            is_close &= pairs.upper(margin) >= threshold
             close = np.flatnonzero(is_close | is_loose)
             if close.size == 0 or n_left <= n_groups:
                 return labels
@@ -383,8 +322,8 @@ class NeighborGraph:
             target = _mutually_nearest(order, pairs.first, pairs.second, n_left, n_left - n_groups)
             left, number = np.unique(target, return_inverse=True)
             labels, active = number[labels], np.bincount(number) > 1
-            cut = cut.after_merging(self.graph, labels, active, self._workers)
-            pairs = pairs.unchanged(number, active).joined(_reciprocity(cut, left.size))
+            cut = Cut.of(self.graph, labels, self._workers, cut, active)
+            pairs = pairs.updated(number, active, _reciprocity(cut, left.size))
 
 
 def _mutually_nearest(order: Array, first: Array, second: Array, n_groups: int, most: int) -> Array:

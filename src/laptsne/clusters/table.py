@@ -1,41 +1,25 @@
 """Evidence for each cluster: size, border to the nearest cluster, stability, and a verdict."""
 
+from collections import namedtuple
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.clusters.counting import (
-    CONTINUUM,
-    ERROR,
-    EVIDENT,
-    N_NEIGHBORS,
-    NeighborGraph,
-    find_clusters,
-    nearest_graph,
-)
+from laptsne.clusters import counting
+from laptsne.clusters.counting import CONTINUUM, ERROR, EVIDENT, N_NEIGHBORS
 
-_N_SAMPLES = 3  # of the points, for the stability
-_SHARE = 0.8  # of the points in each of them
+_N_SAMPLES, _SHARE = 3, 0.8  # of the points, for the stability; share of the points in each
 _STABLE, _FAIRLY_STABLE = 0.9, 0.75  # required of clear and of likely clusters
 _APART = 0.02  # share of the affinity of a clear cluster with others, whatever its reciprocity
 
 
-class ClusterRow(NamedTuple):
-    """Evidence for one cluster; see :class:`ClusterTable`."""
-
-    cluster: int
-    size: int
-    contrast: float
-    contrast_error: float
-    nearest: int
-    reciprocity: float
-    stability: float
-    verdict: str
+# Evidence for one cluster; see ClusterTable.
+ClusterRow = namedtuple("ClusterRow", "cluster size contrast contrast_error nearest reciprocity stability verdict")
 
 
 @dataclass(frozen=True)
@@ -44,10 +28,8 @@ class ClusterTable:
 
     Attributes
     ----------
-    cluster : array of shape (n_clusters,)
-        Number of the cluster in ``labels_``.
-    size : array of shape (n_clusters,)
-        Number of points.
+    cluster, size : arrays of shape (n_clusters,)
+        Number of the cluster in ``labels_``, and number of its points.
     contrast : array of shape (n_clusters,)
         How much weaker the border with the nearest cluster is than a cut through a continuum: 0 if it is no weaker, 1
         if no affinity crosses it.
@@ -78,14 +60,13 @@ class ClusterTable:
         return len(self.cluster)
 
     def __iter__(self) -> Iterator[ClusterRow]:
-        columns = (getattr(self, field.name).tolist() for field in fields(self))
-        return (ClusterRow(*row) for row in zip(*columns, strict=True))
+        return map(ClusterRow, *(column.tolist() for column in vars(self).values()))
 
     def to_pandas(self) -> Any:
         """Return the table as a pandas DataFrame."""
         import pandas as pd  # noqa: PLC0415 (optional)
 
-        return pd.DataFrame({field.name: getattr(self, field.name) for field in fields(self)})
+        return pd.DataFrame(vars(self))
 
     def __repr__(self) -> str:
         lines = ["cluster   size  contrast        nearest  stability  verdict"]
@@ -102,36 +83,26 @@ def cluster_table(labels: Array, P: Any, workers: Workers | None = None) -> Clus
     """Collect the evidence for clusters, given the labels of the points, -1 for none, and their affinities."""
     workers = workers or Workers(1)
     n_clusters = int(labels.max(initial=0)) + 1
-    graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
+    graph = counting.NeighborGraph(counting.nearest_graph(P, N_NEIGHBORS, workers), workers)
     # Points of no cluster form a group of their own, which is left out.
     groups = np.where(labels < 0, n_clusters, labels)
     pairs, conductance = graph.reciprocity(groups), graph.conductance(groups)[:n_clusters]
-    is_between = pairs.second < n_clusters
     reciprocity, nearest, error = np.zeros(n_clusters), np.full(n_clusters, -1), np.zeros(n_clusters)
     for p in np.argsort(pairs.weight, kind="stable"):  # the pair that shares the most is the last to be set
         for own, other in ((pairs.first[p], pairs.second[p]), (pairs.second[p], pairs.first[p])):
-            if is_between[p]:
+            if pairs.second[p] < n_clusters:
                 reciprocity[own], nearest[own], error[own] = pairs.value[p], other, ERROR / np.sqrt(pairs.n_points[p])
     stability = _stability(labels, P, n_clusters, workers)
-    return ClusterTable(
-        cluster=np.arange(n_clusters),
-        size=np.bincount(labels[labels >= 0], minlength=n_clusters),
-        contrast=np.clip(1 - reciprocity / CONTINUUM, 0, 1) if n_clusters > 1 else np.zeros(1),
-        contrast_error=error / CONTINUUM,
-        nearest=nearest,
-        reciprocity=reciprocity,
-        stability=stability,
-        verdict=_verdicts(reciprocity, error, conductance, stability),
-    )
-
-
-def _verdicts(reciprocity: Array, error: Array, conductance: Array, stability: Array) -> Array:
-    if reciprocity.size == 1:  # no clusters, or one
-        return np.array(["doubtful"], dtype=object)
-    is_apart = (reciprocity + 2 * error < EVIDENT.threshold) | (conductance < _APART)
+    is_apart = (reciprocity + 2 * error < EVIDENT[0]) | (conductance < _APART)
     is_clear = is_apart & (stability >= _STABLE)
-    is_likely = (reciprocity < EVIDENT.threshold) & (stability >= _FAIRLY_STABLE)
-    return np.where(is_clear, "clear", np.where(is_likely, "likely", "doubtful")).astype(object)
+    is_likely = (reciprocity < EVIDENT[0]) & (stability >= _FAIRLY_STABLE)
+    verdict = np.where(is_clear, "clear", np.where(is_likely, "likely", "doubtful")).astype(object)
+    contrast = np.clip(1 - reciprocity / CONTINUUM, 0, 1)
+    if n_clusters == 1:  # no clusters, or one
+        verdict[:], contrast[:] = "doubtful", 0
+    sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
+    columns = (np.arange(n_clusters), sizes, contrast, error / CONTINUUM, nearest, reciprocity, stability, verdict)
+    return ClusterTable(*columns)
 
 
 def _stability(labels: Array, P: Any, n_clusters: int, workers: Workers) -> Array:
@@ -140,7 +111,7 @@ def _stability(labels: Array, P: Any, n_clusters: int, workers: Workers) -> Arra
     together, all_pairs = np.zeros((2, n_clusters))
     for _ in range(_N_SAMPLES):
         sample = np.sort(rng.choice(labels.size, max(int(_SHARE * labels.size), 2), replace=False))
-        found = find_clusters(P[sample][:, sample], workers=workers)
+        found = counting.find_clusters(P[sample][:, sample], workers=workers)
         own = labels[sample]
         kept = own >= 0
         # Points of no cluster in the sample are together with no other point.

@@ -1,10 +1,11 @@
 """Affinities of the data: the symmetric joint probabilities P of t-SNE."""
 
-from itertools import pairwise
+from itertools import combinations_with_replacement, pairwise
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
@@ -15,8 +16,8 @@ from laptsne.graph.neighbors import neighbor_distances
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
 _BLOCK = 1024
-MAX_BY_SCIPY = 100_000  # rows up to which a matrix and its transpose are added at once, in three times the memory
-BLOCKS = 48  # blocks of rows beyond; only the transpose of one is in memory
+# Rows up to which a matrix and its transpose are added at once, in three times the memory; blocks of rows beyond.
+MAX_BY_SCIPY, BLOCKS = 100_000, 48
 _MAX_UNITS = 6  # of distances in which the precision is searched
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 
@@ -60,8 +61,7 @@ def _bounded_precision(row: Array, nearest: float, unit: float, perplexity: floa
 def precision(row: Array, nearest: float, unit: float, perplexity: float) -> float:
     """Return the beta at which the entropy of a row is log(perplexity), or a large one if too many are the nearest.
 
-    The unit, that of the furthest point, may be as large as an outlier is far: then smaller ones are tried, as long as
-    rounding errors of the distances are smaller.
+    The unit is the furthest distance, which an outlier makes large: then smaller ones are tried, down to rounding.
     """
     factor, beta = 1.0, 0.0
     for _ in range(_MAX_UNITS):
@@ -74,23 +74,20 @@ def precision(row: Array, nearest: float, unit: float, perplexity: float) -> flo
 
 @compiled
 def _conditional_rows(start: int, stop: int, indptr: Array, squared: Array, perplexity: float, p: Array) -> None:
-    """Set ``p`` to the conditional affinities of every row of squared distances; ``p`` may be ``squared`` itself.
-
-    Infinite distances get the affinity 0. A row of equal distances, or with too few neighbours for the perplexity,
-    becomes uniform over its nearest points.
-    """
+    """Set ``p``, which may be ``squared`` itself, to the conditional affinities of rows of squared distances."""
     for i in range(start, stop):
         row = squared[indptr[i] : indptr[i + 1]]
         out = p[indptr[i] : indptr[i + 1]]
         nearest, furthest = np.inf, -1.0
-        for e in range(row.size):
-            nearest = min(nearest, row[e])
-            if row[e] < np.inf:
-                furthest = max(furthest, row[e])
+        for squared_distance in row:
+            nearest = min(nearest, squared_distance)
+            if squared_distance < np.inf:
+                furthest = max(furthest, squared_distance)
         if furthest < 0:  # no neighbour
             out[:] = 0
             continue
-        # In units of the spread of the row, the search does not depend on the scale of the data.
+        # In units of the spread of the row, the search does not depend on the scale of data. Rows of equal distances,
+        # or with few neighbours, become uniform over the nearest.
         unit = 1.0 / (furthest - nearest) if furthest > nearest else 1.0
         beta = precision(row, nearest, unit, perplexity)
         total = moments(row, nearest, unit, beta)[0]
@@ -110,41 +107,35 @@ def joint_affinities(
     r"""Compute symmetric affinities :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2N` with Gaussian conditionals.
 
     :math:`p_{j|i} \propto \exp(-\beta_i d_{ij}^2)` over the neighbours j of i, where :math:`\beta_i` gives the row the
-    entropy :math:`\log(\mathrm{perplexity})`. Warns if some points have no positive affinity.
+    entropy :math:`\log(\mathrm{perplexity})`.
 
     X holds features; distances or a neighbour graph if ``metric="precomputed"``; P itself if ``metric="affinities"``.
     The perplexity is lowered with a warning if there are less than three times as many neighbours. ``n_neighbors`` with
     an affinity are three times the perplexity if "auto", and all points, for a dense P, if "all". P has the shape
     (n_samples, n_samples), is in single precision, and sums to 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from laptsne.graph.affinity import joint_affinities
-    >>> X = np.random.default_rng(0).normal(size=(100, 5))
-    >>> P = joint_affinities(X, perplexity=10)
-    >>> P.shape, round(float(P.sum()), 4)
-    ((100, 100), 1.0)
     """
     workers, X = workers or Workers(1), canonical(X)
     if metric in ("precomputed", "affinities"):
-        _check_square(X, metric)
+        if X.shape[0] != X.shape[1]:
+            wanted = "a square matrix with one row and one column per sample"
+            raise ValueError(f"metric={metric!r} needs {wanted}; X has shape {X.shape}.")
+        if _values(X).min(initial=0) < 0:
+            raise ValueError(f"metric={metric!r}: X has negative values; give distances or affinities of at least 0.")
         if metric_params:
             raise ValueError(f"metric_params={metric_params!r} has no use with metric={metric!r}; leave it out.")
     if metric == "affinities":
         if n_neighbors != "auto":
             raise ValueError(f"n_neighbors={n_neighbors!r} has no use with metric='affinities'; leave it out.")
         return _checked(_given(X))
-    n_samples = X.shape[0]
-    if not isinstance(n_neighbors, str) and n_neighbors >= n_samples:
-        raise ValueError(
-            f"n_neighbors={n_neighbors} is out of range for {n_samples} samples; "
-            f"give a number from 1 to {n_samples - 1}, 'auto' or 'all'."
-        )
+    most = X.shape[0] - 1
+    if not isinstance(n_neighbors, str) and n_neighbors > most:
+        range_ = f"for {most + 1} samples; give a number from 1 to {most}, 'auto' or 'all'."
+        raise ValueError(f"n_neighbors={n_neighbors} is out of range {range_}")
+    options = {"metric": metric, "metric_params": metric_params}
     if n_neighbors == "all":
-        return _checked(_dense_affinities(X, perplexity, workers, metric=metric, metric_params=metric_params))
-    options = {"metric": metric, "metric_params": metric_params, "workers": workers}
-    return _checked(graph_affinities(distance_graph(X, perplexity, n_neighbors, **options), perplexity, workers))
+        return _checked(_dense_affinities(X, perplexity, workers, **options))
+    graph = distance_graph(X, perplexity, n_neighbors, workers=workers, **options)
+    return _checked(graph_affinities(graph, perplexity, workers))
 
 
 def auto_perplexity(n_samples: int) -> float:
@@ -152,9 +143,7 @@ def auto_perplexity(n_samples: int) -> float:
     return max(1.0, min(30.0, (n_samples - 1) / 3))
 
 
-def feasible_perplexity(
-    X: Any, *, perplexity: float, n_neighbors: int | str = "auto", metric: Any = "euclidean"
-) -> float:
+def feasible_perplexity(X: Any, *, perplexity: float, n_neighbors: Any = "auto", metric: Any = "euclidean") -> float:
     """Return the perplexity that :func:`joint_affinities` uses for the arguments: at most a third of the neighbours."""
     if metric == "affinities":
         return perplexity
@@ -171,13 +160,12 @@ def _n_neighbors(perplexity: float, n_neighbors: int | str, n_samples: int) -> i
 
 
 def _lowered(perplexity: float, n_neighbors: int) -> float:
-    # Rounded down, like the number of neighbours.
-    enough = int(NEIGHBORS_PER_PERPLEXITY * perplexity) <= n_neighbors
+    """Return the perplexity that a number of neighbours supports."""
+    enough = int(NEIGHBORS_PER_PERPLEXITY * perplexity) <= n_neighbors  # rounded down, like the number of neighbours
     return max(perplexity if enough else n_neighbors / NEIGHBORS_PER_PERPLEXITY, 1.0)
 
 
 def _feasible(perplexity: float, n_neighbors: int) -> float:
-    """Return the perplexity that a number of neighbours supports; warn if it is lowered."""
     lowered = _lowered(perplexity, n_neighbors)
     if lowered < perplexity:
         warn(
@@ -196,59 +184,50 @@ def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options:
 def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:
     """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
-    p = np.empty(graph.nnz, np.float32)
     squared = _representable(graph.data.astype(np.float64), *_SQUARABLE)
     np.square(squared, out=squared)
-    args = (graph.indptr, squared, perplexity, p)
-    workers.rows(_conditional_rows, graph.shape[0], *args, work=100.0 * p.size)
+    p = np.empty(graph.nnz, np.float32)
+    workers.rows(_conditional_rows, graph.shape[0], graph.indptr, squared, perplexity, p, work=100.0 * p.size)
     conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
-    del graph, args, squared
+    del graph, squared
     return _normalised(plus_transpose(conditional))
 
 
 def _dense_affinities(X: Any, perplexity: float, workers: Workers, **options: Any) -> Array:
-    """Return the affinities of all pairs."""
-    n_samples = X.shape[0]
-    perplexity = _feasible(perplexity, n_samples - 1)
+    perplexity = _feasible(perplexity, X.shape[0] - 1)
     squared = all_distances(X, **options)
     np.square(squared, out=squared)
     np.fill_diagonal(squared, np.inf)
-    indptr, flat = np.arange(n_samples + 1) * n_samples, squared.reshape(-1)
-    workers.rows(_conditional_rows, n_samples, indptr, flat, perplexity, flat, work=100.0 * flat.size)
+    _condition(squared, perplexity, workers)
     return np.asarray(_normalised(_symmetrised(squared)))
 
 
-def conditional_affinities(distances: Array, perplexity: float, workers: Workers) -> Array:
-    """Return the affinities of points to their own neighbours, given distances of shape (n_points, n_neighbors).
+def _condition(squared: Array, perplexity: float, workers: Workers) -> None:
+    """Replace squared distances by conditional affinities, in place."""
+    indptr, flat = np.arange(len(squared) + 1) * squared.shape[1], squared.reshape(-1)
+    workers.rows(_conditional_rows, len(squared), indptr, flat, perplexity, flat, work=100.0 * flat.size)
 
-    Every row sums to 1. The perplexity is lowered to a third of the neighbours.
-    """
-    n_points, n_neighbors = distances.shape
+
+def conditional_affinities(distances: Array, perplexity: float, workers: Workers) -> Array:
+    """Return affinities of points to their own neighbours, given distances (n_points, n_neighbors); rows sum to 1."""
     p = distances.astype(np.float64)
     # Row by row: the affinities of a point must not depend on the other points.
     longest = p.max(axis=1)
     for i in np.flatnonzero((longest <= _SQUARABLE[0]) | (longest >= _SQUARABLE[1])):
         p[i] = _representable(p[i], *_SQUARABLE)
     np.square(p, out=p)
-    indptr, flat = np.arange(n_points + 1) * n_neighbors, p.reshape(-1)
-    perplexity = max(min(perplexity, n_neighbors / NEIGHBORS_PER_PERPLEXITY), 1.0)
-    workers.rows(_conditional_rows, n_points, indptr, flat, perplexity, flat, work=100.0 * flat.size)
+    _condition(p, max(min(perplexity, p.shape[1] / NEIGHBORS_PER_PERPLEXITY), 1.0), workers)
     return p
 
 
 def _representable(values: Any, low: float, high: float) -> Any:
     """Return values in units of the largest if that is out of bounds: affinities do not depend on the unit."""
-    largest = float((values.data if scipy.sparse.issparse(values) else values).max(initial=0))
+    largest = float(_values(values).max(initial=0))
     return values if low < largest < high or largest == 0 else values / largest
 
 
-def _check_square(X: Any, metric: str) -> None:
-    if X.shape[0] != X.shape[1]:
-        raise ValueError(
-            f"metric={metric!r} needs a square matrix with one row and one column per sample; X has shape {X.shape}."
-        )
-    if (X.data if scipy.sparse.issparse(X) else X).min(initial=0) < 0:
-        raise ValueError(f"metric={metric!r}: X has negative values; give distances or affinities of at least 0.")
+def _values(X: Any) -> Any:
+    return X.data if scipy.sparse.issparse(X) else X
 
 
 def _checked(P: Any) -> Any:
@@ -264,13 +243,9 @@ def _checked(P: Any) -> Any:
 
 def _symmetrised(P: Array) -> Array:
     """Add the transpose of P in place, block by block, without a second matrix."""
-    n = P.shape[0]
-    for a in range(0, n, _BLOCK):
-        for b in range(a, n, _BLOCK):
-            rows, columns = slice(a, a + _BLOCK), slice(b, b + _BLOCK)
-            block = P[rows, columns] + P[columns, rows].T
-            P[rows, columns] = block
-            P[columns, rows] = block.T
+    for a, b in combinations_with_replacement(gen_batches(P.shape[0], _BLOCK), 2):
+        block = P[a, b] + P[b, a].T
+        P[a, b], P[b, a] = block, block.T
     return P
 
 
@@ -278,7 +253,7 @@ def _normalised(P: Any) -> Any:
     total = float(P.sum(dtype=np.float64))
     if total <= 0:
         raise ValueError("X has no positive affinity; give a graph or affinities with at least one edge.")
-    values = P.data if scipy.sparse.issparse(P) else P
+    values = _values(P)
     values /= values.dtype.type(total)
     return P
 
@@ -293,23 +268,16 @@ def _given(X: Any) -> Any:
     P = X.tocsr().astype(np.float32)
     P = P + P.T
     P.setdiag(0)
-    P.eliminate_zeros()
-    P.sort_indices()
-    return _normalised(P)
+    return _normalised(_tidied(P))
 
 
 def plus_transpose(matrix: Any) -> Any:
-    """Return the sum of a CSR matrix and its transpose, with sorted rows and without zeros.
-
-    Beyond 100,000 rows, the transpose is never stored as a whole: the peak of memory is that of the matrix and the sum.
-    """
-    n_rows = matrix.shape[0]
-    if n_rows <= MAX_BY_SCIPY:
+    """Return the sum of a CSR matrix and its transpose, with sorted rows and without zeros."""
+    if matrix.shape[0] <= MAX_BY_SCIPY:
         return _tidied(matrix + matrix.T.tocsr())
-    edges = np.linspace(0, n_rows, BLOCKS + 1).astype(np.int64)
-    indptr = np.zeros(n_rows + 1, np.int64)
+    indptr = np.zeros(matrix.shape[0] + 1, np.int64)
     indices, data = np.empty(0, matrix.indices.dtype), np.empty(0, matrix.dtype)
-    for low, high in pairwise(edges):
+    for low, high in pairwise(np.linspace(0, matrix.shape[0], BLOCKS + 1).astype(np.int64)):
         block = _tidied(matrix[low:high] + matrix[:, low:high].T.tocsr())
         start = data.size
         for whole, part in ((indices, block.indices), (data, block.data)):

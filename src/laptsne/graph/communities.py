@@ -1,10 +1,9 @@
 """Communities of a graph by modularity, and the edges between and within groups of its nodes."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
+from scipy.sparse import csr_matrix
 from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled, inlined
@@ -16,25 +15,13 @@ _ROUNDS = 2  # times that the multi-level method starts again from its result
 
 
 @compiled
-def _move(
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    degree: Array,
-    volume: Array,
-    label: Array,
-    weight: Array,
-    pending: Array,
-    queued: Array,
-    affinity: Array,
-    touched: Array,
-) -> int:
+def _move(graph: Any, degree: Array, volume: Array, label: Array, weight: Array, space: Any) -> int:
     """Move nodes to the adjacent community of the highest gain in modularity until none gains; return the moves.
 
-    ``volume`` is the total degree of the part of each node, and ``weight`` that of each community. All nodes are
-    pending and queued at first; ``affinity``, which is 0, and ``touched`` are working space. They are passed since
-    numba takes long to compile what makes arrays.
+    ``volume`` is the total degree of the part of each node, ``weight`` that of each community. Working space is passed
+    since numba takes long to compile what makes arrays: all nodes pending and queued, ``affinity`` 0, and ``touched``.
     """
+    (indptr, indices, data), (pending, queued, affinity, touched) = graph, space
     n = label.size
     head, tail, waiting, n_moves = 0, 0, n, 0
     while waiting:
@@ -71,45 +58,34 @@ def _move(
 
 
 def communities(graph: Any, parts: Array) -> Array:
-    r"""Partition the nodes of a graph so that the modularity of each of its parts is high.
+    r"""Partition the nodes of a graph, given the part of each, so that the modularity of each of its parts is high.
 
     The modularity of a partition of a part is :math:`\sum_c (w_c - d_c^2 / D)`, with :math:`w_c` the weight of the
     edges within community c, :math:`d_c` its total degree and :math:`D` that of the part. It is maximised by local
-    moves and aggregation (the Louvain method [1]_), with a queue of nodes whose neighbours have moved [2]_. The result
-    depends on the order of the nodes, but not on chance.
-
-    The graph is a symmetric CSR matrix without edges between different parts; ``parts`` and the result number the part
-    and the community of every node from 0.
-
-    References
-    ----------
-    .. [1] V. D. Blondel, J.-L. Guillaume, R. Lambiotte and E. Lefebvre, Fast unfolding of communities in large
-       networks, Journal of Statistical Mechanics (2008).
-    .. [2] V. A. Traag, L. Waltman and N. J. van Eck, From Louvain to Leiden: guaranteeing well-connected communities,
-       Scientific Reports 9 (2019).
+    moves and aggregation (the Louvain method: Blondel, Guillaume, Lambiotte and Lefebvre, 2008), with a queue of nodes
+    whose neighbours have moved (Traag, Waltman and van Eck, From Louvain to Leiden, 2019). The result depends on the
+    order of the nodes, but not on chance. No edge of the symmetric CSR matrix may lie between different parts.
     """
     degree = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
-    volume = np.bincount(parts, degree)[parts]
-    labels = np.arange(graph.shape[0])
+    volume = np.maximum(np.bincount(parts, degree)[parts], np.finfo(np.float64).tiny)
+    labels, moved = np.arange(graph.shape[0]), True
     for _ in range(_ROUNDS):
-        labels, moved = _multilevel(graph, degree, np.maximum(volume, np.finfo(np.float64).tiny), labels)
-        if not moved:
-            break
+        if moved:
+            labels, moved = _multilevel(graph, degree, volume, labels)
     return labels
 
 
-def _multilevel(graph: Any, degree: Array, volume: Array, labels: Array) -> tuple[Array, bool]:
+def _multilevel(graph: Any, degree: Array, volume: Array, found: Array) -> tuple[Array, bool]:
     """Improve a partition by moves of nodes, then of communities, and so on; return it and whether nodes moved."""
-    members, found = np.arange(degree.size), labels
-    moved = False
+    members, moved = np.arange(degree.size), False
     while True:
         labels = found.copy()
         weight = np.bincount(found, degree, minlength=degree.size)
-        space = np.arange(degree.size), np.ones(degree.size, np.bool_), np.zeros(degree.size)
-        touched = np.empty(degree.size + 1, labels.dtype)
-        n_moves = _move(graph.indptr, graph.indices, graph.data, degree, volume, labels, weight, *space, touched)
-        _, labels = np.unique(labels, return_inverse=True)
-        moved = moved or n_moves > 0
+        queue = (np.arange(degree.size), np.ones(degree.size, np.bool_))
+        space = (*queue, np.zeros(degree.size), np.empty(degree.size + 1, labels.dtype))
+        arrays = (graph.indptr, graph.indices, graph.data)
+        moved = _move(arrays, degree, volume, labels, weight, space) > 0 or moved
+        labels = np.unique(labels, return_inverse=True)[1]
         members = labels[members]
         n_found = int(labels.max(initial=-1)) + 1
         if n_found == degree.size:
@@ -124,10 +100,9 @@ def _multilevel(graph: Any, degree: Array, volume: Array, labels: Array) -> tupl
 def _aggregated(graph: Any, labels: Array, n_groups: int) -> Any:
     """Return the graph of groups of nodes, with the total weights between them, and sorted indices."""
     edges = np.append(0, np.cumsum(np.bincount(labels, minlength=n_groups)))
-    members = np.argsort(labels, kind="stable")
-    sums = scipy.sparse.csr_matrix((np.ones(labels.size), members, edges), (n_groups, labels.size))
+    sums = (np.ones(labels.size), np.argsort(labels, kind="stable"), edges)
     by_group = (graph.data, labels[graph.indices], graph.indptr)  # columns may occur repeatedly
-    found = sums @ scipy.sparse.csr_matrix(by_group, (labels.size, n_groups))
+    found = csr_matrix(sums, (n_groups, labels.size)) @ csr_matrix(by_group, (labels.size, n_groups))
     found.sort_indices()
     return found
 
@@ -143,23 +118,9 @@ def _affinity(i: int | np.int64, group: int, indptr: Array, indices: Array, data
 
 
 @compiled
-def _count_rows(
-    start: int,
-    stop: int,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    labels: Array,
-    nodes: Array,
-    active: Array,
-    counts: Array,
-    crosses: Array,
-    inside: Array,
-) -> None:
-    """Count the edges of nodes to groups of a higher number, if one of the groups is active.
-
-    Also set whether the node has edges to other groups, and the total weight of those within its own group.
-    """
+def _count_rows(start: int, stop: int, parts: Any, counts: Array, crosses: Array, inside: Array) -> None:
+    """Count the edges of nodes to groups of a higher number, of which one is active; set ``crosses`` and ``inside``."""
+    indptr, indices, data, labels, nodes, active = parts
     for r in range(start, stop):
         i = nodes[r]
         own = labels[i]
@@ -174,23 +135,9 @@ def _count_rows(
 
 
 @compiled
-def _border_rows(
-    start: int,
-    stop: int,
-    indptr: Array,
-    indices: Array,
-    data: Array,
-    labels: Array,
-    nodes: Array,
-    active: Array,
-    inside: Array,
-    at: Array,
-    second: Array,
-    weight: Array,
-    across: Array,
-    share: Array,
-) -> None:
+def _border_rows(start: int, stop: int, parts: Any, inside: Array, at: Array, second: Array, border: Any) -> None:
     """Set the attributes of :class:`Cut` for the edges of nodes, which start at ``at``."""
+    (indptr, indices, data, labels, nodes, active), (weight, across, share) = parts, border
     for r in range(start, stop):
         n = at[r]
         if at[r + 1] == n:
@@ -207,8 +154,7 @@ def _border_rows(
                 n += 1
 
 
-@dataclass(frozen=True)
-class Cut:
+class Cut(NamedTuple):
     """The edges (i, j) between different groups, each once, with the group of i before that of j."""
 
     first: Array  # groups of i and of j, shape (n_edges,)
@@ -219,32 +165,20 @@ class Cut:
     inside: Array  # total weight of the edges of each node within its own group, shape (n_nodes,)
     border: Array  # the nodes with edges to other groups
 
-    @classmethod
-    def of(cls, graph: Any, labels: Array, workers: Workers) -> "Cut":
-        """Cut a symmetric CSR graph between groups, given the group of every node."""
-        nodes, active = np.arange(graph.shape[0]), np.ones(int(labels.max(initial=0)) + 1, np.bool_)
-        return cls._among(graph, labels, nodes, active, np.empty(nodes.size), workers)
-
-    def after_merging(self, graph: Any, labels: Array, active: Array, workers: Workers) -> "Cut":
-        """Cut the graph after some groups were merged into others; only edges of the latter, the active ones, are set.
-
-        Nodes that had no edges to other groups have none now.
-        """
-        return self._among(graph, labels, self.border, active, self.inside.copy(), workers)
-
-    @classmethod
-    def _among(cls, graph: Any, labels: Array, nodes: Array, active: Array, inside: Array, workers: Workers) -> "Cut":
+    @staticmethod
+    def of(graph: Any, labels: Array, workers: Workers, before: Any = None, active: Any = None) -> "Cut":
+        """Cut a symmetric CSR graph between groups; if some were merged, only edges of these active ones are set."""
+        nodes, inside = np.arange(graph.shape[0]), np.empty(graph.shape[0])
+        if before is not None:  # nodes that had no edges to other groups have none now
+            nodes, inside = before.border, before.inside.copy()
+        active = np.ones(int(labels.max(initial=0)) + 1, np.bool_) if active is None else active
         parts = (graph.indptr, graph.indices, graph.data, labels, nodes, active)
-        n_nodes = nodes.size
-        counts, crosses = np.empty(n_nodes, np.int64), np.empty(n_nodes, np.bool_)
-        workers.rows(_count_rows, n_nodes, *parts, counts, crosses, inside, work=50.0 * n_nodes)
+        counts, crosses = np.empty(nodes.size, np.int64), np.empty(nodes.size, np.bool_)
+        workers.rows(_count_rows, nodes.size, parts, counts, crosses, inside, work=50.0 * nodes.size)
         at = np.append(0, np.cumsum(counts))
-        n_edges = int(at[-1])
-        second, weight, share = np.empty(n_edges, labels.dtype), np.empty(n_edges), np.empty(n_edges)
-        across = np.empty((2, n_edges))
-        args = (*parts, inside, at, second, weight, across, share)
-        workers.rows(_border_rows, n_nodes, *args, work=50.0 * n_edges)
-        return cls(np.repeat(labels[nodes], counts), second, weight, across, share, inside, nodes[crosses])
+        second, border = np.empty(at[-1], labels.dtype), (np.empty(at[-1]), np.empty((2, at[-1])), np.empty(at[-1]))
+        workers.rows(_border_rows, nodes.size, parts, inside, at, second, border, work=50.0 * at[-1])
+        return Cut(np.repeat(labels[nodes], counts), second, *border, inside, nodes[crosses])
 
 
 def within_parts(graph: Any, parts: Array) -> Any:
@@ -257,6 +191,4 @@ def within_parts(graph: Any, parts: Array) -> Any:
         kept[entries] = np.repeat(parts[rows], np.diff(ends)) == parts[graph.indices[entries]]
         n_kept = np.append(0, np.cumsum(kept[entries]))
         indptr[rows.start + 1 : rows.stop + 1] = indptr[rows.start] + n_kept[ends[1:] - ends[0]]
-    if kept.all():
-        return graph
-    return scipy.sparse.csr_matrix((graph.data[kept], graph.indices[kept], indptr), graph.shape)
+    return graph if kept.all() else csr_matrix((graph.data[kept], graph.indices[kept], indptr), graph.shape)

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.metrics import pairwise_distances_chunked
 from sklearn.neighbors import VALID_METRICS, VALID_METRICS_SPARSE
@@ -24,23 +25,18 @@ METRICS = {*VALID_METRICS["brute"], *VALID_METRICS["ball_tree"], *VALID_METRICS[
 # Metrics that are, or follow from, Euclidean distances.
 EUCLIDEAN_METRICS = {m: m for m in ("euclidean", "sqeuclidean", "cosine", "correlation")} | {"l2": "euclidean"}
 _TAKEN = {"minkowski": {"p", "w"}, "seuclidean": {"V"}, "mahalanobis": {"V", "VI"}}
-WORKING_MEMORY_MIB = 64  # of a block of distances
-ROWS_PER_BLOCK = 1024  # at most
+WORKING_MEMORY_MIB, ROWS_PER_BLOCK = 64, 1024  # at most, of a block of distances
 # Offset of the data, in units of their spread, up to which |x|^2 - 2xy + |y|^2 is accurate and nothing is gained by
 # centring: its rounding errors relative to squared distances are about 1e-16 times the square of this.
 _MAX_OFFSET = 1e3
 # Squared distances, in units of |x|^2, below which the rounding errors of this formula count.
 ROUNDED = 1e4 * float(np.finfo(np.float64).eps)
-_MAX_STEP = 0.01  # precision of the values of X, in units of their spread, beyond which there is a warning
-_SAMPLE = 10_000  # rows in which the precision is compared with the spread
+_MAX_STEP, _SAMPLE = 0.01, 10_000  # precision of X in units of its spread that is warned of; rows in which it is found
 
 
 def canonical(X: Any) -> Any:
     """Return X with repeated entries summed if it is sparse; the matrix of the caller does not change."""
-    if not scipy.sparse.issparse(X):
-        return X
-    X = X.tocsr()
-    if X.has_canonical_format:
+    if not scipy.sparse.issparse(X) or (X := X.tocsr()).has_canonical_format:
         return X
     summed = X.copy()
     summed.sum_duplicates()
@@ -53,15 +49,13 @@ def is_pairwise(metric: Any) -> bool:
 
 
 def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
-    """Return the metric and its parameters as scikit-learn takes them for features X.
+    """Return the metric and its parameters as scikit-learn takes them for features X, or raise ValueError.
 
     By default "seuclidean" gets the variances of the features, and "mahalanobis" the inverse of their covariance.
-    Raise ValueError if the metric does not support such features or a parameter is invalid; a function raises it when
-    it first returns something that is not a distance.
     """
     given = metric_params or {}
     if not isinstance(metric, str):
-        return _Function(metric), given
+        return partial(_distance, metric), given
     if scipy.sparse.issparse(X) and metric not in VALID_METRICS_SPARSE["brute"]:
         raise ValueError(
             f"metric={metric!r} does not support sparse features; give X as a dense array, or use one of "
@@ -74,7 +68,10 @@ def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) 
             f"{sorted(taken) or 'no parameters'}; leave it out, or give a function as metric."
         )
     if metric == "seuclidean":
-        return metric, {"V": _variances(X, given)}
+        found = _array("V", given, X.shape[1:]) if "V" in given else np.var(X, axis=0, ddof=1, dtype=np.float64)
+        if "V" in given and (found <= 0).any():
+            raise ValueError("metric_params={'V': ...}: variances must be above 0.")
+        return metric, {"V": np.where(found > 0, found, 1.0)}  # constant features add nothing to a distance
     if metric == "mahalanobis":
         return metric, {"VI": _inverse_covariance(X, given)}
     if "p" in given and not (isinstance(given["p"], Real) and float(given["p"]) > 0):
@@ -84,27 +81,17 @@ def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) 
     return metric, given
 
 
-class _Function:
-    """A distance function of the user whose results are checked, since scikit-learn accepts any number."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-
-    def __call__(self, a: Any, b: Any, **params: Any) -> float:
-        found = self._function(a, b, **params)
-        try:
-            distance = float(found)
-        except (TypeError, ValueError):
-            distance = math.nan
-        if not 0 <= distance < math.inf:
-            raise ValueError(
-                f"metric={self._function!r} gave {found!r} as the distance of two rows of X; "
-                "it must return finite numbers of at least 0."
-            )
-        return distance
+def _distance(function: Callable[..., Any], a: Any, b: Any, **params: Any) -> float:
+    """Return the distance by a function of the user, which is checked since scikit-learn accepts any number."""
+    found = function(a, b, **params)
+    with suppress(TypeError, ValueError):
+        if 0 <= float(found) < math.inf:
+            return float(found)
+    wanted = "it must return finite numbers of at least 0."
+    raise ValueError(f"metric={function!r} gave {found!r} as the distance of two rows of X; {wanted}")
 
 
-def _array(name: str, given: dict[str, Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+def _array(name: str, given: dict[str, Any], shape: tuple[int, ...]) -> Array:
     try:
         array = np.asarray(given[name], dtype=np.float64)
         wrong = f"the shape is {array.shape}" if array.shape != shape else ""
@@ -118,26 +105,14 @@ def _array(name: str, given: dict[str, Any], shape: tuple[int, ...]) -> NDArray[
     return array
 
 
-def _variances(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
-    if "V" not in given:
-        found = np.var(X, axis=0, ddof=1, dtype=np.float64)
-        return np.where(found > 0, found, 1.0)  # constant features add nothing to a distance
-    V = _array("V", given, X.shape[1:])
-    if (V <= 0).any():
-        raise ValueError("metric_params={'V': ...}: variances must be above 0.")
-    return V
-
-
-def _inverse_covariance(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
-    square = (X.shape[1], X.shape[1])
+def _inverse_covariance(X: Any, given: dict[str, Any]) -> Array:
+    square = X.shape[1:] * 2
     if "VI" in given:
         VI = _array("VI", given, square)
         eigenvalues = np.linalg.eigvalsh((VI + VI.T) / 2)
         if eigenvalues[0] < -1e-9 * abs(eigenvalues).max():
-            raise ValueError(
-                "metric_params={'VI': ...} must be positive semidefinite, but its smallest "
-                f"eigenvalue is {eigenvalues[0]:.3g}."
-            )
+            smallest = f"its smallest eigenvalue is {eigenvalues[0]:.3g}"
+            raise ValueError(f"metric_params={{'VI': ...}} must be positive semidefinite, but {smallest}.")
         return VI
     covariance = _array("V", given, square) if "V" in given else np.atleast_2d(np.cov(X.T))
     if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
@@ -150,32 +125,21 @@ def _inverse_covariance(X: Any, given: dict[str, Any]) -> NDArray[np.float64]:
 
 def squaring_power(metric: Any, metric_params: dict[str, Any] | None) -> int:
     """Return the power of a distance that is the squared Euclidean one, which scikit-learn expands; 0 for none."""
-    name = EUCLIDEAN_METRICS.get(metric) if isinstance(metric, str) and not metric_params else None
-    return {"euclidean": 2, "sqeuclidean": 1}.get(name or "", 0)
+    is_name = isinstance(metric, str) and not metric_params
+    return {"euclidean": 2, "l2": 2, "sqeuclidean": 1}.get(metric, 0) if is_name else 0
 
 
 def well_conditioned(X: Any, metric: Any, power: int) -> Any:
     """Return dense X without what scikit-learn's rounding depends on: large offsets, and noise in constant rows."""
-    if scipy.sparse.issparse(X):
-        return X
-    if isinstance(metric, str) and metric == "correlation":
+    if not scipy.sparse.issparse(X) and isinstance(metric, str) and metric == "correlation":
         undirected = _lengths(X, metric)[1]
         return np.where(undirected[:, None], X.dtype.type(0), X) if undirected.any() else X
-    if not power:
+    if scipy.sparse.issparse(X) or not power:
         return X
     # Relative to the median, since an outlier does not move it.
     centre = np.median(X, axis=0).astype(np.float64)
     spread = float(np.median(row_norms(X - centre)))
     return X - centre if np.linalg.norm(centre) > _MAX_OFFSET * spread else X
-
-
-def warn_if_lost(n_rows: int) -> None:
-    """Warn of rows of sparse X whose distances scikit-learn's rounding may have changed."""
-    if n_rows:
-        warn(
-            f"the distances of {n_rows} rows of the sparse X to their neighbours are lost in rounding: its values are "
-            "millions of times larger than these distances. Scale its columns, or give X as a dense array."
-        )
 
 
 def warn_if_rounded(X: Array) -> None:
@@ -192,7 +156,7 @@ def warn_if_rounded(X: Array) -> None:
         )
 
 
-def _lengths(X: Array, metric: str) -> tuple[Array, NDArray[np.bool_]]:
+def _lengths(X: Array, metric: str) -> tuple[Array, Array]:
     """Return the lengths of the rows, shape (n, 1), and which have no direction: those that are zero or constant."""
     lengths = np.linalg.norm(X, axis=1, keepdims=True)
     if metric != "correlation":
@@ -201,11 +165,11 @@ def _lengths(X: Array, metric: str) -> tuple[Array, NDArray[np.bool_]]:
     return centred, (centred <= 4 * np.finfo(X.dtype).eps * lengths).ravel()
 
 
-def as_euclidean(X: Array, metric: str, *, n_features: int | None = None) -> tuple[Array, NDArray[np.bool_]]:
+def as_euclidean(X: Array, metric: str, *, n_features: int | None = None) -> tuple[Array, Array]:
     """Return points whose Euclidean distances determine those of X in the metric, and the rows without a direction.
 
-    A row without a direction is at a distance of 1 from all others. It gets one of its own, in one more dimension: if
-    there are any or, for new points, if those of the data have ``n_features``, which are one more than X has.
+    These, at a distance of 1 from all others, get a direction of their own in one more dimension: if there are any or,
+    for new points, if there were in the data, whose points have ``n_features``, one more than X has.
     """
     if metric not in ("cosine", "correlation"):
         return X, np.zeros(len(X), np.bool_)
@@ -217,7 +181,7 @@ def as_euclidean(X: Array, metric: str, *, n_features: int | None = None) -> tup
     return points, undirected
 
 
-def from_euclidean(distances: Array, metric: str, undirected: NDArray[np.bool_]) -> Array:
+def from_euclidean(distances: Array, metric: str, undirected: Array) -> Array:
     """Return the distances in the metric of the points of :func:`as_euclidean`, given their Euclidean distances."""
     if metric in ("cosine", "correlation"):
         return np.where(undirected[:, None], distances.dtype.type(1), distances**2 / 2)
@@ -227,43 +191,36 @@ def from_euclidean(distances: Array, metric: str, undirected: NDArray[np.bool_])
 
 def euclidean_name(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> str | None:
     """Return the name of the metric if the inverted file index supports it for X."""
-    if not isinstance(metric, str) or metric_params or scipy.sparse.issparse(X):
-        return None
-    return EUCLIDEAN_METRICS.get(metric)
+    is_other = not isinstance(metric, str) or metric_params or scipy.sparse.issparse(X)
+    return None if is_other else EUCLIDEAN_METRICS.get(metric)
 
 
 def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> Array:
-    """Return the distances of all pairs as a float32 array, each row in units of its largest.
-
-    In these units nothing overflows, and the affinities of a row do not depend on its unit.
-    """
-    n_samples = X.shape[0]
-    distances = np.empty((n_samples, n_samples), dtype=np.float32)
-    start = 0
+    """Return the distances of all pairs in single precision, each row in units of its largest: nothing overflows."""
+    distances = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
     power = squaring_power(metric, metric_params)
     if not is_pairwise(metric):
         X = well_conditioned(squarable(canonical(X)), metric, power)
     # In blocks: scikit-learn computes in double precision, which would take twice the memory.
+    start = 0
     for found in _distance_blocks(X, metric, metric_params):
+        rows = slice(start, start + len(found))
         if power and not scipy.sparse.issparse(X):
-            _refine_all(X, start, power, found)
+            _refine_all(X, rows, power, found)
         block = defined(found, metric)
         largest = block.max(axis=1, keepdims=True)
-        distances[start : start + len(block)] = np.divide(
-            block, largest, out=np.zeros_like(block, dtype=np.float64), where=largest > 0
-        )
-        start += len(block)
+        distances[rows] = np.divide(block, largest, out=np.zeros(block.shape), where=largest > 0)
+        start = rows.stop
     return distances
 
 
-def _refine_all(X: Array, start: int, power: int, distances: Array) -> None:
-    """Compute the distances of rows of X, from ``start`` on, by differences if rounding may have changed some."""
-    squares = row_norms(X[start : start + len(distances)], squared=True)[:, None]
-    rounded = distances**power < ROUNDED * squares
-    rounded.flat[start :: X.shape[0] + 1] = False  # the diagonal
-    rows = np.flatnonzero(rounded.any(axis=1))
-    if rows.size:
-        distances[rows] = cdist(X[start + rows], X, "sqeuclidean") ** (1 / power)
+def _refine_all(X: Array, rows: slice, power: int, distances: Array) -> None:
+    """Compute the distances of rows of X by differences if rounding may have changed some."""
+    rounded = distances**power < ROUNDED * row_norms(X[rows], squared=True)[:, None]
+    rounded.flat[rows.start :: len(X) + 1] = False  # the diagonal
+    lost = np.flatnonzero(rounded.any(axis=1))
+    if lost.size:
+        distances[lost] = cdist(X[rows.start + lost], X, "sqeuclidean") ** (1 / power)
 
 
 def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[Array]:
@@ -297,8 +254,7 @@ def squarable(X: Any) -> Any:
 
 def in_double(X: Any) -> Any:
     """Return X in double precision; raise ValueError if its distances overflow even there."""
-    largest = _largest(X)
-    if largest > 1e150:
+    if (largest := _largest(X)) > 1e150:
         raise ValueError(
             f"X has values up to {largest:.2g}, whose distances overflow. "
             "Scale X down, for instance with sklearn.preprocessing.StandardScaler."

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from laptsne._runtime.compiled import compiled, inlined
+from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.graph.neighbors import neighbor_distances
@@ -15,39 +15,23 @@ _TOL = 1e-5  # of the sum of the memberships
 _MIN_SCALE = 1e-3  # of a row, in mean distances
 
 
-@inlined
-def _connected_distance(positive: Array, local_connectivity: float) -> float:
-    """Return the distance up to which neighbours have membership 1, given the positive distances in order."""
-    if positive.size == 0:
-        return 0.0
-    whole = int(np.floor(local_connectivity))
-    part = local_connectivity - whole
-    if positive.size < local_connectivity:
-        return positive[-1]  # type: ignore[no-any-return]
-    if whole == 0:
-        return part * positive[0]  # type: ignore[no-any-return]
-    last = positive[whole - 1]
-    return last + part * (positive[whole] - last) if part > _TOL and positive.size > whole else last  # type: ignore[no-any-return]
-
-
 @compiled
-def _membership_rows(
-    start: int,
-    stop: int,
-    indptr: Array,
-    distances: Array,
-    local_connectivity: float,
-    target: float,
-    mean_distance: float,
-    membership: Array,
-) -> None:
+def _membership_rows(start: int, stop: int, graph: Any, options: tuple[float, float, float], membership: Array) -> None:
     """Set memberships exp(-(d - rho) / sigma), with sigma such that those of a row sum to the target."""
+    (indptr, distances), (local_connectivity, target, mean_distance) = graph, options
+    whole = int(np.floor(local_connectivity))
     for i in range(start, stop):
         row = distances[indptr[i] : indptr[i + 1]]
         out = membership[indptr[i] : indptr[i + 1]]
         if row.size == 0:
             continue
-        rho = _connected_distance(np.sort(row[row > 0]), local_connectivity)
+        # The distance up to which neighbours have membership 1 is interpolated between those of two neighbours.
+        positive = np.sort(row[row > 0])
+        ordered = np.zeros(positive.size + 1)
+        ordered[1:] = positive
+        rho = ordered[min(whole, positive.size)]
+        if whole < positive.size:
+            rho += (local_connectivity - whole) * (ordered[whole + 1] - rho)
         low, high, sigma = 0.0, np.inf, 1.0
         for _ in range(_MAX_STEPS):
             total = 0.0
@@ -69,31 +53,21 @@ def _membership_rows(
 
 
 def fuzzy_graph(
-    X: Any,
-    *,
-    n_neighbors: int,
-    local_connectivity: float = 1.0,
-    set_op_mix_ratio: float = 1.0,
-    metric: Any = "euclidean",
-    metric_params: dict[str, Any] | None = None,
-    workers: Workers | None = None,
+    X: Any, *, n_neighbors: int, local_connectivity: float = 1.0, set_op_mix_ratio: float = 1.0, **options: Any
 ) -> Any:
-    r"""Compute the fuzzy graph of UMAP.
+    r"""Compute the fuzzy graph of UMAP as a CSR matrix with symmetric weights from 0 to 1 in single precision.
 
     The membership of a neighbour at distance :math:`d` is :math:`\exp(-(d - \rho_i) / \sigma_i)`, with the distance
-    :math:`\rho_i` of the nearest neighbour and memberships that sum to :math:`\log_2 k`. The weights are the fuzzy
-    union :math:`a + a^T - a \circ a^T`, mixed with the intersection :math:`a \circ a^T`.
-
-    X holds features, or distances with ``metric="precomputed"``. Of the ``n_neighbors`` the point itself is one, as in
-    umap-learn. ``local_connectivity`` is the number of nearest neighbours with membership 1, and ``set_op_mix_ratio``
-    the share of the union. The result is a CSR matrix with symmetric weights from 0 to 1 in single precision.
+    :math:`\rho_i` of the ``local_connectivity`` nearest neighbours and memberships that sum to :math:`\log_2 k`, where
+    one of the k neighbours is the point itself. The weights are the fuzzy union :math:`a + a^T - a \circ a^T`, whose
+    share is ``set_op_mix_ratio``, mixed with the intersection :math:`a \circ a^T`. Options are ``metric``,
+    ``metric_params`` and ``workers`` of :func:`neighbor_distances`.
     """
-    workers = workers or Workers(1)
-    distances = neighbor_distances(X, n_neighbors - 1, metric=metric, metric_params=metric_params, workers=workers)
-    far = distances.data.astype(np.float64)
+    workers = options.pop("workers", None) or Workers(1)
+    distances = neighbor_distances(X, n_neighbors - 1, workers=workers, **options)
+    far, membership = distances.data.astype(np.float64), np.empty(distances.nnz, np.float32)
     mean = float(far.sum() / max(far.size + distances.shape[0], 1))
-    membership = np.empty(far.size, np.float32)
-    args = (distances.indptr, far, float(local_connectivity), float(np.log2(n_neighbors)), mean, membership)
+    args = ((distances.indptr, far), (float(local_connectivity), float(np.log2(n_neighbors)), mean), membership)
     workers.rows(_membership_rows, distances.shape[0], *args, work=2000.0 * far.size)
     directed = scipy.sparse.csr_matrix((membership, distances.indices, distances.indptr), distances.shape)
     directed.eliminate_zeros()

@@ -4,7 +4,9 @@ Points are assigned to the cells of a rough k-means, and a query searches the li
 Zisserman, "Video Google", ICCV 2003; "IVFFlat" of faiss).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -14,21 +16,15 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
 PROBE_ENTRIES = 1 << 22  # entries in memory at once of the tables of probed lists and of heaps
-_LISTS = 2  # number of lists, in square roots of the number of points
-_SAMPLES_PER_LIST = 32
-_ROUNDS = 6  # of Lloyd's algorithm
-_TILE = 256  # points whose distances to a query are computed together
-_CHUNK = 32  # distances compared at once with the largest in the heap
+_LISTS, _MAX_LIST = 2, 4  # number in square roots of the number of points; maximum length in mean lengths
+_SAMPLES_PER_LIST, _ROUNDS = 32, 6  # of Lloyd's algorithm
+_TILE, _CHUNK = 256, 32  # points compared with a query together; distances compared with the largest in the heap
 _GROUP = 64  # queries that share a tile in the cache
-_MAX_LIST = 4  # maximum length of a list, in mean lengths
-_ORDERED = 1 << 16  # rows brought into the order of the points at once
-_EXACT_VALUES = 1 << 22  # of points searched exactly at once
-_CALIBRATION = 512  # points whose exact neighbours calibrate the number of probed lists
+_ORDERED, _EXACT_VALUES = 1 << 16, 1 << 22  # at once: rows brought into the order of the points; values searched
+_CALIBRATION, _RECALL = 512, 0.996  # points whose exact neighbours calibrate the number of probed lists; their recall
 _REACH = 1e9  # in largest deviations from the mean; squared distances beyond it would overflow in single precision
 _LARGEST = 2.0**20  # that deviation in single precision: squares of values up to 1e25 times smaller do not underflow
-_RECALL = 0.996  # on the calibration points
-_SPACED = 128  # points whose distances to their neighbours are compared with the rounding errors
-_SPACING_RANK = 15
+_SPACED, _SPACING_RANK = 128, 15  # points whose distances to a neighbour are compared with the rounding errors
 _MAX_ERROR = 1e-3  # of squared distances between neighbours in single precision
 
 
@@ -50,18 +46,12 @@ def _replace_largest(values: Array, indices: Array, value: float, index: int) ->
 
 
 @inlined
-def _scan(
-    first: Array, second: Array, first_norm: float, second_norm: float, tile: Array, n: int, distances: Array
-) -> None:
-    """Compute the squared distances of two queries to the n points of a tile.
-
-    The queries are multiplied by -2, and their squared norms are given; if these are 0, they are left out. The
-    distances, and all dimensions of the tile, are contiguous so that the loop vectorises.
-    """
+def _scan(first: Array, second: Array, norms: tuple[float, float], tile: Array, n: int, distances: Array) -> None:
+    """Compute the squared distances to the n points of a tile of two queries, multiplied by -2; loops vectorise."""
     start = tile[:_TILE]
     for j in range(n):
-        distances[j] = start[j] + first_norm
-        distances[_TILE + j] = start[j] + second_norm
+        distances[j] = start[j] + norms[0]
+        distances[_TILE + j] = start[j] + norms[1]
     for d in range(0, first.size, 4):
         p0, p1, p2, p3 = first[d], first[d + 1], first[d + 2], first[d + 3]
         q0, q1, q2, q3 = second[d], second[d + 1], second[d + 2], second[d + 3]
@@ -100,24 +90,12 @@ def _shift(rows: Array, norms: Array, group: Array, begin: int, offset: Array, s
 
 
 @inlined
-def _by_distance(found: Array, home: int, centres: Array) -> Array:
-    """Sort lists by the distance of their centres from that of the list ``home``."""
-    squared = np.zeros(found.size, centres.dtype)
-    for line in centres:
-        for n in range(found.size):
-            squared[n] += (line[found[n]] - line[home]) ** 2
-    return found[np.argsort(squared, kind="mergesort")]
-
-
-@inlined
-def _searched_by(
-    begin: int, end: int, wanted: Array, lists: Array, n_neighbors: int, home: int, centres: Array
-) -> tuple[Array, Array, Array]:
+def _searched_by(begin: int, end: int, wanted: Array, lists: Array, k: int, home: int, centres: Array) -> Any:
     """Return the lists that the queries ``begin`` to ``end`` search, and for each the queries that search it.
 
-    The queries of the nth list are members[starts[n]:starts[n + 1]]. A query searches the lists that it wants, or all
-    if these have too few points. Lists come in the order of their distance from the list ``home``: the nearest first,
-    and so that the order in which a query sees points does not depend on the other queries.
+    Those of the nth list are members[starts[n]:starts[n + 1]]. A query searches the lists that it wants, or all if
+    these have at most k points. Lists come in the order of their distance from ``home``: the nearest first, and so that
+    the order in which a query sees points does not depend on the other queries.
     """
     counts = np.zeros(lists.size - 1, np.int64)
     everything = np.empty(end - begin, np.bool_)
@@ -126,12 +104,17 @@ def _searched_by(
         n_points = 0
         for p in range(wanted.shape[1]):
             n_points += lists[wanted[i, p] + 1] - lists[wanted[i, p]]
-        everything[i - begin] = n_points <= n_neighbors
-        n_everything += n_points <= n_neighbors
-        if n_points > n_neighbors:
+        everything[i - begin] = n_points <= k
+        n_everything += n_points <= k
+        if n_points > k:
             for p in range(wanted.shape[1]):
                 counts[wanted[i, p]] += 1
-    found = _by_distance(np.flatnonzero(counts + n_everything), home, centres)
+    found = np.flatnonzero(counts + n_everything)
+    squared = np.zeros(found.size, centres.dtype)
+    for line in centres:
+        for n in range(found.size):
+            squared[n] += (line[found[n]] - line[home]) ** 2
+    found = found[np.argsort(squared, kind="mergesort")]
     starts = np.zeros(found.size + 1, np.int64)
     at = counts  # where the next query of a list goes
     for n in range(found.size):
@@ -151,30 +134,15 @@ def _searched_by(
 
 
 @compiled
-def _search_cells(
-    start: int,
-    stop: int,
-    queries: Array,
-    cells: Array,
-    columns: Array,
-    squares: Array,
-    lists: Array,
-    wanted: Array,
-    first_cell: int,
-    centres: Array,
-    references: Array,
-    itself: int,
-    values: Array,
-    indices: Array,
-) -> None:
-    """Find the nearest columns of every query in the lists that it wants.
+def _search_cells(start: int, stop: int, searched: Any, index: Any, itself: int, heaps: tuple[Array, Array]) -> None:
+    """Find the nearest columns of every query in the lists that it wants, and keep them in its heap.
 
-    The queries of cell c are the columns cells[c] to cells[c + 1] of ``queries``, and list l has the columns lists[l]
-    to lists[l + 1] and a column of ``centres``. Cell c is that of list c + ``first_cell``. Queries and points are
-    relative to the column of ``references`` of their cell and list; if there are none, to one point. If query i is the
-    column i + ``itself`` of ``columns``, that column is left out; a negative ``itself`` leaves none out. ``values`` and
-    ``indices`` hold one heap per query.
+    The queries of cell c, that of list c + ``first_cell``, are the columns cells[c] to cells[c + 1]; list l has the
+    points lists[l] to lists[l + 1]. Queries and points are relative to the column of ``references`` of their cell and
+    list, if there are any. Query i is not compared with point i + ``itself``, unless this is negative.
     """
+    (queries, cells, wanted, first_cell), (columns, squares, lists, centres, references) = searched, index
+    values, indices = heaps
     n_dims = queries.shape[0]
     longest = 1
     for c in range(start, stop):
@@ -206,7 +174,7 @@ def _search_cells(
                 for g in range(0, group.size, 2):
                     i, other = group[g], group[min(g + 1, group.size - 1)]
                     a, b = i - begin, other - begin
-                    _scan(shifted[a], shifted[b], norms[a], norms[b], tile, n, distances)
+                    _scan(shifted[a], shifted[b], (norms[a], norms[b]), tile, n, distances)
                     _keep(distances[:n], lo, i + itself if itself >= 0 else -1, values[i], indices[i])
                     if other > i:
                         two = distances[_TILE : _TILE + n]
@@ -214,21 +182,9 @@ def _search_cells(
 
 
 @compiled
-def _distance_rows(
-    start: int,
-    stop: int,
-    queries: Array,
-    homes: Array,
-    columns: Array,
-    owners: Array,
-    references: Array,
-    indices: Array,
-    distances: Array,
-) -> None:
-    """Set ``distances`` to those of every query to the columns in its row of ``indices``.
-
-    Queries and columns are relative to the ``references`` of their ``homes`` and ``owners``, if there are any.
-    """
+def _distance_rows(start: int, stop: int, searched: Any, index: Any, indices: Array, distances: Array) -> None:
+    """Set ``distances`` to those of every query to the columns in its row of ``indices``."""
+    (queries, homes), (columns, owners, references) = searched, index
     row = np.empty(indices.shape[1], columns.dtype)
     for i in range(start, stop):
         row[:] = 0
@@ -238,7 +194,7 @@ def _distance_rows(
                 for e in range(row.size):
                     difference = x - line[indices[i, e]]
                     row[e] += difference * difference
-            else:
+            else:  # queries and columns are relative to those of their homes and owners
                 reference = references[d]
                 for e in range(row.size):
                     offset = reference[homes[i]] - reference[owners[indices[i, e]]]
@@ -248,9 +204,7 @@ def _distance_rows(
 
 
 @compiled
-def _exact_rows(
-    start: int, stop: int, queries: Array, columns: Array, first: int, values: Array, indices: Array
-) -> None:
+def _exact_rows(start: int, stop: int, queries: Array, columns: Array, first: int, values: Any, indices: Any) -> None:
     """Push the squared distances of queries, one per row, to columns numbered from ``first`` into their heaps."""
     n_dims, n_columns = columns.shape
     tile, distances = np.empty((n_dims, _TILE)), np.empty(_TILE)
@@ -271,8 +225,8 @@ def _exact_rows(
 def exact_neighbors(queries: Array, blocks: Iterable[Array], k: int, workers: Workers) -> tuple[Array, Array]:
     """Return the indices of the k nearest points of every query and their squared distances, nearest first.
 
-    Distances are sums of squared differences in double precision, which no offset of the data affects. Queries have the
-    shape (n_queries, n_features); blocks of points come as arrays of shape (n_features, n_points).
+    By sums of squared differences in double precision, which no offset affects. Queries are rows; points come in blocks
+    of shape (n_features, n_points).
     """
     queries = np.ascontiguousarray(queries, np.float64)
     values, indices = np.full((len(queries), k), np.inf), np.zeros((len(queries), k), np.int64)
@@ -288,9 +242,8 @@ def exact_neighbors(queries: Array, blocks: Iterable[Array], k: int, workers: Wo
 class IVFIndex:
     """Inverted file index of points of shape (n_samples, n_features) for Euclidean distances.
 
-    A query searches the lists whose centres are nearest to it. How many that takes for a recall of at least 0.98 is
-    calibrated on a sample of the points, whose neighbours are found exactly. The queries of a cell are searched
-    together. Results do not depend on the number of threads.
+    A query searches the lists whose centres are nearest; how many a recall of at least 0.98 takes is calibrated on a
+    sample of the points. The queries of a cell are searched together.
     """
 
     def __init__(self, X: Array, workers: Workers) -> None:
@@ -298,11 +251,10 @@ class IVFIndex:
         self.mean = X.mean(axis=0)
         # In single precision, distances are computed from points relative to the mean, unless the rounding errors would
         # be noticeable among neighbours: then from points relative to the centre of their list.
-        scattered = _is_scattered(X, self.mean, workers)
-        centred = (X.astype(np.float64) if scattered else X) - self.mean
-        self.unit = (float(np.abs(centred).max()) or 1.0) / _LARGEST
-        columns = as_columns(centred, self.unit, np.float64 if scattered else np.float32)
-        del centred
+        columns = self._columns(X, np.float32)
+        scattered = _is_scattered(X, self.mean, columns, workers)
+        if scattered:
+            columns = self._columns(X.astype(np.float64), np.float64)
         n_lists = int(_LISTS * n_samples**0.5)
         rng = np.random.default_rng(0)
         sample = np.sort(rng.choice(n_samples, min(_SAMPLES_PER_LIST * n_lists, n_samples), replace=False))
@@ -315,100 +267,85 @@ class IVFIndex:
         self.columns = self._relative(np.ascontiguousarray(columns[:, self.order]), self._owners)
         self.squares = np.einsum("ij,ij->j", self.columns, self.columns)
 
-    def neighbors(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
-        """Return indices and distances of the neighbours of every point, each of shape (n_samples, n_neighbors).
+    def _columns(self, X: Array, dtype: Any) -> Array:
+        centred = X - self.mean
+        self.unit = (float(np.abs(centred).max()) or 1.0) / _LARGEST
+        return as_columns(centred, self.unit, dtype)
 
-        A point is not its own neighbour. Neighbours are not sorted.
-        """
+    def neighbors(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
+        """Return the other points nearest to every point and their distances, of shape (n_samples, n_neighbors)."""
         n_probes = self.n_probes(n_neighbors, workers)
-        found = self._search(self.columns, self.lists, n_probes, n_neighbors, workers, among_themselves=True)
-        return self._in_order(self.order, self.columns, self._owners, found, workers)
+        found = self._search(self.columns, self.lists, n_probes, n_neighbors, workers)
+        return self._in_order(self.order, (self.columns, self._owners), found, workers)
 
     def search(self, X: Array, n_neighbors: int, workers: Workers, n_probes: int | None = None) -> tuple[Array, Array]:
-        """Return indices and distances of the points nearest to every row of X, not sorted.
-
-        The result of a row does not depend on the other rows. Only the nearest ``n_probes`` lists of a row are
-        searched, as returned by :meth:`n_probes`; by default all.
-        """
-        queries = as_columns(self._within_reach(X - self.mean), self.unit, self.centres.dtype)
+        """Return indices and distances of the points nearest to every row of X, in its nearest ``n_probes`` lists."""
+        centred, reach = X - self.mean, _REACH * _LARGEST * self.unit
+        # Single precision does not reach further, where rounding decides the nearest anyway.
+        furthest = np.abs(centred).max(axis=1, keepdims=True)
+        centred = np.where(furthest > reach, centred * (reach / np.maximum(furthest, reach)), centred)
+        queries = as_columns(centred, self.unit, self.centres.dtype)
         label = nearest_columns(queries, self.centres, 1, workers)[0][:, 0]
         order = np.argsort(label, kind="stable")
         label = label[order].astype(np.int32)
         cells = np.searchsorted(label, np.arange(self.lists.size))
         queries = self._relative(np.ascontiguousarray(queries[:, order]), label)
         found = self._search(queries, cells, n_probes, n_neighbors, workers)
-        return self._in_order(order, queries, label, found, workers)
+        return self._in_order(order, (queries, label), found, workers)
 
     def n_probes(self, n_neighbors: int, workers: Workers) -> int:
         """Return how many of the nearest lists of a point reach the target recall on the calibration points."""
         n_samples, n_lists = self.columns.shape[1], self.lists.size - 1
         sample = np.linspace(0, n_samples - 1, min(_CALIBRATION, n_samples)).astype(np.int64)
         queries = self._positions(self.columns[:, sample], self._owners[sample])
-        batches = _exact_batches(n_samples, len(self.columns))
-        blocks = (self._positions(self.columns[:, rows], self._owners[rows]) for rows in batches)
-        # One neighbour more: the point itself is among them.
-        holders = self._owners[exact_neighbors(queries.T, blocks, n_neighbors + 1, workers)[0]]
-        ranks = np.empty((sample.size, n_lists), np.int64)
+        if self._references.shape[1] > 0:
+            batches = _exact_batches(n_samples, len(self.columns))
+            blocks = (self._positions(self.columns[:, rows], self._owners[rows]) for rows in batches)
+            found = exact_neighbors(queries.T, blocks, n_neighbors + 1, workers)[0]
+        else:
+            found = nearest_columns(queries, self.columns, n_neighbors + 1, workers)[0]
+        holders = self._owners[found]  # of one neighbour more: the point itself is among them
         lists, far = nearest_columns(queries, self.centres, n_lists, workers)
         nearest = np.take_along_axis(lists, np.argsort(far, axis=1, kind="stable"), axis=1)
-        np.put_along_axis(ranks, nearest, np.arange(n_lists)[None], axis=1)
-        return int(np.quantile(np.take_along_axis(ranks, holders, axis=1), _RECALL)) + 1
+        ranks = np.take_along_axis(np.argsort(nearest, axis=1), holders, axis=1)
+        return int(np.quantile(ranks, _RECALL)) + 1
 
     def _relative(self, columns: Array, lists: Array) -> Array:
         """Return points in single precision relative to the references of their lists."""
-        if self._references.shape[1] > 0:
-            columns = columns - self._references[:, lists]
-        return columns.astype(np.float32, copy=False)
+        relative = columns - self._references[:, lists] if self._references.shape[1] > 0 else columns
+        return relative.astype(np.float32, copy=False)
 
     def _positions(self, columns: Array, lists: Array) -> Array:
         """Return the coordinates of points that are relative to the references of their lists."""
         return columns + self._references[:, lists] if self._references.shape[1] > 0 else np.ascontiguousarray(columns)
 
-    def _within_reach(self, centred: Array) -> Array:
-        """Move queries beyond the reach of single precision closer, where rounding decides the nearest anyway."""
-        furthest, reach = np.abs(centred).max(axis=1, keepdims=True), _REACH * _LARGEST * self.unit
-        return np.asarray(np.where(furthest > reach, centred * (reach / np.maximum(furthest, reach)), centred))
-
-    def _search(
-        self,
-        queries: Array,
-        cells: Array,
-        n_probes: int | None,
-        k: int,
-        workers: Workers,
-        *,
-        among_themselves: bool = False,
-    ) -> Array:
-        """Return the columns of the k nearest points of every query, in blocks of cells.
-
-        The queries of a cell are those whose nearest list is the one of the same number. Without ``n_probes``, all
-        lists are searched.
-        """
+    def _search(self, queries: Array, cells: Array, n_probes: int | None, k: int, workers: Workers) -> Array:
+        """Return the columns of the k nearest points of every query; cell c holds those whose nearest list is c."""
         found = np.empty((queries.shape[1], k), np.int32 if self.columns.shape[1] < 2**31 else np.int64)
-        centres = self.centres.astype(np.float64)
-        for block in _blocks(cells, PROBE_ENTRIES // max(n_probes or 0, k)):
-            rows = slice(cells[block.start], cells[block.stop])
-            own = cells[block.start : block.stop + 1] - rows.start
-            part = np.ascontiguousarray(queries[:, rows])
+        index = (self.columns, self.squares, self.lists, self.centres.astype(np.float64), self._references)
+        # Blocks of cells with about as many queries as fit, at least one cell each.
+        block = cells[:-1] // max(PROBE_ENTRIES // max(n_probes or 0, k), 1)
+        edges = np.append(np.flatnonzero(np.diff(block, prepend=-1)), cells.size - 1)
+        for first, last in pairwise(edges.tolist()):
+            rows = slice(cells[first], cells[last])
+            own, part = cells[first : last + 1] - rows.start, np.ascontiguousarray(queries[:, rows])
             wanted = np.empty((part.shape[1], 0), np.int32)
             if n_probes is not None:
-                positions = self._positions(part, np.repeat(np.arange(block.start, block.stop), np.diff(own)))
+                positions = self._positions(part, np.repeat(np.arange(first, last), np.diff(own)))
                 wanted = nearest_columns(positions, self.centres, n_probes, workers)[0]
-            values = np.empty((part.shape[1], k), np.float32)
-            args = (part, own, self.columns, self.squares, self.lists, wanted, block.start, centres, self._references)
-            heaps = (rows.start if among_themselves else -1, values, found[rows])
-            workers.rows(_search_cells, block.stop - block.start, *args, *heaps, work=1e3 * part.size, alignment=1)
+            searched, itself = (part, own, wanted, first), rows.start if queries is self.columns else -1
+            args = (searched, index, itself, (np.empty((part.shape[1], k), np.float32), found[rows]))
+            workers.rows(_search_cells, last - first, *args, work=1e3 * part.size, alignment=1)
         return found
 
-    def _in_order(
-        self, order: Array, queries: Array, homes: Array, found: Array, workers: Workers
-    ) -> tuple[Array, Array]:
-        """Return indices and distances of the columns found for queries that are sorted by ``order``."""
+    def _in_order(self, order: Array, searched: Any, found: Array, workers: Workers) -> tuple[Array, Array]:
+        """Return indices and distances of the columns found for queries in lists, which are sorted by ``order``."""
+        (queries, homes), index = searched, (self.columns, self._owners, self._references)
         numbers = self.order.astype(found.dtype)
         indices, distances = np.empty_like(found), np.empty(found.shape, np.float32)
         for rows in gen_batches(len(found), _ORDERED):  # all at once would take half as much memory again
             block, far = np.ascontiguousarray(queries[:, rows]), np.empty(found[rows].shape, np.float32)
-            args = (block, homes[rows], self.columns, self._owners, self._references, found[rows], far)
+            args = ((block, homes[rows]), index, found[rows], far)
             workers.rows(_distance_rows, len(far), *args, work=10.0 * far.size)
             indices[order[rows]] = numbers[found[rows]]
             distances[order[rows]] = far
@@ -418,30 +355,33 @@ class IVFIndex:
         return indices, distances
 
 
-def _is_scattered(X: Array, mean: Array, workers: Workers) -> bool:
+def _is_scattered(X: Array, mean: Array, columns: Array, workers: Workers) -> bool:
     """Whether some points are so far from the mean that rounding changes the distances to their neighbours."""
-    sample = X[np.linspace(0, len(X) - 1, min(_SPACED, len(X))).astype(np.int64)]
+    chosen = np.linspace(0, len(X) - 1, min(_SPACED, len(X))).astype(np.int64)
+    k, error = min(_SPACING_RANK + 1, len(X)), np.finfo(np.float32).eps / 2
+    # Single precision, which takes a quarter of the time, is enough to see that errors are far from noticeable.
+    queries = np.ascontiguousarray(columns[:, chosen])
+    squares = np.einsum("ij,ij->j", queries, queries)
+    spacing = nearest_columns(queries, columns, k, workers)[1].max(axis=1) + squares
+    if (_MAX_ERROR * spacing > 2 * error * squares).all():
+        return False
     blocks = (X[rows].T for rows in _exact_batches(*X.shape))
-    spacing = exact_neighbors(sample, blocks, min(_SPACING_RANK + 1, len(X)), workers)[1][:, -1]
-    squares = np.square(sample.astype(np.float64) - mean).sum(axis=1)
-    return bool((np.finfo(np.float32).eps / 2 * squares > _MAX_ERROR * spacing)[spacing > 0].any())
+    spacing = exact_neighbors(X[chosen], blocks, k, workers)[1][:, -1]
+    squares = np.square(X[chosen].astype(np.float64) - mean).sum(axis=1)
+    return bool((error * squares > _MAX_ERROR * spacing)[spacing > 0].any())
 
 
 def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) -> tuple[Array, Array]:
-    """Find the k nearest columns of ``centres`` to every column of ``queries``, in any order.
-
-    Both are laid out by :func:`as_columns`. Returns the indices of the columns and the squared distances, in single
-    precision less the squared norms of the queries, each of shape (n_queries, k).
-    """
+    """Return indices and squared distances of the k nearest columns of ``centres`` to every query, in any order."""
     n_queries, n_centres = queries.shape[1], centres.shape[1]
     if queries.dtype == np.float64:
         return exact_neighbors(queries.T, [centres], k, workers)
-    cells = _groups(n_queries)
-    squares = np.einsum("ij,ij->j", centres, centres)
-    everything = (np.array([0, n_centres]), np.empty((n_queries, 0), np.int32))
+    # The squared norms of the queries are left out of the distances. Groups of queries share tiles.
+    cells = np.append(np.arange(0, n_queries, _GROUP), n_queries)
     values, indices = np.empty((n_queries, k), np.float32), np.empty((n_queries, k), np.int32)
     nowhere = np.empty((0, 0)), np.empty((0, 0))  # one list has no order, and all points are relative to the mean
-    args = (queries, cells, centres, squares, *everything, 0, *nowhere, -1, values, indices)
+    index = (centres, np.einsum("ij,ij->j", centres, centres), np.array([0, n_centres]), *nowhere)
+    args = ((queries, cells, np.empty((n_queries, 0), np.int32), 0), index, -1, (values, indices))
     workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
     return indices, values
 
@@ -457,18 +397,6 @@ def as_columns(centred: Array, unit: float, dtype: type | np.dtype = np.float32)
 def _exact_batches(n_points: int, n_dims: int) -> Iterable[slice]:
     """Yield slices of points that are converted to double precision at once."""
     return gen_batches(n_points, max(_TILE, _EXACT_VALUES // n_dims))  # type: ignore[no-any-return]
-
-
-def _groups(n_queries: int) -> Array:
-    """Return the edges of groups of queries that share tiles."""
-    return np.append(np.arange(0, n_queries, _GROUP), n_queries)
-
-
-def _blocks(cells: Array, n_rows: int) -> Iterator[slice]:
-    """Yield blocks of consecutive cells with about ``n_rows`` rows, at least one cell each."""
-    block = cells[:-1] // max(n_rows, 1)
-    edges = np.append(np.flatnonzero(np.diff(block, prepend=-1)), cells.size - 1)
-    return map(slice, edges[:-1], edges[1:])
 
 
 def _rough_centres(sample: Array, n_lists: int, rng: np.random.Generator, workers: Workers) -> Array:

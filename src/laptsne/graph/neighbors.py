@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.neighbors import NearestNeighbors
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
 from laptsne.graph.distances import (
     ROUNDED,
     ROWS_PER_BLOCK,
@@ -30,7 +30,6 @@ from laptsne.graph.distances import (
     squarable,
     squaring_power,
     validated_metric,
-    warn_if_lost,
     warn_if_rounded,
     well_conditioned,
 )
@@ -46,16 +45,13 @@ _MIN_BATCH, _MAX_BATCH, _BATCH_VALUES = 1 << 8, 1 << 16, 1 << 22  # rows, rows a
 
 
 def neighbor_distances(
-    X: Any, n_neighbors: int, *, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
+    X: Any, n_neighbors: int, *, workers: Workers, metric: Any = "euclidean", metric_params: Any = None
 ) -> Any:
     """Return the graph of distances to the nearest neighbours as a CSR matrix; no point is its own neighbour.
 
-    Neighbours of more than 10,000 points with dense features are approximate for "euclidean", "sqeuclidean", "cosine"
-    and "correlation", with a recall of at least 0.98 as estimated on a sample; otherwise they are exact. A stored zero
-    is the distance of a duplicate.
-
-    With ``metric="precomputed"``, X has distances of shape (n_samples, n_samples); if sparse, it is a neighbour graph
-    that may have any number of neighbours per row, of which at most ``n_neighbors`` are kept.
+    Those of more than 10,000 points with dense features are approximate for Euclidean, cosine and correlation metrics,
+    with a recall of at least 0.98 as estimated on a sample. A stored zero is the distance of a duplicate. If X is a
+    sparse, precomputed graph, at most ``n_neighbors`` per row are kept.
     """
     X = canonical(X)
     if isinstance(metric, str) and metric == "precomputed" and scipy.sparse.issparse(X):
@@ -76,68 +72,67 @@ def neighbor_distances(
     return scipy.sparse.csr_matrix((distances, indices.ravel(), indptr), (n_samples, n_samples))
 
 
-def _exact(
-    X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
-) -> tuple[Array, Array]:
+def _exact(X: Any, n_neighbors: int, metric: Any, metric_params: Any, workers: Workers) -> tuple[Array, Array]:
     """Return neighbours by scikit-learn, in blocks that do not depend on the number of threads, as bits would."""
-    n_samples = X.shape[0]
     power = squaring_power(metric, metric_params)
     X = well_conditioned(X, metric, power)
     index = _index(X, n_neighbors + 1, metric, metric_params)
-    is_expanded = power and index._fit_method == "brute"
     n_lost = []
-    indices = np.empty((n_samples, n_neighbors), np.int64)
-    distances = np.empty((n_samples, n_neighbors), np.float64)
-    size = _block_size(n_samples, ROWS_PER_BLOCK)
+
+    def search(rows: slice, _: int) -> tuple[Array, Array]:
+        with config_context(**_CONFIG):
+            far, found = index.kneighbors(X[rows])
+        indices, distances = _without_itself(found, far, np.arange(rows.start, rows.stop))
+        if power:
+            n_lost.append(_refine(X, rows, power, indices, distances))
+        return indices, distances
+
+    found = _in_blocks(search, X.shape[0], n_neighbors, index, ROWS_PER_BLOCK, workers)
+    if sum(n_lost):
+        warn(
+            f"the distances of {sum(n_lost)} rows of the sparse X to their neighbours are lost in rounding: its values "
+            "are millions of times larger than these distances. Scale its columns, or give X as a dense array."
+        )
+    return found
+
+
+def _nearest_first(indices: Array, distances: Array) -> tuple[Array, Array]:
+    order = np.argsort(distances, axis=1, kind="stable")
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+
+
+def _in_blocks(search: Any, n_rows: int, k: int, index: Any, most: int, workers: Workers) -> tuple[Array, Array]:
+    """Return what ``search`` finds for blocks of at most ``most`` rows, whose distances fit into the working memory."""
+    indices, distances = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float64)
+    size = min(max((WORKING_MEMORY_MIB << 20) // (8 * index.n_samples_fit_), 1), most)
 
     def search_blocks(start: int, stop: int) -> None:
-        for first in range(start * size, min(stop * size, n_samples), size):
-            rows = slice(first, min(first + size, n_samples))
-            with config_context(**_CONFIG):
-                far, found = index.kneighbors(X[rows])
-            others = _without(found, np.arange(rows.start, rows.stop))
-            indices[rows] = found[others].reshape(-1, n_neighbors)
-            distances[rows] = far[others].reshape(-1, n_neighbors)
-            if is_expanded:
-                n_lost.append(_refine(X, rows, power, indices[rows], distances[rows]))
+        for first in range(start * size, min(stop * size, n_rows), size):
+            rows = slice(first, min(first + size, n_rows))
+            indices[rows], distances[rows] = search(rows, size)
 
-    work = float(n_samples) * n_samples * X.shape[1]
-    _pool(metric, workers).rows(search_blocks, -(-n_samples // size), work=work, alignment=1)
-    warn_if_lost(sum(n_lost))
+    # Functions of the user and scikit-learn's Mahalanobis distance, which writes to a shared buffer, take one thread.
+    pool = workers if isinstance(index.metric, str) and index.metric != "mahalanobis" else Workers(1)
+    work = float(n_rows) * index.n_samples_fit_ * index.n_features_in_
+    pool.rows(search_blocks, -(-n_rows // size), work=work, alignment=1)
     return indices, distances
 
 
 def _refine(X: Any, rows: slice, power: int, indices: Array, distances: Array) -> int:
-    """Compute distances that rounding may have changed again by differences, in place.
-
-    If these are the distances to all neighbours of a row, its neighbours are searched again; this is not done for
-    sparse X. Returns the number of rows for which that would have been necessary.
-    """
-    n_neighbors = indices.shape[1]
+    """Compute distances that rounding may have changed by differences, in place; return how many rows remain lost."""
     rounded = distances**power < ROUNDED * row_norms(X[rows], squared=True)[:, None]
     for e in np.flatnonzero(rounded.any(axis=0)):
         row = np.flatnonzero(rounded[:, e])
         difference = X[rows.start + row].astype(np.float64) - X[indices[row, e]]
         distances[row, e] = row_norms(difference, squared=True) ** (1 / power)
+    # Where all distances have changed, the neighbours are searched again, but not in sparse X.
     lost = np.flatnonzero(rounded[:, -1] & (distances[:, -1] > 0))
     if scipy.sparse.issparse(X) or lost.size == 0:
         return int(lost.size)
-    found, squared = exact_neighbors(X[rows.start + lost], [X.T], n_neighbors + 1, Workers(1))
-    others = _without(found, rows.start + lost)
-    indices[lost] = found[others].reshape(-1, n_neighbors)
-    distances[lost] = squared[others].reshape(-1, n_neighbors) ** (1 / power)
+    found = exact_neighbors(X[rows.start + lost], [X.T], indices.shape[1] + 1, Workers(1))
+    indices[lost], squared = _without_itself(*found, rows.start + lost)
+    distances[lost] = squared ** (1 / power)
     return 0
-
-
-def _pool(metric: Any, workers: Workers) -> Workers:
-    """Return a pool for scikit-learn's searches: one thread for functions and metrics that are not thread-safe."""
-    # Its Mahalanobis distance writes to a buffer that threads would share.
-    return workers if isinstance(metric, str) and metric != "mahalanobis" else Workers(1)
-
-
-def _block_size(n_samples: int, most: int) -> int:
-    """Return the number of rows whose distances to all points fit into the working memory, at most ``most``."""
-    return min(max((WORKING_MEMORY_MIB << 20) // (8 * n_samples), 1), most)
 
 
 def _index(X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] | None) -> NearestNeighbors:
@@ -146,35 +141,29 @@ def _index(X: Any, n_neighbors: int, metric: Any, metric_params: dict[str, Any] 
     if not isinstance(metric, str) or metric in _NO_METRICS:
         options["algorithm"] = "brute"
     elif "p" in params:  # scikit-learn warns if it is among the metric_params
-        options |= {"p": params["p"], "metric_params": {name: params[name] for name in params if name != "p"}}
+        options |= {"p": params["p"], "metric_params": {"w": params["w"]} if "w" in params else {}}
     return NearestNeighbors(n_neighbors=n_neighbors, **options).fit(X)
 
 
-def _without(found: Array, own: Array) -> NDArray[np.bool_]:
-    """Return a mask of the neighbours that are not the point itself, or all but the last if it was not found."""
+def _without_itself(found: Array, far: Array, own: Array) -> tuple[Array, Array]:
+    """Return the neighbours that are not the point itself and their distances; without the last if it was not found."""
     others = np.asarray(found != own[:, None])
     others[others.all(axis=1), -1] = False  # duplicates took its place
-    return others
+    return found[others].reshape(len(found), -1), far[others].reshape(len(found), -1)
 
 
 class NeighborIndex:
-    """Index of points for nearest-neighbour queries; the result of a query does not depend on the other queries.
+    """Index of points for nearest-neighbour queries; the result of one does not depend on the others."""
 
-    X, metric and metric_params are those of :func:`neighbor_distances`, but not "precomputed".
-    """
-
-    def __init__(
-        self, X: Any, *, metric: Any, metric_params: dict[str, Any] | None, n_neighbors: int, workers: Workers
-    ) -> None:
+    def __init__(self, X: Any, *, metric: Any, metric_params: Any, n_neighbors: int, workers: Workers) -> None:
         self.n_neighbors = n_neighbors
         X = squarable(canonical(X))
         self._metric = euclidean_name(X, metric, metric_params)
         self._n_probes: int | None = None
-        self._index: Any
         if self._metric:
             points, _ = as_euclidean(X, self._metric)
             self._n_dims = points.shape[1]
-            self._index = IVFIndex(points, workers)
+            self._index: Any = IVFIndex(points, workers)
             if X.shape[0] > MAX_EXACT_NEIGHBORS:
                 self._n_probes = self._index.n_probes(n_neighbors, workers)
         else:
@@ -194,29 +183,19 @@ class NeighborIndex:
             distances = from_euclidean(distances, self._metric, undirected)
         else:
             indices, distances = self._search_blocks(X, workers)
-        distances = defined(distances)
-        order = np.argsort(distances, axis=1, kind="stable")
-        return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+        return _nearest_first(indices, defined(distances))
 
     def _search_blocks(self, X: Any, workers: Workers) -> tuple[Array, Array]:
         """Search by scikit-learn in blocks of fixed size, since the bits of matrix products depend on their shape."""
-        n_rows, n_samples = X.shape[0], self._index.n_samples_fit_
-        indices = np.empty((n_rows, self.n_neighbors), np.int64)
-        distances = np.empty((n_rows, self.n_neighbors), np.float64)
-        size = _block_size(n_samples, _QUERIES_PER_BLOCK)
         is_function = callable(self._index.metric)  # slow, and applied to one pair at a time
 
-        def search(start: int, stop: int) -> None:
-            for first in range(start * size, min(stop * size, n_rows), size):
-                last = min(first + size, n_rows)
-                rows = np.arange(first, last if is_function else first + size)
-                with config_context(**_CONFIG):
-                    far, found = self._index.kneighbors(X[np.minimum(rows, n_rows - 1)])
-                indices[first:last], distances[first:last] = found[: last - first], far[: last - first]
+        def search(rows: slice, size: int) -> tuple[Array, Array]:
+            padded = np.arange(rows.start, rows.stop if is_function else rows.start + size)
+            with config_context(**_CONFIG):
+                far, found = self._index.kneighbors(X[np.minimum(padded, X.shape[0] - 1)])
+            return found[: rows.stop - rows.start], far[: rows.stop - rows.start]
 
-        work = float(n_rows) * n_samples * X.shape[1]
-        _pool(self._index.metric, workers).rows(search, -(-n_rows // size), work=work, alignment=1)
-        return indices, distances
+        return _in_blocks(search, X.shape[0], self.n_neighbors, self._index, _QUERIES_PER_BLOCK, workers)
 
 
 def row_batches(X: Any) -> Iterable[slice]:
@@ -225,10 +204,7 @@ def row_batches(X: Any) -> Iterable[slice]:
 
 
 def neighbor_graph(indices: Any, distances: Any) -> Any:
-    """Return the graph of neighbours given as two arrays of shape (n_samples, n_neighbors).
-
-    The neighbours of a point may include itself; a negative index is none.
-    """
+    """Return the graph of neighbours given as arrays of shape (n_samples, n_neighbors); a negative index is none."""
     indices, distances = np.asarray(indices), np.asarray(distances)
     if indices.ndim != 2 or indices.shape != distances.shape or not np.issubdtype(indices.dtype, np.integer):
         raise ValueError(
@@ -237,20 +213,18 @@ def neighbor_graph(indices: Any, distances: Any) -> Any:
         )
     if not np.isfinite(distances).all() or distances.min(initial=0) < 0:
         raise ValueError("X=(indices, distances): distances must be finite and at least 0.")
-    n_samples = len(indices)
-    if indices.max(initial=0) >= n_samples:
-        raise ValueError(
-            f"X=(indices, distances): index {indices.max()} is out of range for {n_samples} samples, one per row."
-        )
+    n_samples, last = len(indices), indices.max(initial=0)
+    if last >= n_samples:
+        raise ValueError(f"X=(indices, distances): index {last} is out of range for {n_samples} samples, one per row.")
     present = indices >= 0
     indptr = np.append(0, np.cumsum(present.sum(axis=1)))
     return scipy.sparse.csr_matrix((distances[present], indices[present], indptr), (n_samples, n_samples))
 
 
-def nearest_of_graph(graph: Any, n_neighbors: int) -> Any:
-    """Return a neighbour graph with the ``n_neighbors`` nearest in each row, without the diagonal."""
+def nearest_of_graph(graph: Any, n_neighbors: int, *, diagonal: bool = False) -> Any:
+    """Return a neighbour graph with the ``n_neighbors`` nearest in each row, by default without the diagonal."""
     row = np.repeat(np.arange(graph.shape[0]), np.diff(graph.indptr))
-    others = np.flatnonzero(graph.indices != row)
+    others = np.flatnonzero((graph.indices != row) | diagonal)
     order = others[np.lexsort((graph.data[others], row[others]))]
     row = row[order]
     rank = np.arange(row.size) - np.searchsorted(row, row)
@@ -260,11 +234,7 @@ def nearest_of_graph(graph: Any, n_neighbors: int) -> Any:
 
 
 def nearest_in_rows(distances: Any, n_neighbors: int) -> tuple[Array, Array]:
-    """Return indices and distances of the nearest entries of each row of a sparse matrix, nearest first.
-
-    The rows of ``distances`` are new points, its columns samples; a stored zero is the distance of an equal sample. The
-    results have the shape (n_new, n_neighbors).
-    """
+    """Return indices and distances of the nearest samples of each row of a sparse matrix, nearest first."""
     distances = canonical(distances).sorted_indices()
     counts = np.diff(distances.indptr)
     if counts.min(initial=n_neighbors) < n_neighbors:
@@ -273,9 +243,8 @@ def nearest_in_rows(distances: Any, n_neighbors: int) -> tuple[Array, Array]:
             f"X has {counts[row]} distances in row {row}, but {n_neighbors} are needed. Store the distances of every "
             f"new point to its {n_neighbors} nearest training samples or more, or give a dense matrix of all distances."
         )
-    order = np.lexsort((distances.data, np.repeat(np.arange(counts.size), counts)))
-    nearest = order[distances.indptr[:-1, None] + np.arange(n_neighbors)]
-    return distances.indices[nearest], distances.data[nearest]
+    nearest = nearest_of_graph(distances, n_neighbors, diagonal=True)
+    return nearest.indices.reshape(-1, n_neighbors), nearest.data.reshape(-1, n_neighbors)
 
 
 class KNeighborsTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -292,68 +261,47 @@ class KNeighborsTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mi
     metric : str or callable, default="euclidean"
         Any metric of scikit-learn's nearest neighbours.
     metric_params : dict, optional
-        Further arguments of the metric.
     n_jobs : int, optional
-        Number of threads. By default, all cores available to the process.
 
     Attributes
     ----------
-    n_features_in_ : int
-        Number of features.
-    n_samples_fit_ : int
-        Number of points.
+    n_features_in_, n_samples_fit_ : int
 
     Examples
     --------
-    >>> import numpy as np
     >>> from laptsne.graph.neighbors import KNeighborsTransformer
-    >>> graph = KNeighborsTransformer(n_neighbors=3).fit_transform(np.random.default_rng(0).normal(size=(50, 4)))
-    >>> graph.shape, graph.nnz  # each point is stored as its own first neighbour
-    ((50, 50), 200)
+    >>> KNeighborsTransformer(n_neighbors=3).fit_transform([[0.0], [1.0], [5.0], [7.0]]).nnz  # with each point itself
+    16
     """
 
     def __init__(
-        self,
-        n_neighbors: int = 15,
-        *,
-        metric: Any = "euclidean",
-        metric_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
+        self, n_neighbors: int = 15, *, metric: Any = "euclidean", metric_params: Any = None, n_jobs: int | None = None
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.metric = metric
-        self.metric_params = metric_params
-        self.n_jobs = n_jobs
+        self.n_neighbors, self.metric, self.metric_params, self.n_jobs = n_neighbors, metric, metric_params, n_jobs
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the points among which neighbours are searched, an array or sparse matrix."""
         self._X = self._validated(X, reset=True)
-        self.n_samples_fit_ = self._X.shape[0]
-        if not 1 <= self.n_neighbors < self.n_samples_fit_:
-            raise ValueError(
-                f"n_neighbors={self.n_neighbors} is out of range for {self.n_samples_fit_} samples; "
-                f"give a number from 1 to {self.n_samples_fit_ - 1}."
-            )
+        self.n_samples_fit_ = n_samples = self._X.shape[0]
+        if not 1 <= self.n_neighbors < n_samples:
+            wanted = f"for {n_samples} samples; give a number from 1 to {n_samples - 1}."
+            raise ValueError(f"n_neighbors={self.n_neighbors} is out of range {wanted}")
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Return the graph of the points as a CSR matrix, with each point as its own first neighbour."""
-        X = self.fit(X)._X
-        options = {"metric": self.metric, "metric_params": self.metric_params}
+        X, options = self.fit(X)._X, {"metric": self.metric, "metric_params": self.metric_params}
         with Workers(self.n_jobs) as workers:
             graph = neighbor_distances(X, self.n_neighbors, workers=workers, **options)
         shape = (self.n_samples_fit_, self.n_neighbors)
-        indices, distances = graph.indices.reshape(shape), graph.data.reshape(shape)
-        order = np.argsort(distances, axis=1, kind="stable")
-        indices, distances = np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+        indices, distances = _nearest_first(graph.indices.reshape(shape), graph.data.reshape(shape))
         itself = np.arange(self.n_samples_fit_)[:, None]
         return self._graph(np.hstack([itself, indices]), np.hstack([np.zeros(itself.shape), distances]))
 
     def transform(self, X: Any) -> Any:
         """Return the distances of new points to their ``n_neighbors + 1`` nearest points as a CSR matrix."""
         check_is_fitted(self, "n_samples_fit_")
-        X = self._validated(X, reset=False)
-        options = {"metric": self.metric, "metric_params": self.metric_params}
+        X, options = self._validated(X, reset=False), {"metric": self.metric, "metric_params": self.metric_params}
         with Workers(self.n_jobs) as workers:
             index = NeighborIndex(self._X, n_neighbors=self.n_neighbors + 1, workers=workers, **options)
             return self._graph(*index.search(X, workers))
@@ -372,10 +320,9 @@ class KNeighborsTransformer(TransformerMixin, BaseEstimator):  # type: ignore[mi
 
 
 @compiled
-def _settle_rows(
-    start: int, stop: int, indptr: Array, indices: Array, lengths: Array, found: Array, distances: Array
-) -> None:
+def _settle_rows(start: int, stop: int, graph: Any, found: Array, distances: Array) -> None:
     """Find the nearest nodes of every row by Dijkstra's algorithm, which stops once the row is full."""
+    indptr, indices, lengths = graph
     best = np.full(indptr.size - 1, np.inf)
     for i in range(start, stop):
         best[i] = 0.0
@@ -387,8 +334,7 @@ def _settle_rows(
             if length > best[node]:
                 continue  # a shorter path was found since
             if count >= 0:
-                found[i, count] = node
-                distances[i, count] = length
+                found[i, count], distances[i, count] = node, length
             count += 1
             for e in range(indptr[node], indptr[node + 1]):
                 other = np.int64(indices[e])  # one integer type for all entries of the queue
@@ -403,20 +349,14 @@ def _settle_rows(
 
 
 def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:
-    """Return the graph of the ``n_neighbors`` nearest nodes of every node by shortest path, as a CSR matrix.
-
-    Paths follow edges in both directions. A node that reaches fewer than ``n_neighbors`` others has all of these.
-    """
+    """Return the graph of the ``n_neighbors`` nearest nodes of every node by shortest path, or all it reaches."""
     edges = graph.tocsr().astype(np.float64)
     # Products and sums of sparse matrices drop zeros, and with them the edges between duplicates.
     tiny = 1e-9 * float(edges.data[edges.data > 0].min(initial=np.inf))
     edges.data = np.maximum(edges.data, tiny if np.isfinite(tiny) else 1.0)
     edges = edges.maximum(edges.T).tocsr()
-    n_samples = edges.shape[0]
-    n_neighbors = min(n_neighbors, n_samples - 1)
-    found = np.full((n_samples, n_neighbors), -1, np.int64)
-    distances = np.zeros((n_samples, n_neighbors))
-    args = (edges.indptr, edges.indices, edges.data, found, distances)
-    degree = edges.nnz / max(n_samples, 1)
-    workers.rows(_settle_rows, n_samples, *args, work=10.0 * n_samples * n_neighbors * degree)
+    n_samples, n_neighbors = edges.shape[0], min(n_neighbors, edges.shape[0] - 1)
+    found, distances = np.full((n_samples, n_neighbors), -1, np.int64), np.zeros((n_samples, n_neighbors))
+    arrays = (edges.indptr, edges.indices, edges.data)
+    workers.rows(_settle_rows, n_samples, arrays, found, distances, work=10.0 * n_neighbors * edges.nnz)
     return neighbor_graph(found, distances)

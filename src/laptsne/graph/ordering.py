@@ -19,10 +19,7 @@ def locality_order(P: Any, workers: Workers) -> Array:
 
 
 def ordered_for_locality(P: Any, workers: Workers, *, copy: bool = False) -> tuple[Any, Array | None]:
-    """Return P reordered for cache locality and the permutation; P itself and None if it is small or dense.
-
-    P is reordered in place unless ``copy`` is set.
-    """
+    """Return P reordered, in place unless ``copy``, and the permutation; P itself and None if it is small or dense."""
     if P.shape[0] <= MAX_UNORDERED or not scipy.sparse.issparse(P):
         return P, None
     order = locality_order(P, workers)
@@ -53,26 +50,14 @@ def _permute_rows(values: Array, indptr: Array, order: Array, permuted: Array) -
         at += row.size
 
 
-@compiled
-def _relabel(indices: Array, position: Array) -> None:
-    for e in range(indices.size):
-        indices[e] = position[indices[e]]
-
-
 def reordered(P: Any, order: Array) -> Any:
-    """Permute the rows and columns of a CSR graph in place, and return it.
-
-    Its arrays are replaced one after the other, so that half of it, not all, is in memory twice.
-    """
-    position = np.empty(order.size, P.indices.dtype)
-    position[order] = np.arange(order.size)
-    permuted = np.empty_like(P.data)
-    _permute_rows(P.data, P.indptr, order, permuted)
-    P.data = permuted
-    permuted = np.empty_like(P.indices)
-    _permute_rows(P.indices, P.indptr, order, permuted)
-    _relabel(permuted, position)
-    P.indices = permuted
+    """Permute rows and columns of a CSR graph in place, array by array: only half of it is in memory twice."""
+    for name in ("data", "indices"):
+        permuted = np.empty_like(getattr(P, name))
+        _permute_rows(getattr(P, name), P.indptr, order, permuted)
+        setattr(P, name, permuted)
+    del permuted
+    P.indices = of_points(np.arange(order.size, dtype=P.indices.dtype), order)[P.indices]
     P.indptr = np.append(0, np.cumsum(np.diff(P.indptr)[order])).astype(P.indptr.dtype)
     P.has_sorted_indices = False
     return P

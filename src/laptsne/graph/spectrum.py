@@ -1,9 +1,8 @@
 """Spectrum of the normalised graph Laplacian: components, eigensolvers, the eigengap, and spectral coordinates."""
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -20,19 +19,13 @@ from laptsne._runtime.warn import warn
 
 MAX_CLUSTERS = 30
 MAX_ARPACK = 20_000  # nodes beyond which a block method started from a coarse graph is faster than ARPACK
-_BULK = 0.1  # eigenvalues well above it belong to the bulk of the spectrum, not to clusters
-_NEARLY = 0.75  # gaps of at least this share of the largest are taken for equal to it
+_BULK, _NEARLY = 0.1, 0.75  # eigenvalues well above it are no clusters; share of the largest gap that is as good
 _MAX_DENSE = 300  # nodes up to which a dense solver is as fast
 _NEGLIGIBLE = 1e-7  # smaller similarities change no eigenvalue by more than 1e-5
-_BLOCK = 1024  # rows of a dense matrix, and of a sparse one
-_SPARSE_BLOCK = 1 << 14
-_ARPACK_TOL = 1e-4
-_MAX_RESTARTS = 300
-_BLOCK_TOL = 3e-3
-_MAX_PASSES = 30
-_GUARD = 4  # vectors beyond the wanted ones, which speed up convergence
-MAX_AGGREGATES = 1500
-NODES_PER_AGGREGATE = 25
+_BLOCK, _SPARSE_BLOCK = 1024, 1 << 14  # rows of a dense matrix, and of a sparse one
+_ARPACK_TOL, _MAX_RESTARTS = 1e-4, 300
+_BLOCK_TOL, _MAX_PASSES, _GUARD = 3e-3, 30, 4  # the last are vectors beyond the wanted ones for faster convergence
+MAX_AGGREGATES, NODES_PER_AGGREGATE = 1500, 25
 _MAX_SWEEPS = 100  # bounds the diameter of an aggregate
 _MAX_BLOCKS = 4  # size of the search space, in blocks, at which it is restarted from the current Ritz vectors
 _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))  # between successive components, which fills a disc evenly
@@ -40,8 +33,7 @@ _GOLDEN_ANGLE = np.pi * (3 - np.sqrt(5))  # between successive components, which
 _SEEDED = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).parameters else {}
 
 
-@dataclass(frozen=True)
-class Spectrum:
+class Spectrum(NamedTuple):
     """Smallest eigenpairs of a normalised graph Laplacian."""
 
     eigenvalues: NDArray[np.float64]  # ascending, from 0
@@ -49,20 +41,21 @@ class Spectrum:
 
 
 @compiled
-def _product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, vector: Any, product: Any) -> None:
+def _product_rows(start: int, stop: int, graph: Any, vector: Array, product: Array) -> None:
     """Multiply a CSR matrix and a vector."""
+    indptr, indices, data = graph
     for i in range(start, stop):
         total = data.dtype.type(0)
-        columns = indices[indptr[i] : indptr[i + 1]]
-        values = data[indptr[i] : indptr[i + 1]]
+        columns, values = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
         for e in range(values.size):
             total += values[e] * vector[columns[e]]
         product[i] = total
 
 
 @compiled
-def _block_product_rows(start: int, stop: int, indptr: Any, indices: Any, data: Any, rows: Any, product: Any) -> None:
+def _block_product_rows(start: int, stop: int, graph: Any, rows: Array, product: Array) -> None:
     """Multiply a CSR matrix and a block of column vectors."""
+    indptr, indices, data = graph
     for i in range(start, stop):
         line = product[i]
         line[:] = 0
@@ -73,40 +66,30 @@ def _block_product_rows(start: int, stop: int, indptr: Any, indices: Any, data: 
 
 
 def laplacian_spectrum(P: Any, n_values: int, workers: Workers | None = None) -> Spectrum:
-    r"""Compute the smallest eigenpairs of :math:`L = I - D^{-1/2} P D^{-1/2}`.
-
-    P is a symmetric array or sparse matrix; its graph may be disconnected and have isolated points.
-    """
-    n_values = min(n_values, P.shape[0])
-    similarity = normalised_similarity(P)
+    """Compute the smallest eigenpairs of :math:`I - D^{-1/2} P D^{-1/2}` for a symmetric array or sparse matrix P."""
+    n_values, workers, similarity = min(n_values, P.shape[0]), workers or Workers(1), normalised_similarity(P)
     component = components(similarity.indptr, similarity.indices, similarity.data)
-    sizes = np.bincount(component)
     # The spectrum of a graph is the union of those of its components. Solved one by one, they spare the solver multiple
     # zeros. With n_values components or more, one zero of each is all that is wanted.
-    largest = np.argsort(-sizes, kind="stable")[:n_values]
+    largest = np.argsort(-np.bincount(component), kind="stable")[:n_values]
     per_part = 1 if largest.size == n_values else n_values
-    found = [np.flatnonzero(component == part) for part in largest]
     roots = np.sqrt(np.asarray(P.sum(axis=1, dtype=np.float64)).ravel())
-    parts = [
-        _connected_spectrum(_subgraph(similarity, members), roots[members], per_part, workers or Workers(1))
-        for members in found
-    ]
-    values = np.concatenate([part_values for part_values, _ in parts])
-    order = np.argsort(values, kind="stable")[:n_values]
+    found = []
+    for members in (np.flatnonzero(component == part) for part in largest):
+        part = _connected_spectrum(_subgraph(similarity, members), roots[members], per_part, workers)
+        found += [(value, members, vector) for value, vector in zip(part[0], part[1].T, strict=True)]
+    found = sorted(found, key=itemgetter(0))[:n_values]
     # Only the selected vectors are expanded to all nodes: those of all components would be many times as large.
-    source = [(members, vector) for members, part in zip(found, parts, strict=True) for vector in part[1].T]
-    vectors = np.zeros((P.shape[0], order.size))
-    for column, chosen in enumerate(order):
-        members, vector = source[chosen]
+    vectors = np.zeros((P.shape[0], len(found)))
+    for column, (_, members, vector) in enumerate(found):
         vectors[members, column] = vector
-    return Spectrum(values[order], vectors)
+    return Spectrum(np.array([value for value, _, _ in found]), vectors)
 
 
 def normalised_similarity(P: Any) -> Any:
     """Return D^(-1/2) P D^(-1/2) as a CSR matrix; entries too small to affect an eigenvalue are 0."""
-    inverse_root = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
-    inverse_root = np.divide(1, np.sqrt(inverse_root), out=np.zeros_like(inverse_root), where=inverse_root > 0)
-    inverse_root = inverse_root.astype(P.dtype)
+    degree = np.asarray(P.sum(axis=1, dtype=np.float64)).ravel()
+    inverse_root = np.divide(1, np.sqrt(degree), out=np.zeros_like(degree), where=degree > 0).astype(P.dtype)
     if scipy.sparse.issparse(P):
         data = np.empty_like(P.data)
         for rows in gen_batches(P.shape[0], _SPARSE_BLOCK):
@@ -116,11 +99,8 @@ def normalised_similarity(P: Any) -> Any:
             block[block <= _NEGLIGIBLE] = 0  # kept as explicit zeros, since P shares the indices
             data[entries] = block
         return scipy.sparse.csr_matrix((data, P.indices, P.indptr), P.shape)
-    blocks = []
-    for start in range(0, P.shape[0], _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        block = P[rows] * inverse_root[rows, None] * inverse_root
-        blocks.append(scipy.sparse.csr_matrix(np.where(block > _NEGLIGIBLE, block, 0)))
+    dense = (P[rows] * inverse_root[rows, None] * inverse_root for rows in gen_batches(P.shape[0], _BLOCK))
+    blocks = [scipy.sparse.csr_matrix(np.where(block > _NEGLIGIBLE, block, 0)) for block in dense]
     return scipy.sparse.vstack(blocks, format="csr")
 
 
@@ -128,9 +108,7 @@ def _subgraph(graph: Any, members: Array) -> Any:
     return graph if members.size == graph.shape[0] else graph[members][:, members]
 
 
-def _connected_spectrum(
-    similarity: Any, roots: Array, n_values: int, workers: Workers
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _connected_spectrum(similarity: Any, roots: Array, n_values: int, workers: Workers) -> tuple[Array, Array]:
     """Compute the smallest eigenpairs of the Laplacian of a connected graph."""
     n_samples = similarity.shape[0]
     if n_samples == 1:
@@ -145,17 +123,14 @@ def _connected_spectrum(
     return (1 - mu[order]).clip(0, 2), vectors[:, order]
 
 
-def _arpack_spectrum(
-    similarity: Any, n_values: int, workers: Workers
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _arpack_spectrum(similarity: Any, n_values: int, workers: Workers) -> tuple[Array, Array]:
     """Compute the largest eigenpairs by ARPACK, with products in the precision of the affinities to save a copy."""
     n_samples = similarity.shape[0]
-    matrix = (similarity.indptr, similarity.indices, similarity.data)
+    graph = (similarity.indptr, similarity.indices, similarity.data)
 
-    def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        image = np.empty(n_samples)
-        args = (*matrix, vector.astype(similarity.dtype).ravel(), image)
-        workers.rows(_product_rows, n_samples, *args, work=2.0 * similarity.nnz)
+    def product(vector: Array) -> Array:
+        vector, image = vector.astype(similarity.dtype).ravel(), np.empty(n_samples)
+        workers.rows(_product_rows, n_samples, graph, vector, image, work=2.0 * similarity.nnz)
         return image
 
     operator = scipy.sparse.linalg.LinearOperator(similarity.shape, matvec=product, dtype=np.float64)
@@ -169,9 +144,7 @@ def _arpack_spectrum(
     return mu, vectors
 
 
-def _block_spectrum(
-    similarity: Any, roots: Array, n_values: int, workers: Workers
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _block_spectrum(similarity: Any, roots: Array, n_values: int, workers: Workers) -> tuple[Array, Array]:
     """Compute the largest eigenpairs of a large graph by a block method started from its aggregates."""
     n_samples = similarity.shape[0]
     roots = (roots / np.linalg.norm(roots)).astype(np.float32)
@@ -179,17 +152,12 @@ def _block_spectrum(
 
     def product(block: Array) -> Array:
         rows, image = np.ascontiguousarray(block.T), np.empty((n_samples, len(block)), block.dtype)
-        workers.rows(_block_product_rows, n_samples, *graph, rows, image, work=2.0 * similarity.nnz * len(block))
+        workers.rows(_block_product_rows, n_samples, graph, rows, image, work=2.0 * similarity.nnz * len(block))
         return np.ascontiguousarray(image.T)
 
-    pairs = largest_eigenpairs(
-        product,
-        coarse_eigenvectors(similarity, roots, n_values - 1 + _GUARD, workers),
-        n_values - 1,
-        known=roots,
-        tol=_BLOCK_TOL,
-        max_passes=_MAX_PASSES,
-    )
+    start = coarse_eigenvectors(similarity, roots, n_values - 1 + _GUARD, workers)
+    options: Any = {"known": roots, "tol": _BLOCK_TOL, "max_passes": _MAX_PASSES}
+    pairs = largest_eigenpairs(product, start, n_values - 1, **options)
     if pairs.residual > 10 * _BLOCK_TOL:
         _warn_inaccurate(f"The eigenvalues of the data's graph are accurate to {pairs.residual:.2g} only")
     mu = np.append(1.0, pairs.values[: n_values - 1])
@@ -204,8 +172,7 @@ def _warn_inaccurate(what: str) -> None:
     )
 
 
-@dataclass(frozen=True)
-class Eigenpairs:
+class Eigenpairs(NamedTuple):
     """Approximate eigenpairs, largest eigenvalue first; ``residual`` bounds the error of the wanted eigenvalues."""
 
     values: NDArray[np.float64]
@@ -214,34 +181,24 @@ class Eigenpairs:
 
 
 def largest_eigenpairs(
-    operator: Callable[[Array], Array],
-    start: Array,
-    n_wanted: int,
-    *,
-    known: Array,
-    tol: float,
-    max_passes: int,
-    preconditioner: Array | None = None,
+    operator: Any, start: Array, n_wanted: int, *, known: Array, tol: float, max_passes: int, preconditioner: Any = None
 ) -> Eigenpairs:
     """Compute the largest eigenpairs by the block Davidson method: Rayleigh-Ritz on a space grown by residuals.
 
-    A block resolves multiple and clustered eigenvalues, such as those of a graph with several components; a good start
-    takes one or two passes; and the number of passes is bounded. Computed in the precision of ``start``.
+    A block resolves multiple and clustered eigenvalues, such as those of a graph with several components, and the
+    number of passes is bounded (Davidson, Journal of Computational Physics 17, 1975).
 
-    ``operator`` maps a block of shape (m, n_samples), one vector per row, to its image, and is called at most
-    ``max_passes`` times. ``start`` has the shape (n_vectors, n_samples); rows beyond ``n_wanted`` speed up convergence,
-    missing ones are drawn at random. All are orthogonal to the ``known`` eigenvector of unit norm. ``tol`` bounds the
-    residual norms of the wanted pairs. The ``preconditioner`` of the residuals, a diagonal, is small where the
-    operator is large and negative.
-
-    References
-    ----------
-    E. R. Davidson, The iterative calculation of a few of the lowest eigenvalues and corresponding eigenvectors of large
-    real-symmetric matrices, Journal of Computational Physics 17 (1975).
+    ``operator`` maps a block of shape (m, n_samples), one vector per row, to its image, at most ``max_passes`` times.
+    ``start`` has the shape (n_vectors, n_samples); rows beyond ``n_wanted`` speed up convergence, missing ones are
+    random. All are orthogonal to the ``known`` eigenvector of unit norm. ``tol`` bounds the residual norms of the
+    wanted pairs. The diagonal ``preconditioner`` is small where the operator is large and negative.
     """
     known = known[None].astype(start.dtype)
     n_vectors = min(max(len(start), n_wanted), start.shape[1] - 1)
-    first = _complete(_orthonormal(start, [known]), known, n_vectors)
+    first = _orthonormal(start, [known])
+    if (missing := n_vectors - len(first)) > 0:
+        random = np.random.default_rng(0).standard_normal((missing, start.shape[1])).astype(start.dtype)
+        first = np.vstack([first, _orthonormal(random, [known, first])])
     capacity = min(_MAX_BLOCKS, max_passes) * n_vectors
     space, image = np.empty((2, max(capacity, len(first)), start.shape[1]), start.dtype)
     size = len(first)
@@ -265,9 +222,8 @@ def largest_eigenpairs(
         growth = _orthonormal(residuals, [known, space[:size]])
         if len(growth) == 0:  # the space is invariant under the operator
             break
-        grown = slice(size, size + len(growth))
-        space[grown], image[grown] = growth, operator(growth)
-        size += len(growth)
+        before, size = size, size + len(growth)
+        space[before:size], image[before:size] = growth, operator(growth)
         del residuals, growth  # or they would be in memory beside the next ones
     return Eigenpairs(values.astype(np.float64), vectors, residual)
 
@@ -277,36 +233,24 @@ def _norms(block: Array) -> Array:
 
 
 def _orthonormal(block: Array, bases: list[Array]) -> Array:
-    """Return an orthonormal basis of the part of ``block`` orthogonal to the orthonormal ``bases``.
-
-    By the eigenvectors of the Gram matrix, which takes matrix products only; dependent directions are dropped.
-    """
-    negligible = max(1e-12, float(np.finfo(block.dtype).eps) * 100)
+    """Return an orthonormal basis of the part of ``block`` orthogonal to the ``bases``, by its Gram matrix."""
     while True:
         norms = _norms(block)
         block = block[norms > 0] / norms[norms > 0, None]
         for basis in bases:
             block -= (block @ basis.T) @ basis
         squares, mixing = np.linalg.eigh(block @ block.T)
-        kept = squares > negligible
+        kept = squares > max(1e-12, float(np.finfo(block.dtype).eps) * 100)
         block = (mixing[:, kept] / np.sqrt(squares[kept])).T @ block
         # Small remainders of the projection magnify its rounding errors: project again.
         if squares.min(initial=1.0) > 1e-4:
             return block
 
 
-def _complete(block: Array, known: Array, n_rows: int) -> Array:
-    """Extend ``block`` to ``n_rows`` orthonormal rows by random directions."""
-    missing = n_rows - len(block)
-    if missing > 0:
-        random = np.random.default_rng(0).standard_normal((missing, block.shape[1])).astype(block.dtype)
-        block = np.vstack([block, _orthonormal(random, [known, block])])
-    return block
-
-
 @compiled
-def _join_rows(start: int, stop: int, indptr: Array, indices: Array, data: Array, before: Array, after: Array) -> None:
+def _join_rows(start: int, stop: int, graph: Any, before: Array, after: Array) -> None:
     """Give every node without a label that of its strongest labelled neighbour."""
+    indptr, indices, data = graph
     for i in range(start, stop):
         after[i] = before[i]
         if before[i] < 0:
@@ -327,34 +271,25 @@ def _add_weights(indptr: Array, indices: Array, data: Array, roots: Array, label
 
 
 def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
-    """Partition the nodes of a graph by growing aggregates from random seeds along the strongest edges.
-
-    Returns the aggregate of every node; ``n_aggregates`` for nodes that no seed reaches.
-    """
+    """Return the aggregate of every node, grown from random seeds along strong edges; the last if not reached."""
     n_samples = graph.shape[0]
     label = np.full(n_samples, -1, np.int32)
     label[np.random.default_rng(0).choice(n_samples, n_aggregates, replace=False)] = np.arange(n_aggregates)
     for _ in range(_MAX_SWEEPS):
-        joined = np.empty_like(label)
-        args = (graph.indptr, graph.indices, graph.data, label, joined)
-        workers.rows(_join_rows, n_samples, *args, work=2.0 * graph.nnz)
-        settled = label.min() >= 0 or (joined == label).all()
-        label = joined
-        if settled:
+        before, label = label, np.empty_like(label)
+        arrays = (graph.indptr, graph.indices, graph.data)
+        workers.rows(_join_rows, n_samples, arrays, before, label, work=2.0 * graph.nnz)
+        if before.min() >= 0 or (label == before).all():
             break
     label[label < 0] = n_aggregates
     return label
 
 
 def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: Workers) -> Array:
-    """Approximate the leading eigenvectors of a connected graph, except the first, by those of its aggregates.
-
-    The graph is given as D^(-1/2) P D^(-1/2) in CSR form and the ``roots`` of the degrees, its first eigenvector.
-    Returns a float32 array of shape (n_vectors, n_samples); within an aggregate, vectors are proportional to ``roots``.
-    """
-    n_samples = similarity.shape[0]
-    wanted = min(max(n_samples // NODES_PER_AGGREGATE, 4 * n_vectors), MAX_AGGREGATES)
-    n_aggregates = min(max(wanted, 2 * n_vectors), n_samples)
+    """Approximate eigenvectors of D^(-1/2) P D^(-1/2) after the first, ``roots``, by those of its aggregates."""
+    n_samples, least = similarity.shape[0], 2 * n_vectors
+    wanted = min(max(n_samples // NODES_PER_AGGREGATE, 2 * least), MAX_AGGREGATES)
+    n_aggregates = min(max(wanted, least), n_samples)
     label = aggregates(similarity, n_aggregates, workers)
     coarse = np.zeros((n_aggregates + 1, n_aggregates + 1))
     _add_weights(similarity.indptr, similarity.indices, similarity.data, roots, label, coarse)
@@ -368,30 +303,26 @@ def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: 
 @compiled
 def _search(indptr: Array, indices: Array, data: Array, stack: Array, numbers: Array) -> None:
     """Set the numbers of the components, which are negative at first."""
-    n_found = 0
+    n_found = size = 0
     for start in range(numbers.size):
-        if numbers[start] >= 0:
-            continue
-        numbers[start], stack[0], size = n_found, start, 1
+        if numbers[start] < 0:
+            numbers[start], stack[0], size = n_found, start, 1
+            n_found += 1
         while size > 0:
             size -= 1
             i = stack[size]
             for e in range(indptr[i], indptr[i + 1]):
                 j = indices[e]
                 if data[e] > 0 and numbers[j] < 0:
-                    numbers[j], stack[size] = n_found, j
+                    numbers[j], stack[size] = n_found - 1, j
                     size += 1
-        n_found += 1
 
 
 def components(indptr: Array, indices: Array, data: Array) -> Array:
-    """Label the connected components of a symmetric CSR graph, numbered by their first node; 0 is no edge.
-
-    SciPy's function copies the graph and its transpose in double precision, which would be the peak of a fit's memory.
-    """
-    n_nodes = indptr.size - 1
+    """Label the connected components of a symmetric CSR graph, numbered by their first node; 0 is no edge."""
+    # SciPy's function copies the graph and its transpose in double precision, which would be the peak of memory.
     # Arrays are made here, since numba takes long to compile what makes them.
-    stack, numbers = np.empty(n_nodes, np.int64), np.full(n_nodes, -1)
+    stack, numbers = np.empty(indptr.size - 1, np.int64), np.full(indptr.size - 1, -1)
     _search(indptr, indices, data, stack, numbers)
     return numbers
 
@@ -399,18 +330,11 @@ def components(indptr: Array, indices: Array, data: Array) -> Array:
 def eigengap_clusters(eigenvalues: ArrayLike) -> int:
     r"""Estimate the number of clusters by the eigengap heuristic.
 
-    Gaps are measured in :math:`\log(1 + \sigma / 0.1)`, which compares differences of small eigenvalues, those of
-    clusters, but ratios of large ones, so that steps within the bulk of the spectrum do not count. The estimate is the
-    largest k from 2 to 30 whose gap between :math:`\sigma_k` and :math:`\sigma_{k+1}` is at least three quarters of the
-    largest gap, since one cluster too many does less harm than one too few.
-
-    ``eigenvalues`` are the smallest ones of the normalised Laplacian in ascending order.
-
-    Examples
-    --------
-    >>> from laptsne.graph.spectrum import eigengap_clusters
-    >>> eigengap_clusters([0.0, 0.01, 0.02, 0.3, 0.35])
-    3
+    Gaps of the smallest eigenvalues, in ascending order, are measured in :math:`\log(1 + \sigma / 0.1)`, which compares
+    differences of small eigenvalues, those of clusters, but ratios of large ones, so that steps within the bulk of the
+    spectrum do not count. The estimate is the largest k from 2 to 30 whose gap between :math:`\sigma_k` and
+    :math:`\sigma_{k+1}` is at least three quarters of the largest gap, since one cluster too many does less harm than
+    one too few.
     """
     sigma = np.asarray(eigenvalues, dtype=np.float64)[: MAX_CLUSTERS + 1]
     gaps = np.diff(np.log1p(sigma / _BULK))[1:]
@@ -422,9 +346,9 @@ def eigengap_clusters(eigenvalues: ArrayLike) -> int:
 def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float64] | None:
     """Return coordinates of shape (n_samples, n_dims), or None if the graph is connected.
 
-    Of a graph with several components, the eigenvectors after the first tell components apart, and all points of one
-    coincide. Here, each component has its own eigenvectors as coordinates, within a disc whose area is proportional to
-    its size. The largest component is in the centre, the others around it on a spiral.
+    Its first eigenvectors would tell components apart, and all points of one would coincide. Here, each component has
+    its own eigenvectors, within a disc whose area is proportional to its size: the largest in the centre, the others
+    around it on a spiral.
     """
     graph = scipy.sparse.csr_matrix(P)
     component = components(graph.indptr, graph.indices, graph.data)
@@ -432,28 +356,20 @@ def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float6
     if sizes.size == 1:
         return None
     order = np.argsort(-sizes, kind="stable")
-    radii, centres = _discs(sizes[order] / component.size, n_dims)
-    rank = np.argsort(order)
-    Y = centres[rank[component]]
+    shares, number = sizes[order] / component.size, np.arange(sizes.size)
+    centres = np.zeros((sizes.size, n_dims))
+    if n_dims == 1:  # intervals on alternate sides of the first
+        radii = shares / 2
+        distances = 2 * (np.cumsum(radii) - radii) - radii[0] + radii
+        centres[1:, 0] = (distances * (-1.0) ** number)[1:]
+    else:
+        radii, angles = np.sqrt(shares), _GOLDEN_ANGLE * number
+        distances = np.sqrt(np.cumsum(shares) - shares) + radii
+        centres[1:, :2] = (distances[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1))[1:]
+    Y = centres[np.argsort(order)[component]]
     for place in np.flatnonzero(sizes[order] > n_dims + 1):
         members = np.flatnonzero(component == order[place])
         vectors = laplacian_spectrum(_subgraph(graph, members), n_dims + 1, workers).eigenvectors[:, 1:]
         largest = np.abs(vectors).max(axis=0)
         Y[members] += radii[place] * vectors / np.where(largest > 0, largest, 1)
     return Y
-
-
-def _discs(shares: NDArray[np.float64], n_dims: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return radii and centres of discs, or intervals in one dimension, with these areas, which decrease."""
-    if n_dims == 1:  # on alternate sides of the first
-        radii = shares / 2
-        distances = 2 * (np.cumsum(radii) - radii) - radii[0] + radii
-        distances[0] = 0
-        return radii, (distances * (-1.0) ** np.arange(radii.size))[:, None]
-    radii = np.sqrt(shares)
-    distances = np.sqrt(np.cumsum(shares) - shares) + radii
-    distances[0] = 0
-    angles = _GOLDEN_ANGLE * np.arange(radii.size)
-    centres = np.zeros((radii.size, n_dims))
-    centres[:, :2] = distances[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    return radii, centres

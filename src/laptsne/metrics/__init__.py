@@ -10,15 +10,5 @@ from laptsne.metrics.faithfulness import (
 )
 from laptsne.metrics.labelled import ClusterScores, cluster_scores, knn_accuracy, silhouette
 
-__all__ = [
-    "ClusterScores",
-    "Faithfulness",
-    "affinity_recall",
-    "cluster_scores",
-    "continuity",
-    "knn_accuracy",
-    "neighbors_kept",
-    "rasterized",
-    "silhouette",
-    "trustworthiness",
-]
+__all__ = ["ClusterScores", "Faithfulness", "affinity_recall", "cluster_scores", "continuity", "knn_accuracy"]
+__all__ += ["neighbors_kept", "rasterized", "silhouette", "trustworthiness"]

@@ -13,8 +13,7 @@ from sklearn.utils import check_array
 from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.typing import Array
 
-_JITTER = 1e-4  # of rasterised points, in pixels
-_WORKING_MEMORY_MIB = 64  # of a block of distances
+_JITTER, _WORKING_MEMORY_MIB = 1e-4, 64  # of rasterised points, in pixels; of a block of distances
 
 
 class Faithfulness:
@@ -23,7 +22,6 @@ class Faithfulness:
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        The data.
     n_neighbors : int, default=30
         Largest neighbourhood size that will be requested.
 
@@ -40,44 +38,36 @@ class Faithfulness:
     >>> data = Faithfulness(X)
     >>> data.neighbors_kept(X)
     1.0
-    >>> data.continuity(X[:, :2]) > data.continuity(X[:, :1])
-    True
     """
 
     def __init__(self, X: ArrayLike, *, n_neighbors: int = 30) -> None:
         self._X = _points(X)
-        if not 1 <= n_neighbors < len(self._X):
-            raise ValueError(
-                f"n_neighbors must be from 1 to {len(self._X) - 1} for {len(self._X)} points; got {n_neighbors}."
-            )
+        most = len(self._X) - 1
+        if not 1 <= n_neighbors <= most:
+            raise ValueError(f"n_neighbors must be from 1 to {most} for {most + 1} points; got {n_neighbors}.")
         self.neighbors = nearest(self._X, n_neighbors)
 
     def trustworthiness(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
         """Return the trustworthiness of the embedding Y; see :func:`trustworthiness`."""
-        _check_fewer_than_half(n_neighbors, len(self._X))
-        return _preservation(self._X, nearest(self._embedding(Y), n_neighbors))
+        return trustworthiness(self._X, Y, n_neighbors=n_neighbors)
 
     def continuity(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
         """Return the continuity of the embedding Y; see :func:`continuity`."""
         _check_fewer_than_half(n_neighbors, len(self._X))
-        return _preservation(self._embedding(Y), self._first(n_neighbors))
+        return _preservation(_paired(self._X, Y)[1], self._first(n_neighbors))
 
     def neighbors_kept(self, Y: ArrayLike, *, n_neighbors: int | None = None) -> float:
         """Return the share of neighbours kept by Y, by default of all that were found; see :func:`neighbors_kept`."""
-        neighbors = self.neighbors if n_neighbors is None else self._first(n_neighbors)
-        return _overlap(neighbors, nearest(self._embedding(Y), neighbors.shape[1]))
-
-    def _embedding(self, Y: ArrayLike) -> Array:
-        points = _points(Y)
-        _check_rows(self._X, points)
-        return points
+        kept = self.neighbors if n_neighbors is None else self._first(n_neighbors)
+        found = nearest(_paired(self._X, Y)[1], kept.shape[1])
+        row = np.arange(len(kept))[:, None] * len(kept)  # entries of different rows differ
+        return float(np.isin((row + kept).ravel(), (row + found).ravel(), assume_unique=True).mean())
 
     def _first(self, n_neighbors: int) -> Array:
         n_found = self.neighbors.shape[1]
         if not 1 <= n_neighbors <= n_found:
-            raise ValueError(
-                f"n_neighbors must be from 1 to {n_found}, the n_neighbors of this Faithfulness; got {n_neighbors}."
-            )
+            found = f"{n_found}, the n_neighbors of this Faithfulness"
+            raise ValueError(f"n_neighbors must be from 1 to {found}; got {n_neighbors}.")
         return self.neighbors[:, :n_neighbors]
 
 
@@ -92,10 +82,8 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric:
 
     Parameters
     ----------
-    X : array of shape (n_samples, n_features)
-        The data; their distances, of shape (n_samples, n_samples), if ``metric="precomputed"``.
+    X : array of shape (n_samples, n_features), or (n_samples, n_samples) if ``metric="precomputed"``
     Y : array of shape (n_samples, n_components)
-        The embedding.
     n_neighbors : int, default=5
         Neighbourhood size k, less than half the number of points.
     metric : str or callable, default="euclidean"
@@ -108,12 +96,10 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric:
     Examples
     --------
     >>> from laptsne.metrics import trustworthiness
-    >>> X = [[0.0], [1.0], [2.5], [4.5], [7.0]]
-    >>> trustworthiness(X, X, n_neighbors=1)
+    >>> trustworthiness([[0.0], [1.0], [2.5], [4.5]], [[0.0], [1.0], [2.5], [4.5]], n_neighbors=1)
     1.0
     """
-    data, points = _points(X), _points(Y)
-    _check_rows(data, points)
+    data, points = _paired(X, Y)
     _check_fewer_than_half(n_neighbors, len(data))
     return _preservation(data, nearest(points, n_neighbors), metric)
 
@@ -130,22 +116,13 @@ def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
 def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> float:
     """Compute the mean share of a point's nearest neighbours that the embedding preserves.
 
-    Neighbours are exact, by Euclidean distance. A point is not its own neighbour, but its duplicates may be.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        The data.
-    Y : array of shape (n_samples, n_components)
-        The embedding.
-    n_neighbors : int, default=30
-        Neighbourhood size, in the data and in the embedding.
+    Neighbours are exact, by Euclidean distance, ``n_neighbors`` in the data and in the embedding. A point is not its
+    own neighbour, but its duplicates may be.
 
     Examples
     --------
     >>> from laptsne.metrics import neighbors_kept
-    >>> X = [[0.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 3.0]]
-    >>> neighbors_kept(X, [[0.0], [1.0], [3.0], [4.0]], n_neighbors=1)
+    >>> neighbors_kept([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 3.0]], [[0.0], [1.0], [3.0], [4.0]], n_neighbors=1)
     1.0
     """
     return Faithfulness(X, n_neighbors=n_neighbors).neighbors_kept(Y)
@@ -161,7 +138,6 @@ def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayL
     P : array or sparse matrix of shape (n_samples, n_samples)
         Affinities without a diagonal, such as ``affinities_`` of a fitted model.
     Y : array of shape (n_samples, n_components)
-        The embedding.
     n_neighbors : int, default=15
         Number of affinities, and of neighbours in the embedding. A row of P with fewer entries counts with these, a
         row without any not at all.
@@ -189,27 +165,20 @@ def rasterized(Y: ArrayLike, size: int = 400) -> Array:
     Parameters
     ----------
     Y : array of shape (n_samples, n_components)
-        The embedding.
     size : int, default=400
         Pixels per side of the image.
-
-    Returns
-    -------
-    pixels : array of shape (n_samples, n_components)
 
     Examples
     --------
     >>> from laptsne.metrics import rasterized
-    >>> rasterized([[0.0, 0.0], [0.01, 0.0], [10.0, 0.0]], size=100).round().astype(int)
+    >>> rasterized([[0.0, 0.0], [10.0, 0.0]], size=100).round().astype(int)
     array([[ 0, 50],
-           [ 0, 50],
            [99, 50]])
     """
     points = _points(Y)
     low, extent = points.min(axis=0), np.ptp(points, axis=0)
     scale = size / max(extent.max(), np.finfo(float).tiny)
-    margin = (size - extent * scale) / 2
-    pixels = np.floor((points - low) * scale + margin).clip(0, size - 1)
+    pixels = np.floor((points - low) * scale + (size - extent * scale) / 2).clip(0, size - 1)
     return np.asarray(pixels + np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape))
 
 
@@ -239,19 +208,15 @@ def _preservation(points: Array, neighbors: Array, metric: Any = "euclidean") ->
     return float(1 - excess * 2 / (n * k * (2 * n - 3 * k - 1)))
 
 
-def _overlap(neighbors: Array, others: Array) -> float:
-    """Return the share of entries that are also in the same row of the other array."""
-    row = np.arange(len(neighbors))[:, None] * len(neighbors)
-    return float(np.isin((row + neighbors).ravel(), (row + others).ravel(), assume_unique=True).mean())
-
-
 def _points(X: Any) -> Array:
     return np.asarray(check_array(X.toarray() if sparse.issparse(X) else X, dtype=np.float64))
 
 
-def _check_rows(X: Array, Y: Array) -> None:
-    if len(X) != len(Y):
-        raise ValueError(f"X and Y must have the same number of rows; got {len(X)} and {len(Y)}.")
+def _paired(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
+    data, points = _points(X), _points(Y)
+    if len(data) != len(points):
+        raise ValueError(f"X and Y must have the same number of rows; got {len(data)} and {len(points)}.")
+    return data, points
 
 
 def _check_fewer_than_half(n_neighbors: int, n_samples: int) -> None:

@@ -21,9 +21,9 @@ _BLOCK = 1 << 22  # neighbours and votes in memory at once
 class ClusterScores(NamedTuple):
     """Scores of k-means on an embedding."""
 
-    nmi: float
+    nmi: float  # normalised mutual information with the labels
     silhouette: float
-    davies_bouldin: float
+    davies_bouldin: float  # lower is better
 
 
 @overload
@@ -44,19 +44,12 @@ def knn_accuracy(
     Parameters
     ----------
     Y : array of shape (n_samples, n_components)
-        The embedding.
     y : array of shape (n_samples,)
-        The labels.
     k : int or sequence of int, default=10
-        Number of neighbours. All of a sequence share one search.
+        Number of neighbours. A sequence gives a list of accuracies, from one search.
     protocol : {"cross-validated", "paper"}, default="cross-validated"
         "cross-validated": mean accuracy over five shuffled, stratified folds with a fixed seed. "paper": as in the
         LaptSNE paper, on the training points, where every point is its own nearest neighbour.
-
-    Returns
-    -------
-    accuracy : float or list of float
-        One for every k.
 
     Examples
     --------
@@ -71,8 +64,7 @@ def knn_accuracy(
     check_classification_targets(y)
     labels = np.unique(y, return_inverse=True)[1]
     counts = np.array([index(count) for count in np.atleast_1d(k)], np.intp)
-    everything = np.arange(len(points))
-    folds = [(everything, everything)]
+    folds = [(np.arange(len(points)),) * 2]
     if protocol == "cross-validated":
         folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(points, labels))
     n_voters = min(len(train) for train, _ in folds)
@@ -104,41 +96,24 @@ def cluster_scores(
     Parameters
     ----------
     Y : array of shape (n_samples, n_components)
-        The embedding.
     y : array of shape (n_samples,)
         The labels, used by the normalised mutual information only.
     n_clusters : int, optional
         Number of clusters; by default the number of distinct labels.
     random_state : int, RandomState instance or None, default=0
         Seed of k-means, which keeps the best of ten initialisations.
-
-    Returns
-    -------
-    scores : ClusterScores
-        ``nmi`` and ``silhouette`` (higher is better), and ``davies_bouldin`` (lower is better).
     """
     Y, y = np.asarray(Y), np.asarray(y)
     n_clusters = n_clusters or np.unique(y).size
     found = KMeans(n_clusters, n_init=10, random_state=random_state).fit_predict(Y)
-    return ClusterScores(
-        nmi=float(normalized_mutual_info_score(y, found)),
-        silhouette=silhouette(Y, found),
-        davies_bouldin=float(davies_bouldin_score(Y, found)),
-    )
+    nmi, davies_bouldin = normalized_mutual_info_score(y, found), davies_bouldin_score(Y, found)
+    return ClusterScores(float(nmi), silhouette(Y, found), float(davies_bouldin))
 
 
 def silhouette(Y: ArrayLike, labels: ArrayLike) -> float:
-    r"""Compute the mean silhouette coefficient over all points.
+    """Compute the mean silhouette coefficient over all points.
 
-    The coefficient of a point is :math:`(b - a) / \max(a, b)`, where :math:`a` is its mean distance to the other points
-    of its cluster and :math:`b` the smallest mean distance to the points of another cluster; 0 if it is alone in its
-    cluster. This is scikit-learn's ``silhouette_score`` of data whose offset may be large.
-
-    Parameters
-    ----------
-    Y : array of shape (n_samples, n_features)
-    labels : array of shape (n_samples,)
-        Cluster of every point: at least two clusters, and fewer than points.
+    This is scikit-learn's ``silhouette_score``, also for data whose offset is large.
     """
     points = np.asarray(Y, np.float64)
     return float(silhouette_score(points - np.median(points, axis=0), labels))

@@ -35,6 +35,7 @@ from laptsne.kernels import Gaussian
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Tsne
 from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, paper_settings, tsne_method
+from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
 from laptsne.transform.sampling import Sample, Sampler, checked_block, row_hashes
 
@@ -229,10 +230,14 @@ class LandmarkLaptSNE(MapEstimator):
             self.landmarks_, self.landmark_labels_ = sample.indices[rows], self.labels_
             self.landmark_embedding_ = found.result.embedding.astype(X.dtype, copy=False)
             del self.labels_  # those of all rows
-            if found.result.interrupted or self.out_of_sample == "network":
+            if found.result.interrupted or found.result.potential is None:
                 self.fitted_map_ = self._mapped(landmarks, X[rows], found, random_state, keeps_data=False)
-            else:
-                self.fitted_map_ = self._placed(X, rows, found, near, workers)
+                return found
+            placed = self._placed(X, rows, found, near, workers)
+            if self.out_of_sample == "network":  # which learns from all sampled rows
+                network = Network.trained(X, placed.embedding, random_state)
+                placed = replace(placed, data=None, potential=None, network=network)
+            self.fitted_map_ = placed
         return found
 
     def _placed(

@@ -82,9 +82,12 @@ def _fault(model: LaptSNE, case: Case) -> str:
     for name in ("embedding_", "kl_divergence_", "objective_", "eigenvalues_", "data_eigenvalues_"):
         if not np.isfinite(getattr(model, name)).all():
             return f"{name} is not finite"
-    n_points = len(model.landmarks_) if isinstance(model, LandmarkLaptSNE) else n_samples
-    if model.labels_.shape != (n_points,) or not set(model.labels_) <= set(range(-1, model.n_clusters_)):
-        return f"labels_ are not of {model.n_clusters_} clusters"
+    labels = [(model.labels_, n_samples)] if hasattr(model, "labels_") else []
+    if isinstance(model, LandmarkLaptSNE):  # with a network, it only has those of the landmarks
+        labels.append((model.landmark_labels_, len(model.landmarks_)))
+    for found, n_points in labels:
+        if found.shape != (n_points,) or not set(found) <= set(range(-1, model.n_clusters_)):
+            return f"labels_ are not of {model.n_clusters_} clusters"
     if case.new is not None:
         placed = model.transform(case.new)
         if placed.shape != (case.new.shape[0], model.n_components) or not np.isfinite(placed).all():
@@ -204,17 +207,11 @@ def _descents() -> st.SearchStrategy[Descent]:
     return st.builds(
         Descent,
         momentum=st.sampled_from([0, 0.5, 0.8, 0.999999]),
-        gains=st.booleans(),
-        max_step=st.sampled_from([1e-9, 1, 5, 1e6, 1e30, np.inf]),
-        exaggeration_share=shares,
         exaggeration=st.sampled_from([None, 1, 3, 1e6]),
         contraction_start=shares,
         contraction_ramp=shares,
         refresh_every=st.sampled_from([1, 2, 10, 10**9]),
-        refresh_distance=st.sampled_from([0, 1, 1e9, np.inf]),
-        check_every=st.sampled_from([1, 5, 50]),
         tol=st.sampled_from([0, 1e-3, 1, 1e9]),
-        patience=st.sampled_from([1, 2, 10**6]),
     )
 
 

@@ -117,7 +117,6 @@ class TestBits:
         ("suite", "--stored", "| LaptSNE | 10 |"),
         ("suite", "--stored --frontier", "| total | 280 of 329 |"),
         ("null", "show", "| Gaussian, 5 dimensions | 2000 |"),
-        ("by_hand", "--small ties", "True"),
         ("palette", "", "60 colours"),
         ("paper", "eigengap digits", "digits"),
     ],

@@ -281,7 +281,7 @@ def test_twenty_kills(whole, tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
 def test_a_kill_during_the_write(whole, tmp_path):
-    """The process kills itself half-way through its third write."""
+    """The process kills itself half-way through its second write, of three arrays."""
     expected, _ = whole
     suicide = textwrap.dedent(
         """
@@ -291,7 +291,7 @@ def test_a_kill_during_the_write(whole, tmp_path):
 
         def dying(file, array, **options):
             count[0] += 1
-            if count[0] == 12:
+            if count[0] == 5:
                 file.write(b"half of it")
                 os.kill(os.getpid(), signal.SIGKILL)
             write(file, array, **options)

@@ -19,6 +19,7 @@ from laptsne.kernels import Gaussian
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
 _MIN_FIELD = 1e-3  # of all clusters, below which a point is astray wherever it is
+_STRAYS_EVERY = 5  # refreshes after which stray points are sought again: it takes as long as the refresh itself
 _SHARPNESS = 4  # power of the fields of the clusters in the share that a new point has in each
 
 
@@ -40,8 +41,8 @@ class ClusterTerm(Contraction):
 
     where :math:`\varphi_b(y) = \sum_{j \in b} w(y, y_j)`. The width of the kernel and :math:`\rho` are constants in
     this: they follow the embedding from refresh to refresh until they are fixed. Points keep their gradients between
-    refreshes. Points with the label -1 are in no cluster: they exert no force and feel none. So do stray points, until
-    the next refresh: those in whose position the share of their cluster in the field of all is below ``min_share``.
+    refreshes. Points with the label -1 are in no cluster: they exert no force and feel none. So do stray points, for a
+    few refreshes: those in whose position the share of their cluster in the field of all is below ``min_share``.
 
     Sums are computed on a mesh, at a cost that hardly depends on the number of points, or over all pairs. Up to the
     errors of interpolation, both have the same results.
@@ -62,7 +63,7 @@ class ClusterTerm(Contraction):
         self.labels, self.mesh, self.min_share = labels, mesh, min_share
         order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
         self._ordered = self._members = order, sizes  # points by cluster, and their numbers; without stray points
-        self._keeps_members = False
+        self._keeps_members, self._age = False, 0  # refreshes so far
         self._volumes: Array | None = None  # if they are constant
 
     def value(self, fields: Fields) -> float:
@@ -107,28 +108,31 @@ class ClusterTerm(Contraction):
         return sums.mesh.resampled(grid, mesh)
 
     def state(self) -> dict[str, Any]:
-        state = {"regularization": self.regularization, "fixed": self.fixed}
+        state: dict[str, Any] = {"regularization": self.regularization, "fixed": self.fixed}
+        state |= {"members": self._members[0], "age": self._age}
         return state if self.kernel is None else state | {"width": self.kernel.width}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self.regularization, self.fixed = state["regularization"], state["fixed"]
+        self.regularization, self.fixed, self._age = state["regularization"], state["fixed"], state["age"]
+        self._members = state["members"], np.bincount(self.labels[state["members"]], minlength=self.n_clusters)
         self.kernel = Gaussian(state["width"]) if "width" in state else None
 
     def released(self) -> Self:
         term = type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)  # on the mesh
-        term.restore(self.state())
+        term.restore(self.state() | {"age": 0})  # stray points are sought at its refresh
         term.fixed = self.kernel is not None
         return term
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
         if not self.fixed:
             self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
-        if not self._keeps_members:
-            self._members = self._ordered
         sums_of: Any = _MeshSums if self.mesh else _PairSums
+        seeks_strays = bool(self.min_share) and not self._keeps_members and self._age % _STRAYS_EVERY == 0
+        self._members = self._ordered if seeks_strays else self._members
         self._sums = sums_of(fields, self.kernel, *self._members)
-        if self.min_share and not self._keeps_members and self._leave_out_strays():
+        if seeks_strays and self._leave_out_strays():
             self._sums = sums_of(fields, self.kernel, *self._members)
+        self._age += 1
         similarity, sizes = self._sums.similarity, self._members[1]
         n = int(sizes.sum())
         if not self.fixed:
@@ -166,7 +170,7 @@ class _MeshSums:
     def __init__(self, fields: Fields, kernel: Gaussian, order: Array, sizes: Array) -> None:
         y, most = rows_of(fields.Y), min(MAX_NODES, _MAX_NUMBERS // len(sizes))
         self.mesh = Mesh.around(y, SPACING_PER_WIDTH * kernel.width, fields.workers, kernel, most)
-        self._y, self._edges = y.take(order, axis=1), np.concatenate([[0], np.cumsum(sizes)])
+        self._y, self._own = y.take(order, axis=1), np.repeat(np.arange(len(sizes)), sizes)
         densities = self.mesh.spread(self._y, np.ones((1, len(order)), np.float32), sizes)
         self.fields = self.mesh.convolved(densities)  # of each cluster, self-interaction included
         parts = densities.reshape(len(sizes), -1), self.fields.reshape(len(sizes), -1)
@@ -177,18 +181,17 @@ class _MeshSums:
     def own_shares(self) -> Array:
         """Return the share of the own cluster in the field at each point."""
         total = self.mesh.interpolate(self._y, self.fields.sum(axis=0)[None])[:, 0] - 1
-        own = np.empty_like(total)
-        for field, start, stop in zip(self.fields, self._edges[:-1], self._edges[1:], strict=True):
-            own[start:stop] = self.mesh.interpolate(self._y[:, start:stop], field[None])[:, 0] - 1
+        own = self._in_own(self.fields)[0][:, 0] - 1
         return np.asarray(own / np.maximum(total, _MIN_FIELD))
 
     def gradient(self, slopes: Array) -> Array:
         """Return the gradient of the sum of slopes times similarities, shape (n_samples, n_dims)."""
         potentials = np.tensordot(2 * slopes.astype(np.float32), self.fields, 1)
-        gradient = np.empty(self._y.T.shape)
-        for potential, start, stop in zip(potentials, self._edges[:-1], self._edges[1:], strict=True):
-            gradient[start:stop] = self.mesh.gradient(self._y[:, start:stop], potential)
-        return gradient
+        return np.asarray(self._in_own(potentials)[1] / self.mesh.spacing)
+
+    def _in_own(self, grids: Array) -> tuple[Array, Array]:
+        """Return the field of the grid of its own cluster at each point, and its gradient."""
+        return self.mesh.with_gradient(self._y, grids, np.ones((1, len(self._own)), np.float32), self._own)
 
 
 class _PairSums:

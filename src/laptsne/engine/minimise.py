@@ -125,7 +125,8 @@ class Descending:
         rate, momentum = scale * self.schedule.rate(t, n_samples), self.schedule.momentum(t)
         stiffness, boundary, centre = 0.0, 0.0, np.zeros(Y.shape[1])
         if self.strength > 0 and self.term.similarity is not None:  # not with the kernel of the paper
-            stiffness, boundary, centre = _STIFFNESS / n_samples, _BOUNDARY * rms_radius(whole), whole.mean(axis=0)
+            stiffness, boundary = _STIFFNESS / n_samples, _BOUNDARY * rms_radius(whole)
+            centre = np.array([column.mean() for column in whole.T])  # reductions over short rows are slow
         moved = np.empty_like(Y)
         rules = (rate, momentum, self.schedule.max_step, scale * _GAIN_INCREASE, centre, boundary, stiffness)
         args = (gradient, rules, gains, velocity, Y, moved)

@@ -210,14 +210,17 @@ class Mesh:
         """Return the fields given by grids at y, shape (n_samples, n_fields)."""
         return self.with_gradient(y, grids, None)[0]
 
-    def with_gradient(self, y: Array, grids: Array, weights: Array | None) -> tuple[Array, Array]:
+    def with_gradient(
+        self, y: Array, grids: Array, weights: Array | None, own: Array | None = None
+    ) -> tuple[Array, Array]:
         """Return the same, and the sum of the gradients with respect to positions in cells, times the weights.
 
-        Weights are in single precision, of shape (n_fields, n_samples). Without weights there is no gradient.
+        Weights are in single precision, of shape (n_fields, n_samples). Without weights there is no gradient. With
+        ``own``, the number of a grid for each point, only the field of that grid counts.
         """
         (n_dims, n_samples), kernel = y.shape, interpolation_kernel(self.window.width)
-        field, gradient = np.empty((n_samples, len(grids))), np.zeros((n_samples, n_dims))
-        args = (self.positions(y), tables(self.window), grids.reshape(len(grids), *self._shape), weights)
+        field, gradient = np.empty((n_samples, len(grids) if own is None else 1)), np.zeros((n_samples, n_dims))
+        args = (self.positions(y), tables(self.window), grids.reshape(len(grids), *self._shape), own, weights)
         self.workers.rows(kernel, n_samples, *args, field, gradient, work=100.0 * field.size)
         return field, gradient
 

@@ -136,10 +136,18 @@ def interpolation_kernel(width: int) -> Callable[..., None]:
 
     @compiled
     def interpolate_rows(
-        start: int, stop: int, u: Array, tables: Any, grids: Array, weights: Array | None, field: Array, gradient: Array
+        start: int,
+        stop: int,
+        u: Array,
+        tables: Any,
+        grids: Array,
+        own: Array | None,
+        weights: Array | None,
+        field: Array,
+        gradient: Array,
     ) -> None:
-        # Set field[i, f] to the fields at the points, and add their gradients, multiplied by the weights, to gradient.
-        # There is no gradient without weights.
+        # Set field[i, f] to the fields at the points, or to that of the ``own`` grid of each point alone, and add their
+        # gradients, multiplied by the weights, to gradient. There is no gradient without weights.
         n_dims, (table, slope_table) = u.shape[0], tables
         wx, wy, wz, sx, sy, sz = np.empty((6, width), table.dtype)
         wy[:], wz[:], sy[:], sz[:] = 1, 1, 0, 0
@@ -154,11 +162,12 @@ def interpolation_kernel(width: int) -> Callable[..., None]:
             if n_dims > 2:
                 z = _weigh(u[2, i], table, wz, width)
                 _weigh(u[2, i], slope_table, sz, width)
-            for f in range(grids.shape[0]):
+            first = 0 if own is None else own[i]
+            for f in range(grids.shape[0] if own is None else 1):
                 value = gx = gy = gz = zero
                 for c in range(width if n_dims > 2 else 1):
                     for b in range(width if n_dims > 1 else 1):
-                        line = grids[f, z + c, y + b, x : x + width]
+                        line = grids[first + f, z + c, y + b, x : x + width]
                         s = t = zero
                         for a in range(width):
                             s += wx[a] * line[a]

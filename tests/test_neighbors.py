@@ -297,7 +297,7 @@ def test_new_points_are_searched_in_blocks_as_if_one_by_one(rng, monkeypatch, ca
     assert sorted(n_calls) == sorted([64, 64, 22 if case == "function" else 64])
 
 
-@pytest.mark.parametrize("distance", [1e2, 1e4, 1e5, 1e8])
+@pytest.mark.parametrize("distance", [1e2, 1e4, 1e5, 1e6])
 def test_groups_far_apart_keep_their_approximate_neighbours(rng, distance):
     X = rng.normal(size=(10_500, 8))
     X[::2] += distance
@@ -346,6 +346,9 @@ def test_values_that_are_rounded_themselves_are_warned_of(rng):
         found_neighbors((X + 1e7).astype(np.float32), 30)
     with pytest.warns(UserWarning, match="distances of 300 rows of the sparse X .* are lost in rounding"):
         found_neighbors(scipy.sparse.csr_matrix(X + 1e8), 30)
+    far_apart = rng.normal(size=(10_500, 8)) + 1e8 * (np.arange(10_500) % 2)[:, None]
+    with pytest.warns(UserWarning, match=r"neighbours of \d+ rows of X are lost in rounding.*Transform or remove"):
+        found_neighbors(far_apart, 15)
 
 
 @pytest.mark.filterwarnings("error")

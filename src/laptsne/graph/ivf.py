@@ -4,7 +4,6 @@ Points are assigned to the cells of a rough k-means, and a query searches the li
 Zisserman, "Video Google", ICCV 2003; "IVFFlat" of faiss).
 """
 
-from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -14,18 +13,20 @@ from sklearn.utils import gen_batches
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne._runtime.warn import warn
 
 PROBE_ENTRIES = 1 << 22  # entries in memory at once of the tables of probed lists and of heaps
 _LISTS, _MAX_LIST = 2, 4  # number in square roots of the number of points; maximum length in mean lengths
 _SAMPLES_PER_LIST, _ROUNDS = 32, 6  # of Lloyd's algorithm
 _TILE, _CHUNK = 256, 32  # points compared with a query together; distances compared with the largest in the heap
 _GROUP = 64  # queries that share a tile in the cache
-_ORDERED, _EXACT_VALUES = 1 << 16, 1 << 22  # at once: rows brought into the order of the points; values searched
+_ORDERED = 1 << 16  # rows brought into the order of the points at once
 _CALIBRATION, _RECALL = 512, 0.996  # points whose exact neighbours calibrate the number of probed lists; their recall
 _REACH = 1e9  # in largest deviations from the mean; squared distances beyond it would overflow in single precision
 _LARGEST = 2.0**20  # that deviation in single precision: squares of values up to 1e25 times smaller do not underflow
 _SPACED, _SPACING_RANK = 128, 15  # points whose distances to a neighbour are compared with the rounding errors
 _MAX_ERROR = 1e-3  # of squared distances between neighbours in single precision
+_LOST = 1e-14  # squared distances in units of |x|^2 that even double precision does not resolve
 
 
 @inlined
@@ -46,12 +47,10 @@ def _replace_largest(values: Array, indices: Array, value: float, index: int) ->
 
 
 @inlined
-def _scan(first: Array, second: Array, norms: tuple[float, float], tile: Array, n: int, distances: Array) -> None:
+def _scan(first: Array, second: Array, tile: Array, n: int, distances: Array) -> None:
     """Compute the squared distances to the n points of a tile of two queries, multiplied by -2; loops vectorise."""
-    start = tile[:_TILE]
-    for j in range(n):
-        distances[j] = start[j] + norms[0]
-        distances[_TILE + j] = start[j] + norms[1]
+    distances[:n] = tile[:n]
+    distances[_TILE : _TILE + n] = tile[:n]
     for d in range(0, first.size, 4):
         p0, p1, p2, p3 = first[d], first[d + 1], first[d + 2], first[d + 3]
         q0, q1, q2, q3 = second[d], second[d + 1], second[d + 2], second[d + 3]
@@ -75,18 +74,6 @@ def _keep(distances: Array, lo: int, itself: int, values: Array, indices: Array)
             for j in range(chunk.size):
                 if chunk[j] < values[0] and lo + first + j != itself:
                     _replace_largest(values, indices, chunk[j], lo + first + j)
-
-
-@inlined
-def _shift(rows: Array, norms: Array, group: Array, begin: int, offset: Array, shifted: Array) -> None:
-    """Set ``shifted`` to the queries of a group relative to another reference, times -2, and their squared norms."""
-    for i in group:
-        norm = rows.dtype.type(0)
-        for d in range(offset.size):
-            x = rows[i - begin, d] + offset[d]
-            shifted[i - begin, d] = -2 * x
-            norm += x * x
-        norms[i - begin] = norm
 
 
 @inlined
@@ -138,34 +125,27 @@ def _search_cells(start: int, stop: int, searched: Any, index: Any, itself: int,
     """Find the nearest columns of every query in the lists that it wants, and keep them in its heap.
 
     The queries of cell c, that of list c + ``first_cell``, are the columns cells[c] to cells[c + 1]; list l has the
-    points lists[l] to lists[l + 1]. Queries and points are relative to the column of ``references`` of their cell and
-    list, if there are any. Query i is not compared with point i + ``itself``, unless this is negative.
+    points lists[l] to lists[l + 1]. Query i is not compared with point i + ``itself``, unless this is negative.
     """
-    (queries, cells, wanted, first_cell), (columns, squares, lists, centres, references) = searched, index
+    (queries, cells, wanted, first_cell), (columns, squares, lists, centres) = searched, index
     values, indices = heaps
     n_dims = queries.shape[0]
     longest = 1
     for c in range(start, stop):
         longest = max(longest, cells[c + 1] - cells[c])
-    rows, shifted = np.empty((longest, n_dims), queries.dtype), np.empty((longest, n_dims), queries.dtype)
-    norms, offset = np.zeros(longest, queries.dtype), np.zeros(n_dims, queries.dtype)
+    rows = np.empty((longest, n_dims), queries.dtype)
     tile = np.empty((n_dims + 1) * _TILE, queries.dtype)
     distances = np.empty(2 * _TILE, queries.dtype)
     for c in range(start, stop):
         begin, end, home = cells[c], cells[c + 1], c + first_cell
         for d in range(n_dims):
             for i in range(begin, end):
-                rows[i - begin, d] = queries[d, i]
-                shifted[i - begin, d] = -2 * queries[d, i]
+                rows[i - begin, d] = -2 * queries[d, i]
         values[begin:end] = np.inf
         indices[begin:end] = 0
         found, starts, members = _searched_by(begin, end, wanted, lists, values.shape[1], home, centres)
         for f in range(found.size):
             group = members[starts[f] : starts[f + 1]]
-            if references.shape[1] > 0:
-                for d in range(n_dims):
-                    offset[d] = references[d, home] - references[d, found[f]]
-                _shift(rows, norms, group, begin, offset, shifted)
             for lo in range(lists[found[f]], lists[found[f] + 1], _TILE):
                 n = min(_TILE, lists[found[f] + 1] - lo)
                 tile[:n] = squares[lo : lo + n]
@@ -173,8 +153,7 @@ def _search_cells(start: int, stop: int, searched: Any, index: Any, itself: int,
                     tile[(d + 1) * _TILE : (d + 1) * _TILE + n] = columns[d, lo : lo + n]
                 for g in range(0, group.size, 2):
                     i, other = group[g], group[min(g + 1, group.size - 1)]
-                    a, b = i - begin, other - begin
-                    _scan(shifted[a], shifted[b], (norms[a], norms[b]), tile, n, distances)
+                    _scan(rows[i - begin], rows[other - begin], tile, n, distances)
                     _keep(distances[:n], lo, i + itself if itself >= 0 else -1, values[i], indices[i])
                     if other > i:
                         two = distances[_TILE : _TILE + n]
@@ -182,61 +161,18 @@ def _search_cells(start: int, stop: int, searched: Any, index: Any, itself: int,
 
 
 @compiled
-def _distance_rows(start: int, stop: int, searched: Any, index: Any, indices: Array, distances: Array) -> None:
+def _distance_rows(start: int, stop: int, queries: Array, columns: Array, indices: Array, distances: Array) -> None:
     """Set ``distances`` to those of every query to the columns in its row of ``indices``."""
-    (queries, homes), (columns, owners, references) = searched, index
     row = np.empty(indices.shape[1], columns.dtype)
     for i in range(start, stop):
         row[:] = 0
         for d in range(columns.shape[0]):
             line, x = columns[d], queries[d, i]
-            if references.shape[1] == 0:
-                for e in range(row.size):
-                    difference = x - line[indices[i, e]]
-                    row[e] += difference * difference
-            else:  # queries and columns are relative to those of their homes and owners
-                reference = references[d]
-                for e in range(row.size):
-                    offset = reference[homes[i]] - reference[owners[indices[i, e]]]
-                    row[e] += (offset + (x - line[indices[i, e]])) ** 2
+            for e in range(row.size):
+                difference = x - line[indices[i, e]]
+                row[e] += difference * difference
         for e in range(row.size):
             distances[i, e] = np.sqrt(row[e])
-
-
-@compiled
-def _exact_rows(start: int, stop: int, queries: Array, columns: Array, first: int, values: Any, indices: Any) -> None:
-    """Push the squared distances of queries, one per row, to columns numbered from ``first`` into their heaps."""
-    n_dims, n_columns = columns.shape
-    tile, distances = np.empty((n_dims, _TILE)), np.empty(_TILE)
-    for lo in range(0, n_columns, _TILE):
-        n = min(_TILE, n_columns - lo)
-        for d in range(n_dims):
-            tile[d, :n] = columns[d, lo : lo + n]
-        for i in range(start, stop):
-            distances[:n] = 0
-            for d in range(n_dims):
-                line, x = tile[d], queries[i, d]
-                for j in range(n):
-                    difference = x - line[j]
-                    distances[j] += difference * difference
-            _keep(distances[:n], first + lo, -1, values[i], indices[i])
-
-
-def exact_neighbors(queries: Array, blocks: Iterable[Array], k: int, workers: Workers) -> tuple[Array, Array]:
-    """Return the indices of the k nearest points of every query and their squared distances, nearest first.
-
-    By sums of squared differences in double precision, which no offset affects. Queries are rows; points come in blocks
-    of shape (n_features, n_points).
-    """
-    queries = np.ascontiguousarray(queries, np.float64)
-    values, indices = np.full((len(queries), k), np.inf), np.zeros((len(queries), k), np.int64)
-    first = 0
-    for columns in blocks:
-        args = (queries, np.ascontiguousarray(columns, np.float64), first, values, indices)
-        workers.rows(_exact_rows, len(queries), *args, work=2.0 * queries.size * columns.shape[1])
-        first += columns.shape[1]
-    order = np.argsort(values, axis=1, kind="stable")
-    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(values, order, axis=1)
 
 
 class IVFIndex:
@@ -249,12 +185,12 @@ class IVFIndex:
     def __init__(self, X: Array, workers: Workers) -> None:
         n_samples = X.shape[0]
         self.mean = X.mean(axis=0)
-        # In single precision, distances are computed from points relative to the mean, unless the rounding errors would
-        # be noticeable among neighbours: then from points relative to the centre of their list.
-        columns = self._columns(X, np.float32)
-        scattered = _is_scattered(X, self.mean, columns, workers)
-        if scattered:
-            columns = self._columns(X.astype(np.float64), np.float64)
+        # In double precision if the rounding errors of single precision would be noticeable among neighbours.
+        columns, least = self._columns(X, np.float32), float(np.finfo(np.float32).eps) / 2 / _MAX_ERROR
+        if _spacing(columns, workers).min() <= 2 * least:
+            precise = self._columns(X.astype(np.float64), np.float64)
+            spacing = _spacing(precise, workers)
+            columns = precise if (spacing[spacing > 0] < least).any() else columns
         n_lists = int(_LISTS * n_samples**0.5)
         rng = np.random.default_rng(0)
         sample = np.sort(rng.choice(n_samples, min(_SAMPLES_PER_LIST * n_lists, n_samples), replace=False))
@@ -262,9 +198,7 @@ class IVFIndex:
         label = nearest_columns(columns, centres, 1, workers)[0][:, 0]
         self.order = np.argsort(label, kind="stable")
         self.centres, self.lists = _split(np.bincount(label, minlength=n_lists), centres)
-        self._owners = np.repeat(np.arange(self.lists.size - 1, dtype=np.int32), np.diff(self.lists))
-        self._references = self.centres if scattered else np.empty((len(columns), 0))
-        self.columns = self._relative(np.ascontiguousarray(columns[:, self.order]), self._owners)
+        self.columns = np.ascontiguousarray(columns[:, self.order])
         self.squares = np.einsum("ij,ij->j", self.columns, self.columns)
 
     def _columns(self, X: Array, dtype: Any) -> Array:
@@ -276,53 +210,35 @@ class IVFIndex:
         """Return the other points nearest to every point and their distances, of shape (n_samples, n_neighbors)."""
         n_probes = self.n_probes(n_neighbors, workers)
         found = self._search(self.columns, self.lists, n_probes, n_neighbors, workers)
-        return self._in_order(self.order, (self.columns, self._owners), found, workers)
+        return self._in_order(self.order, self.columns, found, workers)
 
     def search(self, X: Array, n_neighbors: int, workers: Workers, n_probes: int | None = None) -> tuple[Array, Array]:
         """Return indices and distances of the points nearest to every row of X, in its nearest ``n_probes`` lists."""
-        centred, reach = X - self.mean, _REACH * _LARGEST * self.unit
-        # Single precision does not reach further, where rounding decides the nearest anyway.
-        furthest = np.abs(centred).max(axis=1, keepdims=True)
-        centred = np.where(furthest > reach, centred * (reach / np.maximum(furthest, reach)), centred)
-        queries = as_columns(centred, self.unit, self.centres.dtype)
+        reach = _REACH * _LARGEST * self.unit  # beyond it, rounding decides the nearest anyway
+        queries = as_columns(np.clip(X - self.mean, -reach, reach), self.unit, self.columns.dtype)
         label = nearest_columns(queries, self.centres, 1, workers)[0][:, 0]
         order = np.argsort(label, kind="stable")
-        label = label[order].astype(np.int32)
-        cells = np.searchsorted(label, np.arange(self.lists.size))
-        queries = self._relative(np.ascontiguousarray(queries[:, order]), label)
+        cells = np.searchsorted(label[order], np.arange(self.lists.size))
+        queries = np.ascontiguousarray(queries[:, order])
         found = self._search(queries, cells, n_probes, n_neighbors, workers)
-        return self._in_order(order, (queries, label), found, workers)
+        return self._in_order(order, queries, found, workers)
 
     def n_probes(self, n_neighbors: int, workers: Workers) -> int:
         """Return how many of the nearest lists of a point reach the target recall on the calibration points."""
         n_samples, n_lists = self.columns.shape[1], self.lists.size - 1
         sample = np.linspace(0, n_samples - 1, min(_CALIBRATION, n_samples)).astype(np.int64)
-        queries = self._positions(self.columns[:, sample], self._owners[sample])
-        if self._references.shape[1] > 0:
-            batches = _exact_batches(n_samples, len(self.columns))
-            blocks = (self._positions(self.columns[:, rows], self._owners[rows]) for rows in batches)
-            found = exact_neighbors(queries.T, blocks, n_neighbors + 1, workers)[0]
-        else:
-            found = nearest_columns(queries, self.columns, n_neighbors + 1, workers)[0]
-        holders = self._owners[found]  # of one neighbour more: the point itself is among them
+        queries = np.ascontiguousarray(self.columns[:, sample])
+        found = nearest_columns(queries, self.columns, n_neighbors + 1, workers)[0]  # the point itself is among them
+        holders = np.searchsorted(self.lists, found, side="right") - 1
         lists, far = nearest_columns(queries, self.centres, n_lists, workers)
         nearest = np.take_along_axis(lists, np.argsort(far, axis=1, kind="stable"), axis=1)
         ranks = np.take_along_axis(np.argsort(nearest, axis=1), holders, axis=1)
         return int(np.quantile(ranks, _RECALL)) + 1
 
-    def _relative(self, columns: Array, lists: Array) -> Array:
-        """Return points in single precision relative to the references of their lists."""
-        relative = columns - self._references[:, lists] if self._references.shape[1] > 0 else columns
-        return relative.astype(np.float32, copy=False)
-
-    def _positions(self, columns: Array, lists: Array) -> Array:
-        """Return the coordinates of points that are relative to the references of their lists."""
-        return columns + self._references[:, lists] if self._references.shape[1] > 0 else np.ascontiguousarray(columns)
-
     def _search(self, queries: Array, cells: Array, n_probes: int | None, k: int, workers: Workers) -> Array:
         """Return the columns of the k nearest points of every query; cell c holds those whose nearest list is c."""
         found = np.empty((queries.shape[1], k), np.int32 if self.columns.shape[1] < 2**31 else np.int64)
-        index = (self.columns, self.squares, self.lists, self.centres.astype(np.float64), self._references)
+        index = (self.columns, self.squares, self.lists, self.centres.astype(np.float64))
         # Blocks of cells with about as many queries as fit, at least one cell each.
         block = cells[:-1] // max(PROBE_ENTRIES // max(n_probes or 0, k), 1)
         edges = np.append(np.flatnonzero(np.diff(block, prepend=-1)), cells.size - 1)
@@ -331,56 +247,52 @@ class IVFIndex:
             own, part = cells[first : last + 1] - rows.start, np.ascontiguousarray(queries[:, rows])
             wanted = np.empty((part.shape[1], 0), np.int32)
             if n_probes is not None:
-                positions = self._positions(part, np.repeat(np.arange(first, last), np.diff(own)))
-                wanted = nearest_columns(positions, self.centres, n_probes, workers)[0]
+                wanted = nearest_columns(part, self.centres, n_probes, workers)[0]
             searched, itself = (part, own, wanted, first), rows.start if queries is self.columns else -1
-            args = (searched, index, itself, (np.empty((part.shape[1], k), np.float32), found[rows]))
+            args = (searched, index, itself, (np.empty((part.shape[1], k), part.dtype), found[rows]))
             workers.rows(_search_cells, last - first, *args, work=1e3 * part.size, alignment=1)
         return found
 
-    def _in_order(self, order: Array, searched: Any, found: Array, workers: Workers) -> tuple[Array, Array]:
+    def _in_order(self, order: Array, queries: Array, found: Array, workers: Workers) -> tuple[Array, Array]:
         """Return indices and distances of the columns found for queries in lists, which are sorted by ``order``."""
-        (queries, homes), index = searched, (self.columns, self._owners, self._references)
         numbers = self.order.astype(found.dtype)
-        indices, distances = np.empty_like(found), np.empty(found.shape, np.float32)
+        indices, distances, n_lost = np.empty_like(found), np.empty(found.shape, np.float32), 0
         for rows in gen_batches(len(found), _ORDERED):  # all at once would take half as much memory again
             block, far = np.ascontiguousarray(queries[:, rows]), np.empty(found[rows].shape, np.float32)
-            args = ((block, homes[rows]), index, found[rows], far)
-            workers.rows(_distance_rows, len(far), *args, work=10.0 * far.size)
+            workers.rows(_distance_rows, len(far), block, self.columns, found[rows], far, work=10.0 * far.size)
             indices[order[rows]] = numbers[found[rows]]
             distances[order[rows]] = far
+            furthest = far.max(axis=1).astype(np.float64) ** 2
+            n_lost += int(((furthest > 0) & (furthest < _LOST * np.einsum("ij,ij->j", block, block))).sum())
+        if n_lost and queries.dtype == np.float64:
+            warn(
+                f"the neighbours of {n_lost} rows of X are lost in rounding: its values are millions of times larger "
+                "than their distances. Transform or remove outliers, or give the neighbours as X=(indices, distances)."
+            )
         if not 1e-15 < self.unit * _LARGEST < 1e15:
             distances = distances.astype(np.float64)
         distances *= distances.dtype.type(self.unit)
         return indices, distances
 
 
-def _is_scattered(X: Array, mean: Array, columns: Array, workers: Workers) -> bool:
-    """Whether some points are so far from the mean that rounding changes the distances to their neighbours."""
-    chosen = np.linspace(0, len(X) - 1, min(_SPACED, len(X))).astype(np.int64)
-    k, error = min(_SPACING_RANK + 1, len(X)), np.finfo(np.float32).eps / 2
-    # Single precision, which takes a quarter of the time, is enough to see that errors are far from noticeable.
-    queries = np.ascontiguousarray(columns[:, chosen])
+def _spacing(columns: Array, workers: Workers) -> Array:
+    """Return squared distances of some points to a near neighbour, in units of their squared distance from the mean."""
+    n_points = columns.shape[1]
+    queries = np.ascontiguousarray(columns[:, np.linspace(0, n_points - 1, min(_SPACED, n_points)).astype(np.int64)])
     squares = np.einsum("ij,ij->j", queries, queries)
-    spacing = nearest_columns(queries, columns, k, workers)[1].max(axis=1) + squares
-    if (_MAX_ERROR * spacing > 2 * error * squares).all():
-        return False
-    blocks = (X[rows].T for rows in _exact_batches(*X.shape))
-    spacing = exact_neighbors(X[chosen], blocks, k, workers)[1][:, -1]
-    squares = np.square(X[chosen].astype(np.float64) - mean).sum(axis=1)
-    return bool((error * squares > _MAX_ERROR * spacing)[spacing > 0].any())
+    found = nearest_columns(queries, columns, min(_SPACING_RANK + 1, n_points), workers)[0]
+    furthest = np.square(columns[:, found] - queries[:, :, None]).sum(axis=0).max(axis=1)
+    return np.asarray(furthest / np.maximum(squares, np.finfo(squares.dtype).tiny))
 
 
 def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) -> tuple[Array, Array]:
     """Return indices and squared distances of the k nearest columns of ``centres`` to every query, in any order."""
     n_queries, n_centres = queries.shape[1], centres.shape[1]
-    if queries.dtype == np.float64:
-        return exact_neighbors(queries.T, [centres], k, workers)
     # The squared norms of the queries are left out of the distances. Groups of queries share tiles.
     cells = np.append(np.arange(0, n_queries, _GROUP), n_queries)
-    values, indices = np.empty((n_queries, k), np.float32), np.empty((n_queries, k), np.int32)
-    nowhere = np.empty((0, 0)), np.empty((0, 0))  # one list has no order, and all points are relative to the mean
-    index = (centres, np.einsum("ij,ij->j", centres, centres), np.array([0, n_centres]), *nowhere)
+    values, indices = np.empty((n_queries, k), queries.dtype), np.empty((n_queries, k), np.int32)
+    nowhere = np.empty((0, 0))  # one list has no order
+    index = (centres, np.einsum("ij,ij->j", centres, centres), np.array([0, n_centres]), nowhere)
     args = ((queries, cells, np.empty((n_queries, 0), np.int32), 0), index, -1, (values, indices))
     workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
     return indices, values
@@ -392,11 +304,6 @@ def as_columns(centred: Array, unit: float, dtype: type | np.dtype = np.float32)
     columns = np.zeros((-(-n_features // 4) * 4, n_samples), dtype)
     columns[:n_features] = (centred / unit).T
     return columns
-
-
-def _exact_batches(n_points: int, n_dims: int) -> Iterable[slice]:
-    """Yield slices of points that are converted to double precision at once."""
-    return gen_batches(n_points, max(_TILE, _EXACT_VALUES // n_dims))  # type: ignore[no-any-return]
 
 
 def _rough_centres(sample: Array, n_lists: int, rng: np.random.Generator, workers: Workers) -> Array:

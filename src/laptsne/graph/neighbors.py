@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
+from scipy.spatial.distance import cdist
 from sklearn import config_context
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.neighbors import NearestNeighbors
@@ -33,7 +34,7 @@ from laptsne.graph.distances import (
     warn_if_rounded,
     well_conditioned,
 )
-from laptsne.graph.ivf import IVFIndex, exact_neighbors
+from laptsne.graph.ivf import IVFIndex
 
 MAX_EXACT_NEIGHBORS = 10_000  # points beyond which approximate neighbours are faster (benchmarks/by_hand.py)
 # Dissimilarities without the triangle inequality, which scikit-learn's trees rely on; functions may lack it as well.
@@ -129,9 +130,10 @@ def _refine(X: Any, rows: slice, power: int, indices: Array, distances: Array) -
     lost = np.flatnonzero(rounded[:, -1] & (distances[:, -1] > 0))
     if scipy.sparse.issparse(X) or lost.size == 0:
         return int(lost.size)
-    found = exact_neighbors(X[rows.start + lost], [X.T], indices.shape[1] + 1, Workers(1))
-    indices[lost], squared = _without_itself(*found, rows.start + lost)
-    distances[lost] = squared ** (1 / power)
+    squared = cdist(X[rows.start + lost], X, "sqeuclidean")
+    found = np.argsort(squared, axis=1, kind="stable")[:, : indices.shape[1] + 1]
+    far = np.take_along_axis(squared, found, axis=1) ** (1 / power)
+    indices[lost], distances[lost] = _without_itself(found, far, rows.start + lost)
     return 0
 
 

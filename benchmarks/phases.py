@@ -41,7 +41,7 @@ MAX_REPEATED = 100_000  # points up to which fits are repeated
 PARTS = {
     "nearest neighbours": ["laptsne.graph.neighbors:neighbor_distances"],
     "affinities": ["laptsne.graph.affinity:graph_affinities"],
-    "reordering": ["laptsne.graph.ordering:ordered_for_locality", "laptsne.graph.ordering:reordered"],
+    "reordering": ["laptsne.graph.spectrum:ordered_for_locality", "laptsne.graph.spectrum:reordered"],
     "spectrum of the data": ["laptsne.graph.spectrum:laplacian_spectrum"],
     "clusters": ["laptsne.clusters.counting:find_clusters", "laptsne.clusters.counting:main_clusters"],
     "attraction": [

@@ -54,7 +54,7 @@ for ax, gene in zip(axes, ("CD79A", "LYZ", "NKG7", "CD3D"), strict=True):
 # a result: t-SNE and UMAP show these cells as a continuum, and so do their marker genes.
 
 lsc.tl.laptsne(cells, contraction=0, key_added="plain")
-sc.pp.neighbors(cells, transformer=lsc.KNeighborsTransformer(n_neighbors=15))
+sc.pp.neighbors(cells, n_neighbors=15)
 sc.tl.umap(cells)
 figure, axes = plt.subplots(1, 3, figsize=(14, 4.5), layout="constrained")
 for ax, basis, name in zip(axes, ("plain", "laptsne", "umap"), ("t-SNE", "LaptSNE", "UMAP"), strict=True):

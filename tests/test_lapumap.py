@@ -17,7 +17,7 @@ from laptsne.engine.minimise import Descending
 from laptsne.fields import ExactFields
 from laptsne.fields.repulsion import Repulsion, add_near_sums, grid_repulsion, pair_repulsion, sorted_into_cells
 from laptsne.fields.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
-from laptsne.graph.fuzzy import fuzzy_graph
+from laptsne.graph.affinity import fuzzy_graph
 from laptsne.graph.spectrum import component_layout
 
 KERNEL = UmapKernel.of(0.1, 1.0)

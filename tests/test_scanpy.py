@@ -8,8 +8,6 @@ import pytest
 import scipy.sparse
 import scipy.sparse.csgraph
 from sklearn.neighbors import KNeighborsTransformer
-from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
 
 import laptsne.scanpy as lsc
 from laptsne import LaptSNE
@@ -114,40 +112,6 @@ def test_nearest_by_path(rng, n_neighbors):
 def test_paths_pass_through_duplicates():
     edges = scipy.sparse.csr_matrix(([0.0, 2.0], ([0, 1], [1, 2])), (3, 3))
     assert nearest_by_path(edges, 2, Workers(1)).toarray()[0, 2] == pytest.approx(2)
-
-
-class TestTransformer:
-    def test_scanpy_takes_it(self, adata):
-        sc.pp.neighbors(adata, n_neighbors=15, use_rep="X_pca")
-        expected = adata.obsp["connectivities"].copy()
-        sc.pp.neighbors(adata, transformer=lsc.KNeighborsTransformer(15), use_rep="X_pca")
-        assert abs(adata.obsp["connectivities"] - expected).max() < 1e-5
-        lsc.tl.laptsne(adata, neighbors_key="neighbors", **FAST)
-
-    @pytest.mark.parametrize("metric", ["euclidean", "cosine", "manhattan"])
-    def test_it_is_that_of_scikit_learn(self, rng, metric):
-        X, new = rng.normal(size=(80, 5)), rng.normal(size=(9, 5))
-        ours = lsc.KNeighborsTransformer(6, metric=metric)
-        theirs = KNeighborsTransformer(n_neighbors=6, metric=metric)
-        for method, data in (("fit_transform", X), ("transform", new)):
-            found, expected = getattr(ours, method)(data), getattr(theirs, method)(data)
-            np.testing.assert_array_equal(found.indptr, expected.indptr)
-            np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-6)
-
-    def test_a_point_comes_before_its_duplicates(self):
-        graph = lsc.KNeighborsTransformer(2).fit_transform(np.zeros((5, 3)))
-        assert graph.indices[::3].tolist() == [0, 1, 2, 3, 4]
-
-    def test_it_follows_scikit_learn(self):
-        check_estimator(lsc.KNeighborsTransformer(n_neighbors=2))
-
-    def test_a_pipeline_with_a_map(self, small):
-        steps = make_pipeline(lsc.KNeighborsTransformer(60), LaptSNE(metric="precomputed", perplexity=20, max_iter=60))
-        assert steps.fit_transform(small.X).shape == (120, 2)
-
-    def test_too_many_neighbours(self):
-        with pytest.raises(ValueError, match="n_neighbors=5 is out of range for 5 samples"):
-            lsc.KNeighborsTransformer(5).fit(np.zeros((5, 3)))
 
 
 class TestIngest:

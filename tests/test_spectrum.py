@@ -13,8 +13,14 @@ from laptsne._runtime.threads import Workers
 from laptsne.engine.kl import KLDivergence
 from laptsne.fields import FourierFields
 from laptsne.graph.affinity import joint_affinities
-from laptsne.graph.ordering import locality_order, of_points, ordered_for_locality, reordered
-from laptsne.graph.spectrum import eigengap_clusters, laplacian_spectrum
+from laptsne.graph.spectrum import (
+    eigengap_clusters,
+    laplacian_spectrum,
+    locality_order,
+    of_points,
+    ordered_for_locality,
+    reordered,
+)
 
 
 @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_matrix])
@@ -131,7 +137,7 @@ def test_reordering_holds_only_half_of_the_graph_twice(large_graph):
 
 
 def test_reordering_of_a_copy_leaves_the_graph_alone(large_graph, monkeypatch):
-    monkeypatch.setattr("laptsne.graph.ordering.MAX_UNORDERED", 100)
+    monkeypatch.setattr("laptsne.graph.spectrum.MAX_UNORDERED", 100)
     before = large_graph.copy()
     P, order = ordered_for_locality(large_graph, Workers(1), copy=True)
     assert (large_graph != before).nnz == 0
@@ -144,7 +150,7 @@ def test_a_fit_does_not_depend_on_the_reordering(blobs, monkeypatch):
     # mesh, in single precision, has large rounding errors in so small an embedding.
     settings = {"perplexity": 10, "max_iter": 14, "random_state": 0, "method": "fourier", "contraction": 0}
     expected = LaptSNE(**settings).fit(blobs[0])
-    monkeypatch.setattr("laptsne.graph.ordering.MAX_UNORDERED", 100)
+    monkeypatch.setattr("laptsne.graph.spectrum.MAX_UNORDERED", 100)
     seen = []
     found = LaptSNE(**settings, callbacks=[lambda state: seen.append(state.embedding)]).fit(blobs[0])
     # Sums in another order differ by rounding.

@@ -30,10 +30,17 @@ from laptsne.engine.progress import progress
 from laptsne.engine.schedule import Schedule
 from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
-from laptsne.graph.affinity import joint_affinities
-from laptsne.graph.fuzzy import fuzzy_graph
-from laptsne.graph.ordering import in_order, of_points, ordered_for_locality, reordered
-from laptsne.graph.spectrum import MAX_CLUSTERS, component_layout, eigengap_clusters, laplacian_spectrum
+from laptsne.graph.affinity import fuzzy_graph, joint_affinities
+from laptsne.graph.spectrum import (
+    MAX_CLUSTERS,
+    component_layout,
+    eigengap_clusters,
+    in_order,
+    laplacian_spectrum,
+    of_points,
+    ordered_for_locality,
+    reordered,
+)
 from laptsne.kernels import Kernel
 
 _LOG = Penalty("log")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.typing import Array
 from laptsne.fields import Fields
-from laptsne.graph.ordering import of_points
+from laptsne.graph.spectrum import of_points
 
 if TYPE_CHECKING:
     from laptsne.contraction.term import Contraction as Term

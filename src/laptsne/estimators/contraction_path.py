@@ -18,7 +18,7 @@ from laptsne.engine.schedule import LATE_EXAGGERATION
 from laptsne.engine.state import Position
 from laptsne.estimators.base import MapEstimator
 from laptsne.fitted_map import FittedMap
-from laptsne.graph.ordering import in_order, of_points, ordered_for_locality
+from laptsne.graph.spectrum import in_order, of_points, ordered_for_locality
 from laptsne.methods import Method
 from laptsne.metrics import affinity_recall, rasterized, trustworthiness
 

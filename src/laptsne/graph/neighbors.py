@@ -1,18 +1,16 @@
-"""Nearest neighbours of points: exact, approximate and along paths of a graph, an index and a transformer."""
+"""Nearest neighbours of points: exact, approximate and along paths of a graph."""
 
 import heapq
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from scipy.spatial.distance import cdist
 from sklearn import config_context
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
@@ -247,78 +245,6 @@ def nearest_in_rows(distances: Any, n_neighbors: int) -> tuple[Array, Array]:
         )
     nearest = nearest_of_graph(distances, n_neighbors, diagonal=True)
     return nearest.indices.reshape(-1, n_neighbors), nearest.data.reshape(-1, n_neighbors)
-
-
-class KNeighborsTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Graph of distances to nearest neighbours, found in the same way as for a map.
-
-    Neighbours of more than 10,000 points with dense features are approximate for Euclidean, cosine and correlation
-    distances, with a recall of at least 0.98 as estimated on a sample, and exact otherwise. The result is the same for
-    any number of threads. The interface is that of ``sklearn.neighbors.KNeighborsTransformer``.
-
-    Parameters
-    ----------
-    n_neighbors : int, default=15
-        Number of neighbours, not counting the point itself.
-    metric : str or callable, default="euclidean"
-        Any metric of scikit-learn's nearest neighbours.
-    metric_params : dict, optional
-    n_jobs : int, optional
-
-    Attributes
-    ----------
-    n_features_in_, n_samples_fit_ : int
-
-    Examples
-    --------
-    >>> from laptsne.graph.neighbors import KNeighborsTransformer
-    >>> KNeighborsTransformer(n_neighbors=3).fit_transform([[0.0], [1.0], [5.0], [7.0]]).nnz  # with each point itself
-    16
-    """
-
-    def __init__(
-        self, n_neighbors: int = 15, *, metric: Any = "euclidean", metric_params: Any = None, n_jobs: int | None = None
-    ) -> None:
-        self.n_neighbors, self.metric, self.metric_params, self.n_jobs = n_neighbors, metric, metric_params, n_jobs
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Store the points among which neighbours are searched, an array or sparse matrix."""
-        self._X = self._validated(X, reset=True)
-        self.n_samples_fit_ = n_samples = self._X.shape[0]
-        if not 1 <= self.n_neighbors < n_samples:
-            wanted = f"for {n_samples} samples; give a number from 1 to {n_samples - 1}."
-            raise ValueError(f"n_neighbors={self.n_neighbors} is out of range {wanted}")
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Return the graph of the points as a CSR matrix, with each point as its own first neighbour."""
-        X, options = self.fit(X)._X, {"metric": self.metric, "metric_params": self.metric_params}
-        with Workers(self.n_jobs) as workers:
-            graph = neighbor_distances(X, self.n_neighbors, workers=workers, **options)
-        shape = (self.n_samples_fit_, self.n_neighbors)
-        indices, distances = _nearest_first(graph.indices.reshape(shape), graph.data.reshape(shape))
-        itself = np.arange(self.n_samples_fit_)[:, None]
-        return self._graph(np.hstack([itself, indices]), np.hstack([np.zeros(itself.shape), distances]))
-
-    def transform(self, X: Any) -> Any:
-        """Return the distances of new points to their ``n_neighbors + 1`` nearest points as a CSR matrix."""
-        check_is_fitted(self, "n_samples_fit_")
-        X, options = self._validated(X, reset=False), {"metric": self.metric, "metric_params": self.metric_params}
-        with Workers(self.n_jobs) as workers:
-            index = NeighborIndex(self._X, n_neighbors=self.n_neighbors + 1, workers=workers, **options)
-            return self._graph(*index.search(X, workers))
-
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(self, X, accept_sparse="csr", dtype=(np.float64, np.float32), reset=reset)
-
-    def _graph(self, indices: Any, distances: Any) -> Any:
-        values, indptr = distances.astype(np.float64).ravel(), np.arange(len(indices) + 1) * indices.shape[1]
-        return scipy.sparse.csr_matrix((values, indices.ravel(), indptr), (len(indices), self.n_samples_fit_))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 @compiled

@@ -1,7 +1,6 @@
 """LaptSNE for AnnData, in the style of scanpy: ``import laptsne.scanpy as lsc; lsc.tl.laptsne(adata)``."""
 
-from laptsne.graph.neighbors import KNeighborsTransformer
 from laptsne.scanpy import pl, tl
 from laptsne.scanpy.tl import get_model
 
-__all__ = ["KNeighborsTransformer", "get_model", "pl", "tl"]
+__all__ = ["get_model", "pl", "tl"]

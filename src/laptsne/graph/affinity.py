@@ -1,6 +1,6 @@
 """Affinities of the data: the symmetric joint probabilities P of t-SNE, and the fuzzy graph of UMAP."""
 
-from itertools import combinations_with_replacement, pairwise
+from itertools import combinations_with_replacement
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,10 @@ from laptsne.graph.neighbors import neighbor_distances
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
 _BLOCK = 1024
-# Rows up to which a matrix and its transpose are added at once, in three times the memory; blocks of rows beyond.
-MAX_BY_SCIPY, BLOCKS = 100_000, 48
+_ADDED, _BLOCKS = 20_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
 _MAX_UNITS = 6  # of distances in which the precision is searched
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
-# Of the search for UMAP's scale of a row.
-_MAX_STEPS = 64
-_TOL = 1e-5  # of the sum of the memberships
-_MIN_SCALE = 1e-3  # of a row, in mean distances
+_MAX_STEPS, _TOL, _MIN_SCALE = 64, 1e-5, 1e-3  # of UMAP: bisections, error of their sum, scale in mean distances
 
 
 @inlined
@@ -127,19 +123,26 @@ def joint_affinities(
             raise ValueError(f"metric={metric!r}: X has negative values; give distances or affinities of at least 0.")
         if metric_params:
             raise ValueError(f"metric_params={metric_params!r} has no use with metric={metric!r}; leave it out.")
+    most, options = X.shape[0] - 1, {"metric": metric, "metric_params": metric_params}
     if metric == "affinities":
         if n_neighbors != "auto":
             raise ValueError(f"n_neighbors={n_neighbors!r} has no use with metric='affinities'; leave it out.")
-        return _checked(_given(X))
-    most = X.shape[0] - 1
-    if not isinstance(n_neighbors, str) and n_neighbors > most:
-        range_ = f"for {most + 1} samples; give a number from 1 to {most}, 'auto' or 'all'."
-        raise ValueError(f"n_neighbors={n_neighbors} is out of range {range_}")
-    options = {"metric": metric, "metric_params": metric_params}
-    if n_neighbors == "all":
-        return _checked(_dense_affinities(X, perplexity, workers, **options))
-    graph = distance_graph(X, perplexity, n_neighbors, workers=workers, **options)
-    return _checked(graph_affinities(graph, perplexity, workers))
+        P = _given(X)
+    elif n_neighbors == "all":
+        P = _dense_affinities(X, perplexity, workers, **options)
+    else:
+        if not isinstance(n_neighbors, str) and n_neighbors > most:
+            range_ = f"for {most + 1} samples; give a number from 1 to {most}, 'auto' or 'all'."
+            raise ValueError(f"n_neighbors={n_neighbors} is out of range {range_}")
+        graph = distance_graph(X, perplexity, n_neighbors, workers=workers, **options)
+        P = graph_affinities(graph, perplexity, workers)
+    isolated = np.diff(P.indptr) == 0 if scipy.sparse.issparse(P) else ~P.any(axis=1)
+    if isolated.any():
+        warn(
+            f"{isolated.sum()} of {P.shape[0]} points have no neighbour with a positive affinity, so that their "
+            "positions in the embedding carry no information. Connect them to neighbours in X, or leave them out.",
+        )
+    return P
 
 
 def auto_perplexity(n_samples: int) -> float:
@@ -234,17 +237,6 @@ def _values(X: Any) -> Any:
     return X.data if scipy.sparse.issparse(X) else X
 
 
-def _checked(P: Any) -> Any:
-    """Return P; warn if points have no positive affinity."""
-    isolated = np.diff(P.indptr) == 0 if scipy.sparse.issparse(P) else ~P.any(axis=1)
-    if isolated.any():
-        warn(
-            f"{isolated.sum()} of {P.shape[0]} points have no neighbour with a positive affinity, so that their "
-            "positions in the embedding carry no information. Connect them to neighbours in X, or leave them out.",
-        )
-    return P
-
-
 def _symmetrised(P: Array) -> Array:
     """Add the transpose of P in place, block by block, without a second matrix."""
     for a, b in combinations_with_replacement(gen_batches(P.shape[0], _BLOCK), 2):
@@ -275,19 +267,18 @@ def _given(X: Any) -> Any:
     return _normalised(_tidied(P))
 
 
-def plus_transpose(matrix: Any) -> Any:
-    """Return the sum of a CSR matrix and its transpose, with sorted rows and without zeros."""
-    if matrix.shape[0] <= MAX_BY_SCIPY:
-        return _tidied(matrix + matrix.T.tocsr())
-    indptr = np.zeros(matrix.shape[0] + 1, np.int64)
+def plus_transpose(matrix: Any, n_rows: int | None = None) -> Any:
+    """Return the sum of a CSR matrix and its transpose, ``n_rows`` at a time, with sorted rows and without zeros."""
+    n_samples = matrix.shape[0]
+    indptr = np.zeros(n_samples + 1, np.int64)
     indices, data = np.empty(0, matrix.indices.dtype), np.empty(0, matrix.dtype)
-    for low, high in pairwise(np.linspace(0, matrix.shape[0], BLOCKS + 1).astype(np.int64)):
-        block = _tidied(matrix[low:high] + matrix[:, low:high].T.tocsr())
+    for rows in gen_batches(n_samples, n_rows or max(_ADDED, -(-n_samples // _BLOCKS))):
+        block = _tidied(matrix[rows] + matrix[:, rows].T.tocsr())
         start = data.size
         for whole, part in ((indices, block.indices), (data, block.data)):
             whole.resize(start + part.size, refcheck=False)  # in place, where a list of blocks would double the memory
             whole[start:] = part
-        indptr[low + 1 : high + 1] = start + block.indptr[1:]
+        indptr[rows.start + 1 : rows.stop + 1] = start + block.indptr[1:]
     return scipy.sparse.csr_matrix((data, indices, indptr), matrix.shape)
 
 
@@ -308,11 +299,9 @@ def _membership_rows(start: int, stop: int, graph: Any, options: tuple[float, fl
         if row.size == 0:
             continue
         # The distance up to which neighbours have membership 1 is interpolated between those of two neighbours.
-        positive = np.sort(row[row > 0])
-        ordered = np.zeros(positive.size + 1)
-        ordered[1:] = positive
-        rho = ordered[min(whole, positive.size)]
-        if whole < positive.size:
+        ordered = np.append(0.0, np.sort(row[row > 0]))
+        rho = ordered[min(whole, ordered.size - 1)]
+        if whole < ordered.size - 1:
             rho += (local_connectivity - whole) * (ordered[whole + 1] - rho)
         low, high, sigma = 0.0, np.inf, 1.0
         for _ in range(_MAX_STEPS):

@@ -25,7 +25,7 @@ _NEGLIGIBLE = 1e-7  # smaller similarities change no eigenvalue by more than 1e-
 _BLOCK, _SPARSE_BLOCK = 1024, 1 << 14  # rows of a dense matrix, and of a sparse one
 _ARPACK_TOL, _MAX_RESTARTS = 1e-4, 300
 _BLOCK_TOL, _MAX_PASSES, _GUARD = 3e-3, 30, 4  # the last are vectors beyond the wanted ones for faster convergence
-MAX_AGGREGATES, NODES_PER_AGGREGATE = 1500, 25
+_MAX_AGGREGATES, _NODES_PER_AGGREGATE = 1500, 25
 MAX_UNORDERED = 100_000  # nodes beyond which an embedding does not fit into the L2 cache
 _MAX_SWEEPS = 100  # bounds the diameter of an aggregate
 _MAX_BLOCKS = 4  # size of the search space, in blocks, at which it is restarted from the current Ritz vectors
@@ -182,7 +182,7 @@ class Eigenpairs(NamedTuple):
 
 
 def largest_eigenpairs(
-    operator: Any, start: Array, n_wanted: int, *, known: Array, tol: float, max_passes: int, preconditioner: Any = None
+    operator: Any, start: Array, n_wanted: int, *, known: Array, tol: float, max_passes: int
 ) -> Eigenpairs:
     """Compute the largest eigenpairs by the block Davidson method: Rayleigh-Ritz on a space grown by residuals.
 
@@ -192,7 +192,7 @@ def largest_eigenpairs(
     ``operator`` maps a block of shape (m, n_samples), one vector per row, to its image, at most ``max_passes`` times.
     ``start`` has the shape (n_vectors, n_samples); rows beyond ``n_wanted`` speed up convergence, missing ones are
     random. All are orthogonal to the ``known`` eigenvector of unit norm. ``tol`` bounds the residual norms of the
-    wanted pairs. The diagonal ``preconditioner`` is small where the operator is large and negative.
+    wanted pairs.
     """
     known = known[None].astype(start.dtype)
     n_vectors = min(max(len(start), n_wanted), start.shape[1] - 1)
@@ -217,10 +217,7 @@ def largest_eigenpairs(
         residual = float(norms[:n_wanted].max(initial=0.0))
         if residual <= tol or n_passes == max_passes:
             break
-        residuals = residuals[norms > tol]
-        if preconditioner is not None:
-            residuals *= preconditioner
-        growth = _orthonormal(residuals, [known, space[:size]])
+        growth = _orthonormal(residuals[norms > tol], [known, space[:size]])
         if len(growth) == 0:  # the space is invariant under the operator
             break
         before, size = size, size + len(growth)
@@ -288,9 +285,9 @@ def aggregates(graph: Any, n_aggregates: int, workers: Workers) -> Array:
 
 def coarse_eigenvectors(similarity: Any, roots: Array, n_vectors: int, workers: Workers) -> Array:
     """Approximate eigenvectors of D^(-1/2) P D^(-1/2) after the first, ``roots``, by those of its aggregates."""
-    n_samples, least = similarity.shape[0], 2 * n_vectors
-    wanted = min(max(n_samples // NODES_PER_AGGREGATE, 2 * least), MAX_AGGREGATES)
-    n_aggregates = min(max(wanted, least), n_samples)
+    n_samples = similarity.shape[0]
+    wanted = min(max(n_samples // _NODES_PER_AGGREGATE, 4 * n_vectors), _MAX_AGGREGATES)
+    n_aggregates = min(max(wanted, 2 * n_vectors), n_samples)
     label = aggregates(similarity, n_aggregates, workers)
     coarse = np.zeros((n_aggregates + 1, n_aggregates + 1))
     _add_weights(similarity.indptr, similarity.indices, similarity.data, roots, label, coarse)
@@ -378,7 +375,7 @@ def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float6
 
 def locality_order(P: Any, workers: Workers) -> Array:
     """Return a permutation that puts most neighbours in the graph close to each other."""
-    return np.argsort(aggregates(P, min(P.shape[0] // NODES_PER_AGGREGATE, MAX_AGGREGATES), workers), kind="stable")
+    return np.argsort(aggregates(P, min(P.shape[0] // _NODES_PER_AGGREGATE, _MAX_AGGREGATES), workers), kind="stable")
 
 
 def ordered_for_locality(P: Any, workers: Workers, *, copy: bool = False) -> tuple[Any, Array | None]:

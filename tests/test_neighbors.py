@@ -144,7 +144,6 @@ def searched_lists(index, n_probes, n_neighbors):
 @pytest.mark.parametrize(("n_probes", "n_neighbors"), [(4, 20), (2, 15)])
 def test_neighbours_are_the_nearest_in_the_lists_that_a_point_searches(rng, monkeypatch, n_probes, n_neighbors):
     monkeypatch.setattr(ivf, "PROBE_ENTRIES", 2000)  # many blocks
-    monkeypatch.setattr(IVFIndex, "n_probes", lambda *_: n_probes)
     X = groups(rng, 700, 6)
     index = IVFIndex(X, Workers(1))
     points = index.columns.T.astype(float)
@@ -153,7 +152,7 @@ def test_neighbours_are_the_nearest_in_the_lists_that_a_point_searches(rng, monk
     np.fill_diagonal(squared, np.inf)
     squared[~np.repeat(searched, np.diff(index.lists), axis=1)] = np.inf
     expected = index.order[np.argsort(squared, axis=1)[:, :n_neighbors]]
-    found = index.neighbors(n_neighbors, Workers(1))[0][index.order]
+    found = index.neighbors(n_neighbors, Workers(1), n_probes)[0][index.order]
     np.testing.assert_array_equal(np.sort(found, axis=1), np.sort(expected, axis=1))
     assert 0 < searched.all(axis=1).mean() < 1
 
@@ -181,10 +180,9 @@ def test_the_table_of_probed_lists_is_never_whole(rng, monkeypatch):
 
     index = IVFIndex(rng.normal(size=(n, 10)), Workers(1))
     n_probes = index.n_probes(30, Workers(1))
-    monkeypatch.setattr(IVFIndex, "n_probes", lambda *_: n_probes)
     monkeypatch.setattr(ivf, "PROBE_ENTRIES", limit)
     monkeypatch.setattr(ivf, "nearest_columns", counted)
-    index.neighbors(30, Workers(1))
+    index.neighbors(30, Workers(1), n_probes)
     assert sum(n_entries) == n * n_probes > 3 * limit
     assert max(n_entries) <= limit + np.diff(index.lists).max() * n_probes
 
@@ -340,10 +338,8 @@ def test_an_offset_costs_no_exact_neighbours(rng, offset, metric):
     assert recall(found_neighbors(X, 30, metric)[rows], true_neighbors(X, 30, rows)) == 1
 
 
-def test_values_that_are_rounded_themselves_are_warned_of(rng):
+def test_neighbours_lost_in_rounding_are_warned_of(rng):
     X = rng.normal(size=(300, 20))
-    with pytest.warns(UserWarning, match=r"X is rounded to multiples of 1 in column .* float32.*Subtract the offset"):
-        found_neighbors((X + 1e7).astype(np.float32), 30)
     with pytest.warns(UserWarning, match="distances of 300 rows of the sparse X .* are lost in rounding"):
         found_neighbors(scipy.sparse.csr_matrix(X + 1e8), 30)
     far_apart = rng.normal(size=(10_500, 8)) + 1e8 * (np.arange(10_500) % 2)[:, None]

@@ -1,7 +1,7 @@
 """Metrics, their parameters, and distances that rounding does not change."""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from numbers import Real
@@ -16,7 +16,6 @@ from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
 from laptsne._runtime.typing import Array
-from laptsne._runtime.warn import warn
 
 PAIRWISE_METRICS = ("precomputed", "affinities")
 # Metrics of scikit-learn's trees that its pairwise distances do not have.
@@ -31,7 +30,6 @@ WORKING_MEMORY_MIB, ROWS_PER_BLOCK = 64, 1024  # at most, of a block of distance
 _MAX_OFFSET = 1e3
 # Squared distances, in units of |x|^2, below which the rounding errors of this formula count.
 ROUNDED = 1e4 * float(np.finfo(np.float64).eps)
-_MAX_STEP, _SAMPLE = 0.01, 10_000  # precision of X in units of its spread that is warned of; rows in which it is found
 
 
 def canonical(X: Any) -> Any:
@@ -67,16 +65,18 @@ def validated_metric(X: Any, metric: Any, metric_params: dict[str, Any] | None) 
             f"metric_params has {sorted(set(given) - taken)}, but metric={metric!r} takes "
             f"{sorted(taken) or 'no parameters'}; leave it out, or give a function as metric."
         )
-    if metric == "seuclidean":
-        found = _array("V", given, X.shape[1:]) if "V" in given else np.var(X, axis=0, ddof=1, dtype=np.float64)
-        if "V" in given and (found <= 0).any():
-            raise ValueError("metric_params={'V': ...}: variances must be above 0.")
-        return metric, {"V": np.where(found > 0, found, 1.0)}  # constant features add nothing to a distance
+    shape = X.shape[1:] * (2 if metric == "mahalanobis" else 1)
+    arrays = {name: _array(name, value, shape) for name, value in given.items() if name != "p"}
     if metric == "mahalanobis":
-        return metric, {"VI": _inverse_covariance(X, given)}
+        return metric, {"VI": _inverse_covariance(X, arrays)}
+    if metric == "seuclidean":
+        if (arrays.get("V", np.ones(1)) <= 0).any():
+            raise ValueError("metric_params={'V': ...}: variances must be above 0.")
+        found = arrays.get("V", np.var(X, axis=0, ddof=1, dtype=np.float64))
+        return metric, {"V": np.where(found > 0, found, 1.0)}  # constant features add nothing to a distance
     if "p" in given and not (isinstance(given["p"], Real) and float(given["p"]) > 0):
         raise ValueError(f"metric_params={{'p': {given['p']!r}}}: p must be a number above 0.")
-    if "w" in given and (_array("w", given, X.shape[1:]) < 0).any():
+    if (arrays.get("w", np.zeros(1)) < 0).any():
         raise ValueError("metric_params={'w': ...}: weights must be at least 0.")
     return metric, given
 
@@ -91,12 +91,12 @@ def _distance(function: Callable[..., Any], a: Any, b: Any, **params: Any) -> fl
     raise ValueError(f"metric={function!r} gave {found!r} as the distance of two rows of X; {wanted}")
 
 
-def _array(name: str, given: dict[str, Any], shape: tuple[int, ...]) -> Array:
+def _array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
     try:
-        array = np.asarray(given[name], dtype=np.float64)
+        array = np.asarray(value, dtype=np.float64)
         wrong = f"the shape is {array.shape}" if array.shape != shape else ""
     except (TypeError, ValueError):
-        wrong = f"it is {given[name]!r}"
+        wrong = f"it is {value!r}"
     if wrong or not np.isfinite(array).all():
         raise ValueError(
             f"metric_params={{{name!r}: ...}} must hold finite numbers in the shape {shape}, as X has {shape[0]} "
@@ -105,16 +105,14 @@ def _array(name: str, given: dict[str, Any], shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _inverse_covariance(X: Any, given: dict[str, Any]) -> Array:
-    square = X.shape[1:] * 2
+def _inverse_covariance(X: Any, given: dict[str, Array]) -> Array:
     if "VI" in given:
-        VI = _array("VI", given, square)
-        eigenvalues = np.linalg.eigvalsh((VI + VI.T) / 2)
+        eigenvalues = np.linalg.eigvalsh((given["VI"] + given["VI"].T) / 2)
         if eigenvalues[0] < -1e-9 * abs(eigenvalues).max():
             smallest = f"its smallest eigenvalue is {eigenvalues[0]:.3g}"
             raise ValueError(f"metric_params={{'VI': ...}} must be positive semidefinite, but {smallest}.")
-        return VI
-    covariance = _array("V", given, square) if "V" in given else np.atleast_2d(np.cov(X.T))
+        return given["VI"]
+    covariance = given["V"] if "V" in given else np.atleast_2d(np.cov(X.T))
     if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
         raise ValueError(
             f"metric='mahalanobis' needs the inverse of the covariance of {X.shape[1]} features, which has none: "
@@ -140,20 +138,6 @@ def well_conditioned(X: Any, metric: Any, power: int) -> Any:
     centre = np.median(X, axis=0).astype(np.float64)
     spread = float(np.median(row_norms(X - centre)))
     return X - centre if np.linalg.norm(centre) > _MAX_OFFSET * spread else X
-
-
-def warn_if_rounded(X: Array) -> None:
-    """Warn if the values of dense X are so far from zero that their own precision is less than their spread."""
-    sample = X[:: max(1, len(X) // _SAMPLE)]
-    spread = sample.std(axis=0, dtype=np.float64)
-    step = np.spacing(np.abs(sample).max(axis=0)).astype(np.float64)
-    column = int(np.argmax(np.where(spread > 0, step, 0)))
-    if step[column] > _MAX_STEP * np.sqrt(np.mean(spread**2)) > 0:
-        warn(
-            f"X is rounded to multiples of {step[column]:.2g} in column {column}, whose values are up to "
-            f"{np.abs(sample[:, column]).max():.2g} in {X.dtype}; neighbours are those of the rounded values. Subtract "
-            "the offset from X in double precision first."
-        )
 
 
 def _lengths(X: Array, metric: str) -> tuple[Array, Array]:
@@ -198,42 +182,38 @@ def euclidean_name(X: Any, metric: Any, metric_params: dict[str, Any] | None) ->
 def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> Array:
     """Return the distances of all pairs in single precision, each row in units of its largest: nothing overflows."""
     distances = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
-    power = squaring_power(metric, metric_params)
-    if not is_pairwise(metric):
-        X = well_conditioned(squarable(canonical(X)), metric, power)
+    power, start = squaring_power(metric, metric_params), 0
     # In blocks: scikit-learn computes in double precision, which would take twice the memory.
-    start = 0
-    for found in _distance_blocks(X, metric, metric_params):
-        rows = slice(start, start + len(found))
-        if power and not scipy.sparse.issparse(X):
-            _refine_all(X, rows, power, found)
-        block = defined(found, metric)
+    for found in _distance_blocks(X, metric, metric_params, power):
+        rows, block = slice(start, start + len(found)), defined(found, metric)
         largest = block.max(axis=1, keepdims=True)
         distances[rows] = np.divide(block, largest, out=np.zeros(block.shape), where=largest > 0)
         start = rows.stop
     return distances
 
 
-def _refine_all(X: Array, rows: slice, power: int, distances: Array) -> None:
-    """Compute the distances of rows of X by differences if rounding may have changed some."""
-    rounded = distances**power < ROUNDED * row_norms(X[rows], squared=True)[:, None]
-    rounded.flat[rows.start :: len(X) + 1] = False  # the diagonal
-    lost = np.flatnonzero(rounded.any(axis=1))
-    if lost.size:
-        distances[lost] = cdist(X[rows.start + lost], X, "sqeuclidean") ** (1 / power)
-
-
-def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterable[Array]:
-    if not is_pairwise(metric):
-        metric, metric_params = validated_metric(X, metric, metric_params)
-        options = {"metric": metric, "n_jobs": 1, "working_memory": WORKING_MEMORY_MIB}
-        return pairwise_distances_chunked(X, **options, **metric_params)  # type: ignore[no-any-return]
-    if scipy.sparse.issparse(X):
-        raise ValueError(
-            "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
-            "give a dense matrix of distances, or n_neighbors='auto'."
-        )
-    return (X[rows] for rows in gen_batches(X.shape[0], ROWS_PER_BLOCK))
+def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None, power: int) -> Iterator[Array]:
+    """Yield blocks of rows of the distance matrix; rows that rounding may have changed are computed by differences."""
+    if is_pairwise(metric):
+        if scipy.sparse.issparse(X):
+            raise ValueError(
+                "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
+                "give a dense matrix of distances, or n_neighbors='auto'."
+            )
+        yield from (X[rows] for rows in gen_batches(X.shape[0], ROWS_PER_BLOCK))
+        return
+    X, start = well_conditioned(squarable(canonical(X)), metric, power), 0
+    metric, metric_params = validated_metric(X, metric, metric_params)
+    options = {"metric": metric, "n_jobs": 1, "working_memory": WORKING_MEMORY_MIB}
+    for block in pairwise_distances_chunked(X, **options, **metric_params):
+        if power and not scipy.sparse.issparse(X):
+            rows = X[start : start + len(block)]
+            rounded = block**power < ROUNDED * row_norms(rows, squared=True)[:, None]
+            rounded.flat[start :: len(X) + 1] = False  # the diagonal
+            lost = rounded.any(axis=1)
+            block[lost] = cdist(rows[lost], X, "sqeuclidean") ** (1 / power)
+            start += len(block)
+        yield block
 
 
 def defined(distances: Array, metric: Any = None) -> Array:

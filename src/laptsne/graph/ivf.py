@@ -187,10 +187,11 @@ class IVFIndex:
         self.mean = X.mean(axis=0)
         # In double precision if the rounding errors of single precision would be noticeable among neighbours.
         columns, least = self._columns(X, np.float32), float(np.finfo(np.float32).eps) / 2 / _MAX_ERROR
-        if _spacing(columns, workers).min() <= 2 * least:
+        spacing, squares = _spacing(columns, workers)
+        if (spacing <= 2 * least * squares).any():
             precise = self._columns(X.astype(np.float64), np.float64)
-            spacing = _spacing(precise, workers)
-            columns = precise if (spacing[spacing > 0] < least).any() else columns
+            spacing, squares = _spacing(precise, workers)
+            columns = precise if ((spacing > 0) & (spacing < least * squares)).any() else columns
         n_lists = int(_LISTS * n_samples**0.5)
         rng = np.random.default_rng(0)
         sample = np.sort(rng.choice(n_samples, min(_SAMPLES_PER_LIST * n_lists, n_samples), replace=False))
@@ -206,9 +207,9 @@ class IVFIndex:
         self.unit = (float(np.abs(centred).max()) or 1.0) / _LARGEST
         return as_columns(centred, self.unit, dtype)
 
-    def neighbors(self, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
+    def neighbors(self, n_neighbors: int, workers: Workers, n_probes: int | None = None) -> tuple[Array, Array]:
         """Return the other points nearest to every point and their distances, of shape (n_samples, n_neighbors)."""
-        n_probes = self.n_probes(n_neighbors, workers)
+        n_probes = n_probes or self.n_probes(n_neighbors, workers)
         found = self._search(self.columns, self.lists, n_probes, n_neighbors, workers)
         return self._in_order(self.order, self.columns, found, workers)
 
@@ -275,14 +276,13 @@ class IVFIndex:
         return indices, distances
 
 
-def _spacing(columns: Array, workers: Workers) -> Array:
-    """Return squared distances of some points to a near neighbour, in units of their squared distance from the mean."""
+def _spacing(columns: Array, workers: Workers) -> tuple[Array, Array]:
+    """Return the squared distances of some points to a near neighbour, and to the mean."""
     n_points = columns.shape[1]
     queries = np.ascontiguousarray(columns[:, np.linspace(0, n_points - 1, min(_SPACED, n_points)).astype(np.int64)])
     squares = np.einsum("ij,ij->j", queries, queries)
     found = nearest_columns(queries, columns, min(_SPACING_RANK + 1, n_points), workers)[0]
-    furthest = np.square(columns[:, found] - queries[:, :, None]).sum(axis=0).max(axis=1)
-    return np.asarray(furthest / np.maximum(squares, np.finfo(squares.dtype).tiny))
+    return np.square(columns[:, found] - queries[:, :, None]).sum(axis=0).max(axis=1), squares
 
 
 def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) -> tuple[Array, Array]:

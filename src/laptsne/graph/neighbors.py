@@ -29,7 +29,6 @@ from laptsne.graph.distances import (
     squarable,
     squaring_power,
     validated_metric,
-    warn_if_rounded,
     well_conditioned,
 )
 from laptsne.graph.ivf import IVFIndex
@@ -58,8 +57,6 @@ def neighbor_distances(
     X = squarable(X)
     n_samples = X.shape[0]
     name = euclidean_name(X, metric, metric_params)
-    if name:
-        warn_if_rounded(X)
     if name and n_samples > MAX_EXACT_NEIGHBORS:
         points, undirected = as_euclidean(X, name)
         indices, distances = IVFIndex(points, workers).neighbors(n_neighbors, workers)
@@ -156,29 +153,21 @@ class NeighborIndex:
     """Index of points for nearest-neighbour queries; the result of one does not depend on the others."""
 
     def __init__(self, X: Any, *, metric: Any, metric_params: Any, n_neighbors: int, workers: Workers) -> None:
-        self.n_neighbors = n_neighbors
         X = squarable(canonical(X))
-        self._metric = euclidean_name(X, metric, metric_params)
+        self.n_neighbors, self._metric = n_neighbors, euclidean_name(X, metric, metric_params)
         self._n_probes: int | None = None
         if self._metric:
-            points, _ = as_euclidean(X, self._metric)
-            self._n_dims = points.shape[1]
-            self._index: Any = IVFIndex(points, workers)
+            self._index: Any = IVFIndex(as_euclidean(X, self._metric)[0], workers)
             if X.shape[0] > MAX_EXACT_NEIGHBORS:
                 self._n_probes = self._index.n_probes(n_neighbors, workers)
         else:
             self._index = _index(X, n_neighbors, metric, metric_params)
 
-    @property
-    def is_euclidean(self) -> bool:
-        """Whether the search is by the IVF index of Euclidean distances, not by scikit-learn."""
-        return self._metric is not None
-
     def search(self, X: Any, workers: Workers) -> tuple[Array, Array]:
         """Return indices and distances of the neighbours of every row of X, nearest first."""
         X = in_double(canonical(X))  # always: the precision of a row must not depend on the other rows
         if self._metric:
-            points, undirected = as_euclidean(X, self._metric, n_features=self._n_dims)
+            points, undirected = as_euclidean(X, self._metric, n_features=self._index.mean.size)
             indices, distances = self._index.search(points, self.n_neighbors, workers, self._n_probes)
             distances = from_euclidean(distances, self._metric, undirected)
         else:
@@ -234,7 +223,10 @@ def nearest_of_graph(graph: Any, n_neighbors: int, *, diagonal: bool = False) ->
 
 
 def nearest_in_rows(distances: Any, n_neighbors: int) -> tuple[Array, Array]:
-    """Return indices and distances of the nearest samples of each row of a sparse matrix, nearest first."""
+    """Return indices and distances of the nearest samples of each row of distances, nearest first."""
+    if not scipy.sparse.issparse(distances):
+        indices = np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+        return indices, np.take_along_axis(distances, indices, axis=1)
     distances = canonical(distances).sorted_indices()
     counts = np.diff(distances.indptr)
     if counts.min(initial=n_neighbors) < n_neighbors:

@@ -1,7 +1,7 @@
 """Placement of new points: each minimises its own part of the objective over the fixed embedding."""
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -136,14 +136,6 @@ def settled(
     return placed
 
 
-class Neighbors(NamedTuple):
-    """Neighbours of new points in the data."""
-
-    indices: Array  # shape (n_points, n_neighbors), nearest first
-    distances: Array
-    twins: Array  # index of a row of the data equal to the new one, -1 if there is none; shape (n_points,)
-
-
 class Placement:
     r"""Placement of new points by their affinities to the points of the embedding.
 
@@ -173,53 +165,50 @@ class Placement:
         self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(Y))
         self.kernel, self.support = kernel, support
         self._compared_by = {"metric": metric, "metric_params": metric_params}
-        # Caches, which transforms fill.
-        self._index: NeighborIndex | None = None
-        self._computed: Potential | None = None
+        self._index: NeighborIndex | None = None  # of the data, kept from the first search on
 
     def place(self, X: Any, workers: Workers) -> Array:
         """Return the positions of new points, shape (n_points, n_components)."""
-        placed = np.empty((X.shape[0], self.Y.shape[1]), self.Y.dtype)
-        for rows, found in self._searched(X, workers):
+
+        def new(indices: Array, distances: Array) -> Array:
             potential = self.potential(workers)
-            new = settled(*found[:2], self.perplexity, self.Y, potential, workers, self.kernel)
-            placed[rows] = np.where(found.twins[:, None] >= 0, self.Y[found.twins], new)
-        return placed
+            return settled(indices, distances, self.perplexity, self.Y, potential, workers, self.kernel)
+
+        return self._values(X, new, self.Y, workers)
 
     def supported(self, X: Any, workers: Workers) -> Array:
         """Return the support of new points, shape (n_points,); a row equal to one of the data has the latter's."""
-        support, isolation = self._known_support(workers), np.empty(X.shape[0])
-        for rows, found in self._searched(X, workers):
-            new = support.isolation_of(found.indices, found.distances)
-            isolation[rows] = np.where(found.twins >= 0, support.isolation[found.twins], new)
-        return support.share(isolation)
+        support = self._known_support(workers)
+        return support.share(self._values(X, support.isolation_of, support.isolation, workers))
 
     def labelled(self, X: Any, labels: Array, workers: Workers) -> Array:
         """Return the labels of new points, given those of the data; -1 without support.
 
         It is the label of most affinity among the neighbours, and that of an equal row of the data if there is one.
         """
-        support, found_labels = self._known_support(workers), np.empty(X.shape[0], np.int64)
-        for rows, found in self._searched(X, workers):
-            votes = voted(labels[found.indices], conditional_affinities(found.distances, self.perplexity, workers))
-            votes[support.share(support.isolation_of(found.indices, found.distances)) < MIN_SUPPORT] = -1
-            found_labels[rows] = np.where(found.twins >= 0, labels[found.twins], votes)
-        return found_labels
+        support = self._known_support(workers)
+
+        def new(indices: Array, distances: Array) -> Array:
+            votes = voted(labels[indices], conditional_affinities(distances, self.perplexity, workers))
+            return np.where(support.share(support.isolation_of(indices, distances)) < MIN_SUPPORT, -1, votes)
+
+        return self._values(X, new, labels.astype(np.int64), workers)
+
+    def _values(self, X: Any, new: Callable[[Array, Array], Array], known: Array, workers: Workers) -> Array:
+        """Return values of new points by their neighbours; a row equal to one of the data has the ``known`` value."""
+        values = np.empty((X.shape[0], *known.shape[1:]), known.dtype)
+        for rows, indices, distances, twins in self._searched(X, workers):
+            values[rows] = new(indices, distances)
+            equal = np.flatnonzero(twins >= 0)
+            values[rows.start + equal] = known[twins[equal]]
+        return values
 
     def potential(self, workers: Workers) -> Potential:
         """Return V, which is computed at the first call if it is lazy."""
         if isinstance(self._potential, LazyPotential):
-            self._computed = self._computed or self._potential.compute(self.Y, workers)
-            return self._computed
+            self._potential = self._potential.compute(self.Y, workers)
         assert self._potential is not None
         return self._potential
-
-    def _neighbor_index(self, workers: Workers) -> NeighborIndex:
-        """Return the index of the data; keep it unless it is scikit-learn's, whose pickles depend on its version."""
-        index = self._index or NeighborIndex(self.X, workers=workers, n_neighbors=self.n_neighbors, **self._compared_by)
-        if index.is_euclidean:
-            self._index = index
-        return index
 
     def _known_support(self, workers: Workers) -> Support:
         if self.support is None:
@@ -232,32 +221,25 @@ class Placement:
             self.support = Support.of(neighbor_distances(self.X, n_neighbors, workers=workers, **self._compared_by))
         return self.support
 
-    def _searched(self, X: Any, workers: Workers) -> Iterator[tuple[slice, Neighbors]]:
-        """Yield batches of new points and their neighbours in the data."""
-        if self.X is not None and scipy.sparse.issparse(X) != scipy.sparse.issparse(self.X):
-            X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
-        index = None if self.X is None else self._neighbor_index(workers)
+    def _searched(self, X: Any, workers: Workers) -> Iterator[tuple[slice, Array, Array, Array]]:
+        """Yield batches of new points, indices and distances of their neighbours, and those of equal rows, or -1."""
+        if self.X is not None:
+            if scipy.sparse.issparse(X) != scipy.sparse.issparse(self.X):
+                X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
+            options = {"workers": workers, "n_neighbors": self.n_neighbors, **self._compared_by}
+            self._index = self._index or NeighborIndex(self.X, **options)
         for rows in row_batches(X):
             batch = X[rows]
-            if index is not None:
-                indices, distances = index.search(batch, workers)
-            elif scipy.sparse.issparse(batch):
-                indices, distances = nearest_in_rows(batch, self.n_neighbors)
+            if self._index is not None:
+                indices, distances = self._index.search(batch, workers)
             else:
-                indices = np.argsort(batch, axis=1, kind="stable")[:, : self.n_neighbors]
-                distances = np.take_along_axis(batch, indices, axis=1)
+                indices, distances = nearest_in_rows(batch, self.n_neighbors)
             twins = np.full(len(indices), -1)
             # Of several equal points the nearest counts, which is the first of equal distances and is set last.
             for e in reversed(range(min(_STARTS, indices.shape[1]))):
-                same = distances[:, e] == 0 if self.X is None else _equal_rows(batch, self.X[indices[:, e]])
+                if self.X is None:
+                    same = distances[:, e] == 0
+                else:
+                    same = np.asarray((batch != self.X[indices[:, e]]).sum(axis=1)).ravel() == 0
                 twins[same] = indices[same, e]
-            yield rows, Neighbors(indices, distances, twins)
-
-
-def _equal_rows(A: Any, B: Any) -> Array:
-    """Return whether the rows of two matrices are equal, shape (n_rows,)."""
-    if scipy.sparse.issparse(A):
-        different = (A != B).tocsr()
-        different.eliminate_zeros()
-        return np.asarray(np.diff(different.indptr) == 0)
-    return np.asarray((A == B).all(axis=1))
+            yield rows, indices, distances, twins

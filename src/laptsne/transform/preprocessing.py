@@ -76,7 +76,10 @@ class Preprocessing:
                 raise ValueError(f"log1p needs values above -1, but X has {lowest:.4g}; remove it, or such columns.")
             X = X.log1p() if scipy.sparse.issparse(X) else np.log1p(X)
         if self.center is not None and self.spread is not None:
-            X = _scaled(X, self.center, self.spread)
+            if scipy.sparse.issparse(X):  # only divided, so that they stay sparse
+                X = (X @ scipy.sparse.diags_array(1 / self.spread)).tocsr().astype(X.dtype)
+            else:
+                X = (X - self.center.astype(X.dtype)) / self.spread.astype(X.dtype)
         if self.mean is not None and self.components is not None:
             with single_threaded_blas():
                 X = _projected(X, self.mean.astype(X.dtype), self.components.astype(X.dtype))
@@ -93,12 +96,6 @@ class Preprocessing:
                 "remove these rows."
             )
         return np.where(missing, self.medians.astype(X.dtype), X)
-
-
-def _scaled(X: Any, center: Array, spread: Array) -> Any:
-    if scipy.sparse.issparse(X):  # only divided, so that they stay sparse
-        return (X @ scipy.sparse.diags_array(1 / spread)).tocsr().astype(X.dtype)
-    return (X - center.astype(X.dtype)) / spread.astype(X.dtype)
 
 
 def _projected(X: Any, mean: Array, components: Array) -> NDArray[Any]:

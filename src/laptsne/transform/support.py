@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.graph.neighbors import neighbor_distances
+from laptsne.graph.neighbors import nearest_of_graph, neighbor_distances
 
 # Support below which a point belongs to no cluster: one point in a hundred of those like the data has less.
 MIN_SUPPORT = 0.01
@@ -52,13 +52,9 @@ class Support:
     @classmethod
     def of(cls, graph: Any) -> Self:
         """Compute the distribution from the distances of the data to their neighbours, a CSR matrix."""
-        counts = np.diff(graph.indptr)
-        row = np.repeat(np.arange(len(counts)), counts)
-        order = np.lexsort((graph.data, row))
-        rank = np.arange(row.size) - np.repeat(graph.indptr[:-1], counts)
-        spacing = _row_means(row, np.where(rank < _NEAREST, graph.data[order], np.nan), len(counts))
-        around = _row_means(row, spacing[graph.indices], len(counts))
-        return cls(spacing, _isolation(spacing, around, spacing))
+        nearest = nearest_of_graph(graph, _NEAREST)
+        spacing = _row_means(nearest, nearest.data)
+        return cls(spacing, _isolation(spacing, _row_means(graph, spacing[graph.indices]), spacing))
 
     def isolation_of(self, indices: Array, distances: Array) -> NDArray[np.float64]:
         """Return the isolation of new points, given their neighbours in the data, nearest first."""
@@ -87,13 +83,12 @@ def support_of_distances(distances: Any, n_neighbors: int) -> Support:
     return Support.of(neighbor_distances(distances, k, metric="precomputed", metric_params=None, workers=Workers(1)))
 
 
-def _row_means(row: Array, values: Array, n_rows: int) -> NDArray[np.float64]:
-    """Return the mean of the values of each row that are not NaN; rows without any get the median of the others."""
-    known = ~np.isnan(values)
-    counts = np.bincount(row[known], minlength=n_rows)
-    sums = np.bincount(row[known], weights=values[known], minlength=n_rows)
+def _row_means(graph: Any, values: Array) -> NDArray[np.float64]:
+    """Return the mean of the values of the edges of each node; nodes without edges get the median of the others."""
+    counts = np.diff(graph.indptr)
+    sums = np.bincount(np.repeat(np.arange(counts.size), counts), weights=values, minlength=counts.size)
     fill = float(np.median(sums[counts > 0] / counts[counts > 0])) if counts.any() else 0.0
-    return np.asarray(np.divide(sums, counts, out=np.full(n_rows, fill), where=counts > 0))
+    return np.asarray(np.divide(sums, counts, out=np.full(counts.size, fill), where=counts > 0))
 
 
 def _isolation(own: Array, around: Array, spacing: Array) -> NDArray[np.float64]:

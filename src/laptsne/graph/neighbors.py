@@ -75,15 +75,13 @@ def _exact(X: Any, n_neighbors: int, metric: Any, metric_params: Any, workers: W
     index = _index(X, n_neighbors + 1, metric, metric_params)
     n_lost = []
 
-    def search(rows: slice, _: int) -> tuple[Array, Array]:
-        with config_context(**_CONFIG):
-            far, found = index.kneighbors(X[rows])
+    def settle(rows: slice, found: Array, far: Array) -> tuple[Array, Array]:
         indices, distances = _without_itself(found, far, np.arange(rows.start, rows.stop))
         if power:
             n_lost.append(_refine(X, rows, power, indices, distances))
         return indices, distances
 
-    found = _in_blocks(search, X.shape[0], n_neighbors, index, ROWS_PER_BLOCK, workers)
+    found = _in_blocks(index, X, ROWS_PER_BLOCK, workers, settle)
     if sum(n_lost):
         warn(
             f"the distances of {sum(n_lost)} rows of the sparse X to their neighbours are lost in rounding: its values "
@@ -92,25 +90,29 @@ def _exact(X: Any, n_neighbors: int, metric: Any, metric_params: Any, workers: W
     return found
 
 
-def _nearest_first(indices: Array, distances: Array) -> tuple[Array, Array]:
-    order = np.argsort(distances, axis=1, kind="stable")
-    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+def _in_blocks(index: Any, X: Any, most: int, workers: Workers, settle: Any = None) -> tuple[Array, Array]:
+    """Search by scikit-learn in blocks of at most ``most`` rows; return what ``settle`` makes of the neighbours found.
 
-
-def _in_blocks(search: Any, n_rows: int, k: int, index: Any, most: int, workers: Workers) -> tuple[Array, Array]:
-    """Return what ``search`` finds for blocks of at most ``most`` rows, whose distances fit into the working memory."""
+    Without it, blocks of new points are padded to one size, since the bits of matrix products depend on their shape.
+    """
+    n_rows, k = X.shape[0], index.n_neighbors - (settle is not None)
     indices, distances = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float64)
     size = min(max((WORKING_MEMORY_MIB << 20) // (8 * index.n_samples_fit_), 1), most)
+    is_function = callable(index.metric)  # slow, and applied to one pair at a time
 
-    def search_blocks(start: int, stop: int) -> None:
+    def search(start: int, stop: int) -> None:
         for first in range(start * size, min(stop * size, n_rows), size):
             rows = slice(first, min(first + size, n_rows))
-            indices[rows], distances[rows] = search(rows, size)
+            padded = rows if settle or is_function else np.minimum(np.arange(first, first + size), n_rows - 1)
+            with config_context(**_CONFIG):
+                far, found = index.kneighbors(X[padded])
+            found, far = found[: rows.stop - first], far[: rows.stop - first]
+            indices[rows], distances[rows] = settle(rows, found, far) if settle else (found, far)
 
     # Functions of the user and scikit-learn's Mahalanobis distance, which writes to a shared buffer, take one thread.
-    pool = workers if isinstance(index.metric, str) and index.metric != "mahalanobis" else Workers(1)
+    pool = Workers(1) if is_function or index.metric == "mahalanobis" else workers
     work = float(n_rows) * index.n_samples_fit_ * index.n_features_in_
-    pool.rows(search_blocks, -(-n_rows // size), work=work, alignment=1)
+    pool.rows(search, -(-n_rows // size), work=work, alignment=1)
     return indices, distances
 
 
@@ -171,20 +173,10 @@ class NeighborIndex:
             indices, distances = self._index.search(points, self.n_neighbors, workers, self._n_probes)
             distances = from_euclidean(distances, self._metric, undirected)
         else:
-            indices, distances = self._search_blocks(X, workers)
-        return _nearest_first(indices, defined(distances))
-
-    def _search_blocks(self, X: Any, workers: Workers) -> tuple[Array, Array]:
-        """Search by scikit-learn in blocks of fixed size, since the bits of matrix products depend on their shape."""
-        is_function = callable(self._index.metric)  # slow, and applied to one pair at a time
-
-        def search(rows: slice, size: int) -> tuple[Array, Array]:
-            padded = np.arange(rows.start, rows.stop if is_function else rows.start + size)
-            with config_context(**_CONFIG):
-                far, found = self._index.kneighbors(X[np.minimum(padded, X.shape[0] - 1)])
-            return found[: rows.stop - rows.start], far[: rows.stop - rows.start]
-
-        return _in_blocks(search, X.shape[0], self.n_neighbors, self._index, _QUERIES_PER_BLOCK, workers)
+            indices, distances = _in_blocks(self._index, X, _QUERIES_PER_BLOCK, workers)
+        distances = defined(distances)
+        order = np.argsort(distances, axis=1, kind="stable")
+        return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
 
 def row_batches(X: Any) -> Iterable[slice]:
@@ -243,29 +235,21 @@ def nearest_in_rows(distances: Any, n_neighbors: int) -> tuple[Array, Array]:
 def _settle_rows(start: int, stop: int, graph: Any, found: Array, distances: Array) -> None:
     """Find the nearest nodes of every row by Dijkstra's algorithm, which stops once the row is full."""
     indptr, indices, lengths = graph
-    best = np.full(indptr.size - 1, np.inf)
+    settled = np.full(indptr.size - 1, -1)  # the last row for which a node was found
     for i in range(start, stop):
-        best[i] = 0.0
         queue = [(0.0, np.int64(i))]
-        seen = [np.int64(i)]
         count = -1  # the first node is the row itself
         while len(queue) > 0 and count < found.shape[1]:
             length, node = heapq.heappop(queue)
-            if length > best[node]:
-                continue  # a shorter path was found since
+            if settled[node] == i:
+                continue  # by a shorter path
+            settled[node] = i
             if count >= 0:
                 found[i, count], distances[i, count] = node, length
             count += 1
             for e in range(indptr[node], indptr[node + 1]):
-                other = np.int64(indices[e])  # one integer type for all entries of the queue
-                total = length + lengths[e]
-                if total < best[other]:
-                    if best[other] == np.inf:
-                        seen.append(other)
-                    best[other] = total
-                    heapq.heappush(queue, (total, other))
-        for node in seen:
-            best[node] = np.inf
+                if settled[indices[e]] != i:
+                    heapq.heappush(queue, (length + lengths[e], np.int64(indices[e])))
 
 
 def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:

@@ -77,26 +77,21 @@ def _keep(distances: Array, lo: int, itself: int, values: Array, indices: Array)
 
 
 @inlined
-def _searched_by(begin: int, end: int, wanted: Array, lists: Array, k: int, home: int, centres: Array) -> Any:
+def _searched_by(begin: int, end: int, wanted: Array, n_lists: int, home: int, centres: Array) -> Any:
     """Return the lists that the queries ``begin`` to ``end`` search, and for each the queries that search it.
 
-    Those of the nth list are members[starts[n]:starts[n + 1]]. A query searches the lists that it wants, or all if
-    these have at most k points. Lists come in the order of their distance from ``home``: the nearest first, and so that
-    the order in which a query sees points does not depend on the other queries.
+    Those of the nth list are members[starts[n]:starts[n + 1]]. A query searches the lists that it wants, or all if the
+    first is negative. Lists come in the order of their distance from ``home``: the nearest first, and so that the order
+    in which a query sees points does not depend on the other queries.
     """
-    counts = np.zeros(lists.size - 1, np.int64)
-    everything = np.empty(end - begin, np.bool_)
-    n_everything = 0
+    counts, n_everything = np.zeros(n_lists, np.int64), 0
     for i in range(begin, end):
-        n_points = 0
-        for p in range(wanted.shape[1]):
-            n_points += lists[wanted[i, p] + 1] - lists[wanted[i, p]]
-        everything[i - begin] = n_points <= k
-        n_everything += n_points <= k
-        if n_points > k:
-            for p in range(wanted.shape[1]):
-                counts[wanted[i, p]] += 1
-    found = np.flatnonzero(counts + n_everything)
+        if wanted[i, 0] < 0:
+            n_everything += 1
+        else:
+            for which in wanted[i]:
+                counts[which] += 1
+    found = np.flatnonzero(counts + n_everything).astype(wanted.dtype)
     squared = np.zeros(found.size, centres.dtype)
     for line in centres:
         for n in range(found.size):
@@ -109,14 +104,9 @@ def _searched_by(begin: int, end: int, wanted: Array, lists: Array, k: int, home
         at[found[n]] = starts[n]
     members = np.empty(starts[-1], np.int64)
     for i in range(begin, end):
-        if everything[i - begin]:
-            for n in range(found.size):
-                members[at[found[n]]] = i
-                at[found[n]] += 1
-        else:
-            for p in range(wanted.shape[1]):
-                members[at[wanted[i, p]]] = i
-                at[wanted[i, p]] += 1
+        for which in found if wanted[i, 0] < 0 else wanted[i]:
+            members[at[which]] = i
+            at[which] += 1
     return found, starts, members
 
 
@@ -143,7 +133,7 @@ def _search_cells(start: int, stop: int, searched: Any, index: Any, itself: int,
                 rows[i - begin, d] = -2 * queries[d, i]
         values[begin:end] = np.inf
         indices[begin:end] = 0
-        found, starts, members = _searched_by(begin, end, wanted, lists, values.shape[1], home, centres)
+        found, starts, members = _searched_by(begin, end, wanted, lists.size - 1, home, centres)
         for f in range(found.size):
             group = members[starts[f] : starts[f + 1]]
             for lo in range(lists[found[f]], lists[found[f] + 1], _TILE):
@@ -246,9 +236,10 @@ class IVFIndex:
         for first, last in pairwise(edges.tolist()):
             rows = slice(cells[first], cells[last])
             own, part = cells[first : last + 1] - rows.start, np.ascontiguousarray(queries[:, rows])
-            wanted = np.empty((part.shape[1], 0), np.int32)
+            wanted = np.full((part.shape[1], 1), -1, np.int32)
             if n_probes is not None:
                 wanted = nearest_columns(part, self.centres, n_probes, workers)[0]
+                wanted[np.diff(self.lists)[wanted].sum(axis=1) <= k] = -1
             searched, itself = (part, own, wanted, first), rows.start if queries is self.columns else -1
             args = (searched, index, itself, (np.empty((part.shape[1], k), part.dtype), found[rows]))
             workers.rows(_search_cells, last - first, *args, work=1e3 * part.size, alignment=1)
@@ -293,7 +284,7 @@ def nearest_columns(queries: Array, centres: Array, k: int, workers: Workers) ->
     values, indices = np.empty((n_queries, k), queries.dtype), np.empty((n_queries, k), np.int32)
     nowhere = np.empty((0, 0))  # one list has no order
     index = (centres, np.einsum("ij,ij->j", centres, centres), np.array([0, n_centres]), nowhere)
-    args = ((queries, cells, np.empty((n_queries, 0), np.int32), 0), index, -1, (values, indices))
+    args = ((queries, cells, np.full((n_queries, 1), -1, np.int32), 0), index, -1, (values, indices))
     workers.rows(_search_cells, cells.size - 1, *args, work=2.0 * queries.size * n_centres, alignment=1)
     return indices, values
 

@@ -205,10 +205,11 @@ class Placement:
 
     def potential(self, workers: Workers) -> Potential:
         """Return V, which is computed at the first call if it is lazy."""
-        if isinstance(self._potential, LazyPotential):
-            self._potential = self._potential.compute(self.Y, workers)
-        assert self._potential is not None
-        return self._potential
+        potential = self._potential  # another thread may compute it meanwhile
+        if isinstance(potential, LazyPotential):
+            self._potential = potential = potential.compute(self.Y, workers)
+        assert potential is not None
+        return potential
 
     def _known_support(self, workers: Workers) -> Support:
         if self.support is None:

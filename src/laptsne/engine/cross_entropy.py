@@ -102,13 +102,9 @@ class CrossEntropy:
         attraction = np.log1p(self.kernel.a * SOFTENING**self.kernel.b)
         return float(self.repulsion / 2 * (n - 1) / n * self.kernel.repulsion(zero)[0] + attraction)
 
-    def fields(self, Y: NDArray[np.float64]) -> Fields:
+    def fields(self, Y: NDArray[np.float64], step: int | None = None) -> Fields:
         """Return the fields of an embedding, of which only the positions are used."""
         return ExactFields(Y, workers=self.workers)
-
-    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
-        """Return the same for a step."""
-        return self.fields(Y)
 
     def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
         """Whether the loss can be computed in reasonable time, which it can: the grid leaves out stray points."""

@@ -105,11 +105,6 @@ def test_between_refreshes_the_gradient_is_that_of_the_tangent(rng, n_components
     assert relative_error(term.gradient(ExactFields(moved, kernel)), expected) < 1e-6
 
 
-def test_values_before_the_first_refresh_are_refused(rng):
-    with pytest.raises(RuntimeError, match="refresh"):
-        EigenvectorTerm(3, Penalty("log"), rng.normal(size=(N, 6))).potential(0.1)
-
-
 @pytest.mark.parametrize("kind", PENALTIES)
 def test_the_slope_of_a_penalty_is_its_derivative_and_decreases(kind):
     sigma = np.array([1e-4, 0.01, 0.3, 1.0])

@@ -17,7 +17,7 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
-from laptsne.contraction.eigenvector_term import EigenvectorTerm, indicators
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.similarity import MAX_CONTRACTED, Penalty
 from laptsne.contraction.term import Contraction as Term
 from laptsne.engine.checkpoint import Checkpoint, digest_of
@@ -88,7 +88,8 @@ class ContractionSettings:
         if not self.one_kernel:
             return ClusterTerm(labels, self.penalty, self.width)
         # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
-        return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators(labels, n_clusters), start]))
+        indicators = (labels[:, None] == np.arange(1, n_clusters)).astype(np.float32)
+        return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators, start]))
 
 
 @dataclass(frozen=True)

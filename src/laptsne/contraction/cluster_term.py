@@ -69,7 +69,7 @@ class ClusterTerm(Contraction):
 
     def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
         if self._gradient is None:
-            self._gradient = np.zeros(self._refreshed_at.Y.shape)
+            self._gradient = np.zeros(self._fields.Y.shape)
             if self.n_clusters > 1:
                 self._gradient[self.members] = self._sums.gradient(self._slopes)
         return np.asarray(self._gradient[rows])

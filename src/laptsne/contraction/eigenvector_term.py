@@ -22,11 +22,6 @@ _TOL, _PASSES, _FIRST_PASSES = 1e-2, 2, 10  # a refresh follows an embedding tha
 _MAX_AGE = 3  # iterations for which points keep their gradients if fields take transforms
 
 
-def indicators(labels: NDArray[Any], n_clusters: int) -> NDArray[np.float32]:
-    """Return the indicators of all clusters but the first, shape (n_samples, n_clusters - 1)."""
-    return np.asarray(labels[:, None] == np.arange(1, n_clusters), dtype=np.float32)
-
-
 class EigenvectorTerm(Contraction):
     r"""The contraction term of the eigenvalues of :math:`L_Y = I - D^{-1/2} W D^{-1/2}`.
 
@@ -39,8 +34,8 @@ class EigenvectorTerm(Contraction):
 
     whose second term vanishes at the last refresh. Its gradient,
     :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`, takes one pass
-    over the pairs, which yields the degrees as well. The tangent follows R more closely than the majorant with fixed
-    :math:`v_k`. With fields in linear time, points keep their gradient for up to three iterations instead.
+    over the pairs, which yields the degrees as well. With fields in linear time, points keep their gradient for up to
+    three iterations instead.
 
     ``start``, of shape (n_samples, n_vectors), is the first guess of the eigenvectors, for instance those of the data's
     graph. The similarities are those of the fields.
@@ -54,11 +49,16 @@ class EigenvectorTerm(Contraction):
         self.is_followed = False  # whether start has the eigenvectors of an earlier embedding
 
     def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
-        if self.max_age != _MAX_AGE:
-            return self._gradient_at(fields, rows)
-        if self._gradient is None:
-            self._gradient = self._gradient_at(self._refreshed_at)
-        return self._gradient
+        if self._gradient is not None:
+            return self._gradient
+        keeps = self.max_age == _MAX_AGE
+        at, g, z = self._fields if keeps else fields, self._g[rows], self._z[rows]
+        # Before the slope, which is a by-product of the weighted gradient.
+        weights = np.column_stack([np.ones_like(g), -2 * z])
+        gradient = at.weighted_gradient(weights, np.column_stack([self._g, self._z]))
+        gradient = np.asarray(gradient + g[:, None] * at.slope)
+        self._gradient = gradient if keeps else None
+        return gradient
 
     def potential_grid(self, mesh: Mesh) -> Array:
         # It is phi_g(y) - sum_k z_k(y) phi_z_k(y), with z_k(y) from the equation of the eigenvectors,
@@ -98,10 +98,3 @@ class EigenvectorTerm(Contraction):
         self.eigenvalues = sigma.clip(0, 2)
         self._z = root * pairs.vectors[: self.n_clusters - 1].T * np.sqrt(self.penalty.slope(self.eigenvalues[1:]))
         self._g = self._z**2 @ (1 - self.eigenvalues[1:])
-
-    def _gradient_at(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
-        g, z = self._g[rows], self._z[rows]
-        # Before the slope, which is a by-product of the weighted gradient.
-        weights = np.column_stack([np.ones_like(g), -2 * z])
-        gradient = fields.weighted_gradient(weights, np.column_stack([self._g, self._z]))
-        return np.asarray(gradient + g[:, None] * fields.slope)

@@ -37,7 +37,7 @@ class Contraction(ABC):
 
     def __init__(self, n_clusters: int, penalty: Penalty) -> None:
         self.n_clusters, self.penalty = n_clusters, penalty
-        self._fields: Fields | None = None  # of the embedding at the last refresh
+        self._fields: Any = None  # of the embedding at the last refresh
         self._gradient: NDArray[np.float64] | None = None  # if points keep it until the next one
 
     def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
@@ -73,7 +73,7 @@ class Contraction(ABC):
     @property
     def points(self) -> Array:
         """Embedding of the last refresh, of shape (n_components, n_samples)."""
-        return rows_of(self._refreshed_at.Y)
+        return rows_of(self._fields.Y)
 
     def potential(
         self, strength: float, exaggeration: float = 1.0, *, fields: Fields | None = None, normaliser: float = 0.0
@@ -85,7 +85,7 @@ class Contraction(ABC):
         exaggeration, so that the attraction of the new point needs no factor. Without contraction, ``fields`` may be
         those of another embedding; the ``normaliser`` Z is computed from them if it is not given.
         """
-        fields = fields or self._refreshed_at
+        fields = fields or self._fields
         n, y = fields.n_samples, rows_of(fields.Y)
         normaliser = normaliser or max(float(fields.degrees.sum()), float(np.finfo(np.float32).tiny))
         repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
@@ -110,12 +110,6 @@ class Contraction(ABC):
         if self._fields is None:
             return float("inf")
         return float(np.linalg.norm(fields.Y - self._fields.Y) / np.sqrt(fields.n_samples))
-
-    @property
-    def _refreshed_at(self) -> Fields:
-        if self._fields is None:
-            raise RuntimeError("Contraction: call refresh(fields) before reading values or gradients.")
-        return self._fields
 
 
 @dataclass(frozen=True)

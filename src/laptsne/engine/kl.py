@@ -157,12 +157,19 @@ class KLDivergence:
         normaliser = total_similarity(fields)
         return float(self._negative_entropy - exaggeration * log_likelihood.sum() + np.log(normaliser))
 
-    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
-        """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
-        normaliser = total_similarity(fields)
-        if scipy.sparse.issparse(self.P) and _is_planar(fields.geometry):
+    def gradient(
+        self, fields: Fields, exaggeration: float = 1.0, rows: Array | None = None, normaliser: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``.
+
+        With ``rows``, only these, given the fields there and the normaliser.
+        """
+        normaliser = normaliser or total_similarity(fields)
+        _, y1, y2, precision = fields.geometry
+        is_planar = y1 is not None and y2 is None and precision is None and y1.dtype == np.float32
+        if rows is None and is_planar and scipy.sparse.issparse(self.P):
             return self._planar_gradient(fields, 4 * exaggeration, 2 / normaliser)
-        return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
+        return 2 * exaggeration * self._attraction(fields, rows=rows) + (2 / normaliser) * fields.slope
 
     def _planar_gradient(self, fields: Fields, attraction: float, repulsion: float) -> NDArray[np.float64]:
         points = np.column_stack(fields.geometry[:2]).view(np.uint64).ravel()
@@ -171,12 +178,6 @@ class KLDivergence:
         args = (points, (self.P.indptr, indices, self.P.data), (attraction, repulsion), fields.slope, gradient)
         fields.workers.rows(_planar_gradient_rows, fields.n_samples, *args, work=4.0 * indices.size)
         return gradient
-
-    def gradient_rows(
-        self, fields: Fields, rows: Array, normaliser: float, exaggeration: float = 1.0
-    ) -> NDArray[np.float64]:
-        """Return rows of the gradient, given the fields at these rows and the normaliser."""
-        return 2 * exaggeration * self._attraction(fields, rows=rows) + (2 / normaliser) * fields.slope
 
     def _attraction(
         self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None, rows: Array | None = None
@@ -197,12 +198,6 @@ class KLDivergence:
 def total_similarity(fields: Fields) -> float:
     """Return the sum of the similarities of all pairs."""
     return max(float(fields.degrees.sum()), float(np.finfo(np.float64).tiny))
-
-
-def _is_planar(geometry: tuple[Any, ...]) -> bool:
-    """Whether an embedding has two dimensions, the Student kernel and single precision."""
-    _, y1, y2, precision = geometry
-    return y1 is not None and y2 is None and precision is None and y1.dtype == np.float32
 
 
 def _sum_p_log_p(p: Array) -> float:

@@ -100,16 +100,17 @@ class Descending:
     def step(self, fields: Fields) -> bool:
         """Move all points or a batch; return False, without a move, if the embedding would diverge."""
         batches, strength, exaggeration = self.batches, self.strength, self.schedule.exaggeration(self.iteration)
+        rows: Any = slice(None)
+        near: Any = fields
+        if batches is not None:
+            rows, near = batches.draw(fields)
+        # Before the gradient of the loss: the fields of unit charges may come with it.
+        contraction = self.contraction_gradient(fields, near, rows) if strength else None
         if batches is None:
-            rows: Any = slice(None)
-            contraction = self.contraction_gradient(fields) if strength else None
             gradient = self.loss.gradient(fields, exaggeration)
         else:
-            rows, near = batches.draw(fields)
-            # Before the gradient of the loss: the fields of unit charges may come with it.
-            contraction = self.contraction_gradient(fields, near, rows) if strength else None
             assert isinstance(self.loss, KLDivergence)
-            gradient = self.loss.gradient_rows(near, rows, batches.normaliser, exaggeration)
+            gradient = self.loss.gradient(near, exaggeration, rows, batches.normaliser)
         if contraction is not None:
             gradient += strength * contraction
         if self.loss.stiffness is not None:
@@ -126,17 +127,14 @@ class Descending:
         self.applied = strength
         return True
 
-    def contraction_gradient(self, fields: Fields, near: Fields | None = None, rows: Any = slice(None)) -> Embedding:
-        """Return rows of the gradient of the contraction, given the fields ``near`` these.
-
-        The eigenvalues are computed again if that is due.
-        """
+    def contraction_gradient(self, fields: Fields, near: Fields, rows: Any) -> Embedding:
+        """Return rows of the gradient of the contraction, given the fields there; refresh it if that is due."""
         if self.refresh_due(fields):
             self.term.refresh(fields)
             # The similarities follow the embedding while it still expands, then the objective stays the same.
             self.term.fixed = self.term.fixed or self.schedule.is_settling(self.iteration)
             self.last_refresh = self.iteration
-        return self.term.gradient(fields if near is None else near, rows)
+        return self.term.gradient(near, rows)
 
     def refresh_due(self, fields: Fields) -> bool:
         """Whether the eigenvalues are to be computed again."""
@@ -196,12 +194,13 @@ class Descending:
             part, _, name = key.partition(".")
             parts[part][name] = value
         for name in _STORED:
-            now, value = getattr(self, name), parts["descent"].get(name)
-            if isinstance(now, np.ndarray) and isinstance(value, np.ndarray):
-                fits = value.shape == now.shape and value.dtype == now.dtype and (name != "gains" or value.min() > 0)
-            else:
-                fits = type(value) in (type(now), int)
-            if not fits or (name == "iteration" and not 0 <= value <= self.schedule.max_iter):
+            now, value = getattr(self, name), parts["descent"][name]
+            fits = np.shape(value) == np.shape(now) and np.asarray(value).dtype == np.asarray(now).dtype
+            if fits and name == "iteration":
+                fits = 0 <= value <= self.schedule.max_iter
+            elif fits and name == "gains" and value is not None:
+                fits = value.min() > 0
+            if not fits:
                 raise ValueError(f"{name} is not that of a descent of this length and size")
             setattr(self, name, value)
         self.term.restore(parts["term"])
@@ -250,29 +249,22 @@ def iterate(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint:
         while descent.iteration < descent.schedule.max_iter:
             if checkpoint is not None and checkpoint.is_due and descent.can_checkpoint():
                 checkpoint.write(descent.state())
-            if not _advance(descent, callbacks):
+            fields = descent.fields()
+            state = State(descent, fields)
+            answers = [callback(state) for callback in callbacks]
+            is_stopped = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
+            if is_stopped or descent.has_converged(state):
+                break
+            with np.errstate(over="ignore", invalid="ignore"):  # the step itself checks for overflow
+                moved = descent.step(fields)
+            if not moved:
+                message = f"The embedding diverged at iteration {state.iteration}; the one before is kept."
+                warn(f"{message} {_remedy(descent)}", ConvergenceWarning)
                 break
             descent.iteration += 1
     except KeyboardInterrupt:
         return True
     return False
-
-
-def _advance(descent: Descending, callbacks: Sequence[Callback]) -> bool:
-    """Take one step; return False, without a step, if the descent is over."""
-    fields = descent.fields()
-    state = State(descent, fields)
-    answers = [callback(state) for callback in callbacks]
-    if any(isinstance(answer, bool | np.bool_) and answer for answer in answers) or descent.has_converged(state):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):  # the step itself checks for overflow
-        moved = descent.step(fields)
-    if not moved:
-        warn(
-            f"The embedding diverged at iteration {state.iteration}; the one before is kept. {_remedy(descent)}",
-            ConvergenceWarning,
-        )
-    return moved
 
 
 @compiled

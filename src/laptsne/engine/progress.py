@@ -6,7 +6,6 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Self
 
 from laptsne.engine.state import State
@@ -53,9 +52,7 @@ class ProgressBar:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if not self._has_begun:
             self._bar.remove_task(self._task)
         self._bar.stop()

@@ -98,13 +98,6 @@ class Schedule:
         """Number of iterations with early exaggeration."""
         return int(self.early_share * self.max_iter) if self.early_exaggeration != 1 else 0
 
-    @property
-    def final_exaggeration(self) -> float:
-        """Exaggeration of the last iterations."""
-        if self.descent.exaggeration is not None:
-            return self.descent.exaggeration
-        return LATE_EXAGGERATION if self.strength > 0 else 1.0
-
     def contraction(self, iteration: int) -> float:
         """Strength of the contraction at an iteration."""
         return self.strength * self._ramp(iteration)
@@ -114,8 +107,10 @@ class Schedule:
         if iteration < self.n_exaggerated:
             return self.early_exaggeration
         share = self._progress(iteration)
-        middle = min(self.middle_exaggeration, self.early_exaggeration)
-        return float(middle ** (1 - share) * self.final_exaggeration**share)
+        middle, final = min(self.middle_exaggeration, self.early_exaggeration), self.descent.exaggeration
+        if final is None:
+            final = LATE_EXAGGERATION if self.strength > 0 else 1.0
+        return float(middle ** (1 - share) * final**share)
 
     def is_settling(self, iteration: int) -> bool:
         """Whether an iteration is among the last ones, in which points come to rest."""

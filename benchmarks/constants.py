@@ -39,7 +39,7 @@ MAX_ROWS = 10_000
 # The places of constants of the package, by what changes there.
 WIDTH = "laptsne.contraction.similarity:_WIDTH"
 FLOOR = "laptsne.settings:FLOOR"
-SIMILARITY = "laptsne.methods:Similarity"
+REGULARIZATION = "laptsne.contraction.cluster_term:_REGULARIZATION"
 TOTAL = "laptsne.settings:_TOTAL"
 LATE = "laptsne.engine.schedule:LATE_EXAGGERATION"
 BOUNDARY = "laptsne.engine.minimise:_BOUNDARY"
@@ -61,10 +61,6 @@ class Variant:
         """Return a variant; a constant is given by its value, or by a function of the old one."""
         given = constants or {}
         return cls(settings, {name: v if callable(v) else (lambda _, v=v: v) for name, v in given.items()})
-
-
-def regularized(value: float) -> Constants:
-    return {SIMILARITY: lambda kind: partial(kind, regularization=value)}
 
 
 def scheduled(**changes: float) -> Constants:
@@ -92,8 +88,8 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "strength 0.1": Variant.of({TOTAL: 0.1}),
         "strength 0.4": Variant.of({TOTAL: 0.4}),
         "floor 0.05, strength 0.6": Variant.of({FLOOR: 0.05, TOTAL: 0.6}),
-        "regularisation 0.003": Variant.of(regularized(0.003)),
-        "regularisation 0.2": Variant.of(regularized(0.2)),
+        "regularisation 0.003": Variant.of({REGULARIZATION: 0.003}),
+        "regularisation 0.2": Variant.of({REGULARIZATION: 0.2}),
         "exaggeration 1": Variant.of({LATE: 1.0}),
         "exaggeration 1.5": Variant.of({LATE: 1.5}),
         "no boundary": Variant.of({BOUNDARY: np.inf}),

@@ -111,7 +111,7 @@ class TestCheckpoint:
     )
     def test_an_array_that_does_not_fit(self, X, path, name, change):
         def put(content, arrays):
-            key = f"position.{name}"
+            key = f"descent.{name}"
             arrays[key] = change(arrays[key])
             if arrays[key] is None:
                 del arrays[key]
@@ -138,8 +138,6 @@ class TestCheckpoint:
 
     @pytest.mark.parametrize("iteration", [-10_000_000, 41, 2.5, None])
     def test_an_impossible_iteration(self, X, path, iteration):
-        altered(
-            path, "checkpoint", lambda content, arrays: content["numbers"].update({"position.iteration": iteration})
-        )
+        altered(path, "checkpoint", lambda content, arrays: content["numbers"].update({"descent.iteration": iteration}))
         with pytest.raises(ValueError, match="iteration"):
             self.fit(X, path)

@@ -436,7 +436,7 @@ def test_a_checkpoint_of_another_version_is_not_resumed(blobs, tmp_path, monkeyp
         LaptSNE(**options).fit(X)
 
 
-def test_a_state_of_batches_is_restored_by_name(blobs, tmp_path):
+def test_a_state_is_restored_by_name(blobs, tmp_path):
     """What else is in a file is not set on the run: it could replace a method."""
     X, _ = blobs
     options = {"max_iter": 60, "random_state": 0, "batch_size": 30, "checkpoint": tmp_path / "run"}
@@ -448,7 +448,7 @@ def test_a_state_of_batches_is_restored_by_name(blobs, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         LaptSNE(**options, callbacks=interrupt).fit(X)
     content, arrays = files.read_archive(tmp_path / "run", "checkpoint")
-    content["numbers"] |= {"step.tracked_move": 7, "step.move": 7, "step.tracked_is_due": 7}
+    content["numbers"] |= {"batches.draw": 7, "term.gradient": 7, "descent.step": 7}
     files.write_archive(tmp_path / "run", content, arrays)
     expected = LaptSNE(**options | {"checkpoint": None}).fit_transform(X)
     np.testing.assert_array_equal(LaptSNE(**options).fit_transform(X), expected)

@@ -207,7 +207,7 @@ class TestEmbed:
         fields = Descending.fields
 
         def stop(descent):
-            if descent.position.iteration == 7:
+            if descent.iteration == 7:
                 raise KeyboardInterrupt
             return fields(descent)
 
@@ -763,7 +763,7 @@ from laptsne.fitted_map import FittedMap
 fields = Descending.fields
 
 def stop(run):
-    if run.position.iteration == 7:
+    if run.iteration == 7:
         os.kill(os.getpid(), signal.SIGINT)
     return fields(run)
 

@@ -1,5 +1,7 @@
 """The kernel of the contraction as a parameter of the estimator."""
 
+import copy
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -11,7 +13,7 @@ from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.cluster_term import ClusterTerm
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.contraction.similarity import Penalty
 from laptsne.fields import ExactFields, FourierFields
 from laptsne.fields.potential import potential_at
 from laptsne.kernels import Gaussian
@@ -111,88 +113,90 @@ def embedding_of(rng, n_clusters, distance, n_dims=2, n=240):
     return centres[labels] + rng.normal(size=(n, n_dims)), labels
 
 
-def cluster_term(labels, Y, *, mesh, width=None, **options):
-    term = ClusterTerm(labels, Penalty("log", 0.01), Similarity(width), mesh=mesh, **options)
+def cluster_term(labels, Y, *, width=None, **options):
+    term = ClusterTerm(labels, Penalty("log", 0.01), width, **options)
     term.refresh(ExactFields(Y))
     return term
 
 
-def value_by_hand(Y, labels, width, rho):
-    """The sum of the log penalties of the Ritz values among functions constant on each cluster."""
+def value_at(term, Y):
+    """The value at another embedding, with the stray points of the last refresh."""
+    observer = copy.copy(term)
+    observer.min_share = 0
+    observer.refresh(ExactFields(Y))
+    return term.penalty.value(observer.eigenvalues).sum()
+
+
+def by_hand(Y, labels, width, rho):
+    """The Ritz values among functions constant on each cluster, by sums over pairs, and the gradient."""
     rows = labels >= 0
-    Y, labels = Y[rows], labels[rows]
-    W = np.exp(-((Y[:, None] - Y) ** 2).sum(axis=2) / (2 * width**2))
+    Y, labels, whole = Y[rows], labels[rows], np.zeros(Y.shape)
+    difference = Y[:, None] - Y
+    W = np.exp(-(difference**2).sum(axis=2) / (2 * width**2))
     np.fill_diagonal(W, 0)
-    W += rho / len(Y)
     F = (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
-    D = np.diag(W.sum(axis=1))
-    sigma = scipy.linalg.eigh(F.T @ (D - W) @ F, F.T @ D @ F, eigvals_only=True)
-    return np.log(sigma.clip(0) + 0.01).sum()
-
-
-@pytest.mark.parametrize("n_dims", [1, 2, 3])
-def test_the_value_is_that_of_the_ritz_values(rng, n_dims):
-    Y, labels = embedding_of(rng, 3, 3.0, n_dims)
-    term = cluster_term(labels, Y, mesh=False, min_share=0)
-    expected = value_by_hand(Y, labels, term.kernel.width, term.regularization)
-    assert term.value(ExactFields(Y)) == pytest.approx(expected, rel=1e-9)
-
-
-@pytest.mark.parametrize("mesh", [False, True], ids=["pairs", "mesh"])
-@pytest.mark.parametrize("n_clusters", [2, 3, 5])
-@pytest.mark.parametrize("distance", [2, 4, 6])
-def test_the_gradient_is_that_of_the_value(rng, distance, n_clusters, mesh):
-    """Of overlapping clusters, too: when all clusters shrink, or move, and downhill."""
-    Y, labels = embedding_of(rng, n_clusters, distance)
-    term = cluster_term(labels, Y, mesh=mesh)
-    term.fixed = True
-    gradient = term.gradient(ExactFields(Y))
-    centres = np.stack([Y[labels == c].mean(axis=0) for c in range(n_clusters)])
-    shrink = np.where(labels[:, None] >= 0, centres[labels] - Y, 0)
-    step = 1e-2 if mesh else 1e-4  # the mesh has single precision
-    for direction in (shrink, centres[labels], gradient / np.abs(gradient).max()):
-        after, before = (term.value(ExactFields(Y + s * direction)) for s in (step, -step))
-        assert np.vdot(gradient, direction) == pytest.approx((after - before) / (2 * step), rel=3e-3, abs=1e-4)
+    S = F.T @ (W + rho / len(Y)) @ F
+    D = np.diag(S.sum(axis=1))
+    sigma, c = scipy.linalg.eigh(D - S, D)
+    slope = 1 / (sigma.clip(0) + 0.01)
+    own = c**2 @ (slope * (1 - sigma))
+    M = (own[:, None] + own) / 2 - (c * slope) @ c.T
+    whole[rows] = -2 / width**2 * np.einsum("ij,ijd->id", M[labels][:, labels] * W, difference)
+    return sigma.clip(0), whole
 
 
 @pytest.mark.parametrize("distance", [2, 4, 6])
 @pytest.mark.parametrize(("n_clusters", "n_dims"), [(2, 1), (4, 1), (2, 2), (5, 2), (3, 3)])
-def test_pairs_and_mesh_agree(rng, n_clusters, n_dims, distance):
+def test_the_term_is_that_of_the_ritz_values(rng, n_clusters, n_dims, distance):
     Y, labels = embedding_of(rng, n_clusters, distance, n_dims)
-    pairs, mesh = (cluster_term(labels, Y, mesh=mesh) for mesh in (False, True))
-    assert mesh.kernel.width == pairs.kernel.width
-    assert mesh.regularization == pytest.approx(pairs.regularization, rel=1e-3)
-    np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=2e-3, atol=1e-5)
-    assert relative_error(mesh.gradient(ExactFields(Y)), pairs.gradient(ExactFields(Y))) < 5e-3
+    term = cluster_term(labels, Y, min_share=0)
+    eigenvalues, gradient = by_hand(Y, labels, term.width, term.regularization)
+    np.testing.assert_allclose(term.eigenvalues, eigenvalues, rtol=2e-3, atol=1e-5)
+    assert relative_error(term.gradient(ExactFields(Y)), gradient) < 5e-3
+
+
+@pytest.mark.parametrize("n_clusters", [2, 3, 5])
+@pytest.mark.parametrize("distance", [2, 4, 6])
+def test_the_gradient_is_that_of_the_value(rng, distance, n_clusters):
+    """Of overlapping clusters, too: when all clusters shrink, or move, and downhill."""
+    Y, labels = embedding_of(rng, n_clusters, distance)
+    term = cluster_term(labels, Y)
+    term.fixed = True
+    gradient = term.gradient(ExactFields(Y))
+    centres = np.stack([Y[labels == c].mean(axis=0) for c in range(n_clusters)])
+    shrink = np.where(labels[:, None] >= 0, centres[labels] - Y, 0)
+    step = 1e-2  # the mesh has single precision
+    for direction in (shrink, centres[labels], gradient / np.abs(gradient).max()):
+        after, before = (value_at(term, Y + s * direction) for s in (step, -step))
+        assert np.vdot(gradient, direction) == pytest.approx((after - before) / (2 * step), rel=3e-3, abs=1e-4)
 
 
 @pytest.mark.parametrize("scale", [3.0, 300.0], ids=["matrices", "transforms"])
-def test_separate_clusters_feel_the_same_by_pairs_and_on_the_mesh(rng, scale):
+def test_separate_clusters_on_a_line(rng, scale):
     """On a short line the convolutions are products with matrices, on a long one transforms."""
     labels = np.repeat([0, 1, 2], 100)
     Y = scale * np.array([[0.0], [1.0], [2.0]])[labels] + rng.random(size=(300, 1))
-    pairs, mesh = (cluster_term(labels, Y, mesh=mesh, width=1.0) for mesh in (False, True))
-    np.testing.assert_allclose(mesh.eigenvalues, pairs.eigenvalues, rtol=0.01, atol=1e-5)
-    assert relative_error(mesh.gradient(ExactFields(Y)), pairs.gradient(ExactFields(Y))) < 0.01
+    term = cluster_term(labels, Y, width=1.0)
+    eigenvalues, gradient = by_hand(Y, labels, 1.0, term.regularization)
+    np.testing.assert_allclose(term.eigenvalues, eigenvalues, rtol=0.01, atol=1e-5)
+    assert relative_error(term.gradient(ExactFields(Y)), gradient) < 0.01
 
 
-@pytest.mark.parametrize("mesh", [False, True], ids=["pairs", "mesh"])
-def test_points_of_no_cluster_take_no_part(rng, mesh):
+def test_points_of_no_cluster_take_no_part(rng):
     Y, labels = embedding_of(rng, 3, 3.0)
-    term = cluster_term(labels, Y, mesh=mesh, width=1.5, min_share=0)
-    alone = cluster_term(labels[labels >= 0], Y[labels >= 0], mesh=mesh, width=1.5, min_share=0)
+    term = cluster_term(labels, Y, width=1.5, min_share=0)
+    alone = cluster_term(labels[labels >= 0], Y[labels >= 0], width=1.5, min_share=0)
     assert not term.gradient(ExactFields(Y))[labels < 0].any()
     np.testing.assert_allclose(term.eigenvalues, alone.eigenvalues, rtol=1e-4)
     assert relative_error(term.gradient(ExactFields(Y))[labels >= 0], alone.gradient(None)) < 1e-3
 
 
-@pytest.mark.parametrize("mesh", [False, True], ids=["pairs", "mesh"])
-def test_stray_points_take_no_part_while_they_are_astray(rng, mesh):
+def test_stray_points_take_no_part_while_they_are_astray(rng):
     Y, labels = embedding_of(rng, 3, 12.0)
     Y[10] = Y[labels == (labels[10] + 1) % 3].mean(axis=0)
-    term = cluster_term(labels, Y, mesh=mesh)
+    term = cluster_term(labels, Y)
     assert not term.gradient(ExactFields(Y))[10].any()
-    assert cluster_term(labels, Y, mesh=mesh, min_share=0).gradient(ExactFields(Y))[10].any()
+    assert cluster_term(labels, Y, min_share=0).gradient(ExactFields(Y))[10].any()
     Y[10] = Y[labels == labels[10]].mean(axis=0) + 0.5
     for _ in range(5):  # after which stray points are sought again
         term.refresh(ExactFields(Y))
@@ -201,13 +205,12 @@ def test_stray_points_take_no_part_while_they_are_astray(rng, mesh):
 
 def test_every_cluster_has_points():
     with pytest.raises(ValueError, match="labels: cluster 1 has no points"):
-        ClusterTerm(np.array([0, 2, 2, -1]), Penalty("log"), Similarity())
+        ClusterTerm(np.array([0, 2, 2, -1]), Penalty("log"))
 
 
-@pytest.mark.parametrize("mesh", [False, True], ids=["pairs", "mesh"])
-def test_a_single_cluster_has_no_gradient(rng, mesh):
+def test_a_single_cluster_has_no_gradient(rng):
     Y = rng.normal(size=(200, 2))
-    term = cluster_term(np.zeros(200, int), Y, mesh=mesh)
+    term = cluster_term(np.zeros(200, int), Y)
     assert term.eigenvalues.tolist() == [0.0]
     assert not term.gradient(ExactFields(Y)).any()
 
@@ -220,7 +223,7 @@ def test_clusters_of_the_data_are_separated_and_none_is_divided(rng):
     Y += np.array([[0.0, 0.0], [0.0, 7.0], [4.0, 7.0]])[labels]
     groups = (labels[:, None] == [1, 2]).astype(np.float32)
     fields = ExactFields(Y)
-    terms = [ClusterTerm(labels, Penalty("log", 0.01), Similarity(2.0)), EigenvectorTerm(3, Penalty("log"), groups)]
+    terms = [ClusterTerm(labels, Penalty("log", 0.01), 2.0), EigenvectorTerm(3, Penalty("log"), groups)]
     stretch = []
     for term in terms:
         term.refresh(fields, tol=1e-4, max_passes=50)
@@ -234,7 +237,7 @@ def test_clusters_of_the_data_are_separated_and_none_is_divided(rng):
 
 def test_clusters_that_coincide_have_finite_gradients(rng):
     Y = np.repeat(rng.normal(size=(1, 2)), 60, axis=0)
-    term = cluster_term(np.arange(60) % 20, Y, mesh=True)
+    term = cluster_term(np.arange(60) % 20, Y)
     assert (term.eigenvalues[1:] > 0.9).all()  # no more than one cluster
     assert np.isfinite(term.gradient(ExactFields(Y))).all()
 
@@ -242,7 +245,7 @@ def test_clusters_that_coincide_have_finite_gradients(rng):
 def test_points_keep_their_gradient_until_the_next_refresh(rng):
     labels = np.repeat([0, 1, 2], 100)
     Y = 10 * rng.normal(size=(3, 2))[labels] + rng.normal(scale=3, size=(300, 2))
-    term = cluster_term(labels, Y, mesh=True)
+    term = cluster_term(labels, Y)
     before, moved = term.gradient(ExactFields(Y)), ExactFields(1.5 * Y)
     np.testing.assert_array_equal(term.gradient(moved), before)
     term.refresh(moved)
@@ -251,14 +254,14 @@ def test_points_keep_their_gradient_until_the_next_refresh(rng):
 
 def test_kernel_and_regularisation_follow_the_embedding_until_they_are_fixed(rng):
     Y, labels = embedding_of(rng, 3, 6.0)
-    term = cluster_term(labels, 3 * Y, mesh=True)
-    width, regularization = term.kernel.width, term.regularization
+    term = cluster_term(labels, 3 * Y)
+    width, regularization = term.width, term.regularization
     term.refresh(ExactFields(9 * Y))
-    assert term.kernel.width == pytest.approx(3 * width)
+    assert term.width == pytest.approx(3 * width)
     assert term.regularization == pytest.approx(regularization, rel=1e-3)  # the graph is the same
     term.fixed = True
     term.refresh(ExactFields(3 * Y))
-    assert term.kernel.width == pytest.approx(3 * width)
+    assert term.width == pytest.approx(3 * width)
 
 
 def test_new_points_feel_the_contraction_of_the_cluster_around_them(rng):
@@ -267,7 +270,7 @@ def test_new_points_feel_the_contraction_of_the_cluster_around_them(rng):
     centres = 9 * np.array([[0, 0], [0, 1], [1, 0]])[labels]
     Y = centres + rng.normal(scale=1.5, size=(900, 2))
     inside = np.linalg.norm(Y - centres, axis=1) < 3  # others may lie in the next cluster
-    term = cluster_term(labels, Y, mesh=True, width=3.0)
+    term = cluster_term(labels, Y, width=3.0)
     slopes = slopes_of_potential(term, Y)
     expected = 900 * 0.1 / 2 * term.gradient(ExactFields(Y))
     assert relative_error((slopes[1] - slopes[0])[inside], expected[inside]) < 0.1
@@ -281,17 +284,16 @@ def test_the_slope_of_the_potential_in_separate_clusters_is_the_gradient(rng, n_
     labels = np.repeat([0, 1, 2], 300)
     centres = 12 * np.array([[0, 0, 0], [1, 0, 0], [2, 0, 0] if n_dims == 1 else [0, 1, 0]])[labels, :n_dims]
     Y = centres + rng.normal(size=(900, n_dims))
-    for mesh in (False, True):
-        term = cluster_term(labels, Y, mesh=mesh, width=2.0, min_share=0)
-        without, contracted = slopes_of_potential(term, Y)
-        assert relative_error(contracted - without, 900 * 0.1 / 2 * term.gradient(ExactFields(Y))) < 3e-3
+    term = cluster_term(labels, Y, width=2.0, min_share=0)
+    without, contracted = slopes_of_potential(term, Y)
+    assert relative_error(contracted - without, 900 * 0.1 / 2 * term.gradient(ExactFields(Y))) < 3e-3
 
 
 def test_the_potential_pulls_new_points_towards_the_nearest_cluster(rng):
     """On the way from one cluster to the next, and beyond both."""
     labels = np.repeat([0, 1], 400)
     Y = np.array([[0.0, 0.0], [9.0, 0.0]])[labels] + rng.normal(size=(800, 2))
-    term = cluster_term(labels, Y, mesh=True, width=2.0)
+    term = cluster_term(labels, Y, width=2.0)
     new = np.array([[-3.0, 0.0], [1.5, 0.0], [3.0, 0.0], [6.0, 0.0], [7.5, 0.0], [12.0, 0.0]])
     with_contraction, without = (slopes_of_potential(term, new)[i][:, 0] for i in (1, 0))
     pull = with_contraction - without
@@ -304,7 +306,7 @@ def test_bits_of_the_mesh_of_clusters_do_not_depend_on_the_number_of_threads(rng
     found = []
     for n_jobs in (1, 2, 4):
         with Workers(n_jobs) as workers:
-            term = ClusterTerm(labels, Penalty("log", 0.01), Similarity())
+            term = ClusterTerm(labels, Penalty("log", 0.01))
             term.refresh(FourierFields(Y, workers))
             found.append(term.gradient(FourierFields(Y, workers)))
     np.testing.assert_array_equal(found[1], found[0])
@@ -318,7 +320,7 @@ def test_bits_of_many_clusters_on_a_line_do_not_depend_on_the_number_of_threads(
     found = []
     for n_jobs in (1, 2):
         with Workers(n_jobs) as workers:
-            term = ClusterTerm(labels, Penalty("log", 0.01), Similarity(width))
+            term = ClusterTerm(labels, Penalty("log", 0.01), width)
             term.refresh(ExactFields(Y, workers=workers))
             found.append(term.gradient(ExactFields(Y)))
     np.testing.assert_array_equal(found[1], found[0])

@@ -292,9 +292,7 @@ def test_reported_values_do_not_come_from_the_grid_of_a_step(rng):
 def test_points_do_not_come_to_rest_at_certain_places_of_the_grid(monkeypatch, settles):
     """Nor without the accurate sums of the last steps, as in a run that converges early."""
     if not settles:
-        monkeypatch.setattr(
-            Descending, "fields", lambda run: run.loss.step_fields(run.position.Y, run.position.iteration)
-        )
+        monkeypatch.setattr(Descending, "fields", lambda run: run.loss.fields(run.Y, run.iteration))
     X = np.random.default_rng(0).normal(size=(5000, 3))
     fields = CoarseFields(LaptSNE(random_state=0).fit_transform(X).astype(np.float64))
     assert fields.is_fast

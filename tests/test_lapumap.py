@@ -388,13 +388,13 @@ def test_a_point_without_neighbours_does_not_stop_the_descent(rng):
 def test_a_contraction_path_takes_the_steps_of_umap(rng, monkeypatch):
     X = rng.normal(size=(300, 4)) + 8 * rng.integers(0, 3, 300)[:, None]
     model, steps = LapUMAP(**FAST).fit(X), []
-    moved = Descending.moved
+    step = Descending.step
 
-    def watched(run, *args):
-        steps.append(run.schedule.rate(run.position.iteration, 300))
-        return moved(run, *args)
+    def watched(run, fields):
+        steps.append(run.schedule.rate(run.iteration, 300))
+        return step(run, fields)
 
-    monkeypatch.setattr(Descending, "moved", watched)
+    monkeypatch.setattr(Descending, "step", watched)
     contraction_path(model, X, n_maps=2)
     assert steps
     assert min(steps) < max(steps)

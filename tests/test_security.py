@@ -483,7 +483,7 @@ class TestCompiledCode:
         with pytest.raises(Stopped):
             LaptSNE(**FAST, checkpoint="run", callbacks=stop).fit(blobs[0])
         content, arrays = files.read_archive("run")
-        Y, velocity = "position.Y", "position.velocity"
+        Y, velocity = "descent.Y", "descent.velocity"
         wrong = [
             (content, arrays | {Y: arrays[Y][:10]}),
             (content, arrays | {velocity: np.full_like(arrays[velocity], np.nan)}),

@@ -17,15 +17,15 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
-from laptsne.contraction.eigenvector_term import EigenvectorTerm, indicators
-from laptsne.contraction.similarity import MAX_CONTRACTED, Penalty, Similarity
+from laptsne.contraction.eigenvector_term import EigenvectorTerm
+from laptsne.contraction.similarity import MAX_CONTRACTED, Penalty
 from laptsne.contraction.term import Contraction as Term
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import initial_embedding
-from laptsne.engine.kl import KLDivergence, Sums
-from laptsne.engine.minibatch import Batches, BatchOfPoints
-from laptsne.engine.minimise import AllPoints, Loss, Result, minimise
+from laptsne.engine.kl import KLDivergence
+from laptsne.engine.minibatch import Batches
+from laptsne.engine.minimise import Descending, Loss, Result, minimise
 from laptsne.engine.progress import progress
 from laptsne.engine.schedule import Schedule
 from laptsne.engine.state import Callback
@@ -68,7 +68,7 @@ class ContractionSettings:
     ``n_clusters`` is a number, "auto" for the clusters for which there is evidence, or "eigengap". The strength is
     ``strength``, or if that is None ``total`` over all clusters, but at most ``most`` per cluster. With
     ``one_kernel``, similarities are those of the loss, otherwise Gaussian with a ``width`` of their own, None for one
-    that follows the embedding. ``on_mesh`` is whether their sums are computed on a mesh, rather than over pairs.
+    that follows the embedding.
     """
 
     n_clusters: int | str
@@ -78,7 +78,6 @@ class ContractionSettings:
     width: float | None = None
     penalty: Penalty = _LOG
     one_kernel: bool = False
-    on_mesh: bool = True
 
     def strength_of(self, n_clusters: int) -> float:
         """Return the strength per cluster; 0 for a single one, of which the first eigenvalue is always 0."""
@@ -94,9 +93,10 @@ class ContractionSettings:
     def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Term:
         """Return the contraction term, given the cluster of every point, -1 for none, and a guess of eigenvectors."""
         if not self.one_kernel:
-            return ClusterTerm(labels, self.penalty, Similarity(self.width), mesh=self.on_mesh)
+            return ClusterTerm(labels, self.penalty, self.width)
         # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
-        return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators(labels, n_clusters), start]))
+        indicators = (labels[:, None] == np.arange(1, n_clusters)).astype(np.float32)
+        return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators, start]))
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,9 @@ class Method(ABC):
         options = {"metric": self.metric.name, "random_state": random_state}
         return initial_embedding(self.init, X, of_points(eigenvectors, order), self.n_components, **options)
 
-    def step(self, P: Any, random_state: Any) -> AllPoints:
-        """Return the rule by which points move."""
-        return AllPoints()
+    def batches(self, P: Any, random_state: Any) -> Batches | None:
+        """Return the batches of points that move together; None if all do."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Tsne(Method):
     """The method of t-SNE: affinities of a perplexity, and the KL divergence.
 
     ``perplexity`` is the requested one, which :class:`Metric` lowers if the data do not support it. ``fourier`` and
-    ``coarse`` are those of :class:`laptsne.engine.kl.Sums`.
+    ``coarse`` are those of :class:`laptsne.engine.kl.KLDivergence`.
     """
 
     loss_name: ClassVar[str] = "KL divergence"
@@ -156,14 +156,12 @@ class Tsne(Method):
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
         """Return the KL divergence."""
-        return KLDivergence(P, Sums(self.kernel, self.fourier, self.coarse, workers))
+        return KLDivergence(P, self.kernel, fourier=self.fourier, coarse=self.coarse, workers=workers)
 
-    def step(self, P: Any, random_state: Any) -> AllPoints:
-        """Return the rule by which points move: all of them, or mini-batches."""
+    def batches(self, P: Any, random_state: Any) -> Batches | None:
+        """Return the batches of points that move together; None if all do."""
         size = self.schedule.batch_size
-        if size is None:
-            return AllPoints()
-        return BatchOfPoints(Batches(P, size, self.n_batch_neighbors, random_state), self.kernel)
+        return None if size is None else Batches(P, self.kernel, size, self.n_batch_neighbors, random_state)
 
 
 @dataclass(frozen=True)
@@ -245,21 +243,14 @@ def fit(
     Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
     labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, workers)
     term = method.contraction.term(contracted, int(n_clusters), spectrum.eigenvectors[:, 1:])
-    schedule = method.schedule.contracting(method.contraction.strength_of(n_clusters))
+    schedule = replace(method.schedule, strength=method.contraction.strength_of(n_clusters))
     # What init and metric change is in the affinities and the initial embedding.
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
     stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))
     with progress(schedule.max_iter, method.loss_name) if verbose else contextlib.nullcontext() as shown:
-        result = minimise(
-            method.loss(P, workers),
-            Y,
-            term,
-            schedule,
-            step=method.step(P, random_state),
-            callbacks=[*callbacks, *([] if shown is None else [shown])],
-            checkpoint=stored,
-            order=order,
-        )
+        batches = method.batches(P, random_state)
+        descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order)
+        result = minimise(descent, callbacks=[*callbacks, *([] if shown is None else [shown])], checkpoint=stored)
         if shown is not None:
             shown.end(result.n_iter, result.loss, result.contraction)
     if order is not None:

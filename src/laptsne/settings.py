@@ -96,8 +96,6 @@ def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
             width=_number(p["contraction_width"]),
             penalty=Penalty(p["penalty"]) if one_kernel else Penalty(p["penalty"], FLOOR),
             one_kernel=one_kernel,
-            # A mesh resolves the wide kernel of the contraction, so that pairs are only worth their cost on request.
-            on_mesh=not exact or in_batches,
         ),
         schedule=Schedule(
             max_iter=int(p["max_iter"]),

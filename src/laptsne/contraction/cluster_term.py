@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any, Self
 
 import numpy as np
@@ -10,15 +9,18 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from laptsne._runtime.typing import Array
-from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.contraction.similarity import Penalty, kernel_width
 from laptsne.contraction.term import Contraction, rows_of
-from laptsne.fields import ExactFields, Fields
+from laptsne.fields import Fields
 from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Mesh
 from laptsne.kernels import Gaussian
 
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
 _MIN_FIELD = 1e-3  # of all clusters, below which a point is astray wherever it is
+# Total similarity added to each degree, as a share of the mean degree: points and small groups of a lower degree do not
+# count as clusters, however isolated they are.
+_REGULARIZATION = 0.03
 _STRAYS_EVERY = 5  # refreshes after which stray points are sought again: it takes as long as the refresh itself
 _SHARPNESS = 4  # power of the fields of the clusters in the share that a new point has in each
 
@@ -44,41 +46,33 @@ class ClusterTerm(Contraction):
     refreshes. Points with the label -1 are in no cluster: they exert no force and feel none. So do stray points, for a
     few refreshes: those in whose position the share of their cluster in the field of all is below ``min_share``.
 
-    Sums are computed on a mesh, at a cost that hardly depends on the number of points, or over all pairs. Up to the
-    errors of interpolation, both have the same results.
+    Sums are computed on a mesh, at a cost that hardly depends on the number of points.
     """
 
     max_age = 3.0  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
 
-    similarity: Similarity
+    stored = ("width", "fixed", "regularization", "members", "age")
 
     def __init__(
-        self, labels: Array, penalty: Penalty, similarity: Similarity, *, mesh: bool = True, min_share: float = 0.2
+        self, labels: Array, penalty: Penalty, wanted_width: float | None = None, *, min_share: float = 0.2
     ) -> None:
         sizes = np.bincount(labels[labels >= 0], minlength=1)
         if not sizes.all():
             raise ValueError(f"labels: cluster {sizes.argmin()} has no points; number the clusters from 0 on.")
         super().__init__(sizes.size, penalty)
-        self.similarity, self.regularization, self.fixed = similarity, 0.0, False
-        self.labels, self.mesh, self.min_share = labels, mesh, min_share
-        order = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
-        self._ordered = self._members = order, sizes  # points by cluster, and their numbers; without stray points
-        self._keeps_members, self._age = False, 0  # refreshes so far
+        self.labels, self.wanted_width, self.min_share = labels, wanted_width, min_share
+        self.regularization, self.fixed = 0.0, False
+        self._ordered = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
+        self.members = self._ordered  # points by cluster, without stray points
+        self.age = 0  # refreshes so far
         self._volumes: Array | None = None  # if they are constant
 
-    def value(self, fields: Fields) -> float:
-        """Return R at an embedding, with the points that are in clusters since the last refresh."""
-        observer = copy.copy(self)
-        observer._keeps_members = self._fields is not None
-        observer.refresh(fields)
-        return float(self.penalty.value(observer.eigenvalues).sum())
-
-    def gradient(self, fields: Fields) -> NDArray[np.float64]:
+    def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
         if self._gradient is None:
-            self._gradient = np.zeros(self._refreshed_at.Y.shape)
+            self._gradient = np.zeros(self._fields.Y.shape)
             if self.n_clusters > 1:
-                self._gradient[self._members[0]] = self._sums.gradient(self._slopes)
-        return self._gradient
+                self._gradient[self.members] = self._sums.gradient(self._slopes)
+        return np.asarray(self._gradient[rows])
 
     def fix_volumes(self) -> None:
         """Keep D, with its regularisation, as it is at the last refresh, so that only S follows the embedding.
@@ -86,20 +80,17 @@ class ClusterTerm(Contraction):
         Lowering R then separates clusters and does not shrink them.
         """
         self._volumes, self.fixed, self.regularization = self._degrees, True, 0.0
-        self._keeps_members = True
 
     def shares(self) -> Array:
         """Return the share of each cluster in the field at every point, shape (n_clusters, n_samples)."""
-        sums = self._on_mesh()
-        fields = np.maximum(sums.mesh.interpolate(self.points, sums.fields).T, 0)
+        fields = np.maximum(self._sums.mesh.interpolate(self.points, self._sums.fields).T, 0)
         return np.asarray(fields / np.maximum(fields.sum(axis=0), np.finfo(np.float32).tiny))
 
     def potential_grid(self, mesh: Mesh) -> Array:
         # The cluster of a new point is not known: at each node, it belongs to the clusters in proportion to a power of
         # their fields, so that in a cluster the potential is nearly that of a point of this cluster.
-        sums = self._on_mesh()
+        sums, sizes = self._sums, self._sums.sizes
         fields = np.maximum(sums.fields.reshape(self.n_clusters, -1), 0)
-        sizes = self._members[1]
         constant = (self.regularization / sizes.sum() * sizes).astype(np.float32)
         potentials = (2 * self._slopes).astype(np.float32) @ (fields + constant[:, None])
         share = (fields / np.maximum(fields.max(axis=0), np.float32(_TINY))) ** _SHARPNESS
@@ -107,36 +98,25 @@ class ClusterTerm(Contraction):
         grid = np.einsum("an,an->n", share, potentials).reshape(sums.fields.shape[1:])
         return sums.mesh.resampled(grid, mesh)
 
-    def state(self) -> dict[str, Any]:
-        state: dict[str, Any] = {"regularization": self.regularization, "fixed": self.fixed}
-        state |= {"members": self._members[0], "age": self._age}
-        return state if self.kernel is None else state | {"width": self.kernel.width}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.regularization, self.fixed, self._age = state["regularization"], state["fixed"], state["age"]
-        self._members = state["members"], np.bincount(self.labels[state["members"]], minlength=self.n_clusters)
-        self.kernel = Gaussian(state["width"]) if "width" in state else None
-
     def released(self) -> Self:
-        term = type(self)(self.labels, self.penalty, self.similarity, min_share=self.min_share)  # on the mesh
-        term.restore(self.state() | {"age": 0})  # stray points are sought at its refresh
-        term.fixed = self.kernel is not None
+        term = type(self)(self.labels, self.penalty, self.wanted_width, min_share=self.min_share)
+        # Stray points are sought at its refresh.
+        term.restore(self.state() | {"age": 0, "fixed": self.width is not None})
         return term
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
-        if not self.fixed:
-            self.kernel = self.similarity.kernel(fields.Y, self.n_clusters)
-        sums_of: Any = _MeshSums if self.mesh else _PairSums
-        seeks_strays = bool(self.min_share) and not self._keeps_members and self._age % _STRAYS_EVERY == 0
-        self._members = self._ordered if seeks_strays else self._members
-        self._sums = sums_of(fields, self.kernel, *self._members)
+        if not self.fixed or self.width is None:
+            self.width = kernel_width(fields.Y, self.n_clusters, self.wanted_width)
+        seeks_strays = bool(self.min_share) and self.age % _STRAYS_EVERY == 0
+        self.members = self._ordered if seeks_strays else self.members
+        self._sums = _Sums(fields, self.width, self.members, self.labels)
         if seeks_strays and self._leave_out_strays():
-            self._sums = sums_of(fields, self.kernel, *self._members)
-        self._age += 1
-        similarity, sizes = self._sums.similarity, self._members[1]
+            self._sums = _Sums(fields, self.width, self.members, self.labels)
+        self.age += 1
+        similarity, sizes = self._sums.similarity, self._sums.sizes
         n = int(sizes.sum())
         if not self.fixed:
-            self.regularization = self.similarity.regularization * float(similarity.sum()) / n
+            self.regularization = _REGULARIZATION * float(similarity.sum()) / n
         similarity = similarity + self.regularization / n * np.outer(sizes, sizes)
         degrees = np.maximum(similarity.sum(axis=1), _TINY)
         self._degrees = degrees if self._volumes is None else self._volumes
@@ -150,28 +130,22 @@ class ClusterTerm(Contraction):
 
     def _leave_out_strays(self) -> bool:
         """Leave stray points out of their clusters, but never all points of one; return whether there are any."""
-        order, sizes = self._members
-        is_kept = self._sums.own_shares() >= self.min_share
-        part = np.repeat(np.arange(self.n_clusters), sizes)
+        is_kept, part = self._sums.own_shares() >= self.min_share, self.labels[self.members]
         is_kept |= (np.bincount(part[is_kept], minlength=self.n_clusters) == 0)[part]
-        self._members = order[is_kept], np.bincount(part[is_kept])
+        self.members = self.members[is_kept]
         return not is_kept.all()
 
-    def _on_mesh(self) -> _MeshSums:
-        if isinstance(self._sums, _MeshSums):
-            return self._sums
-        assert self.kernel is not None
-        return _MeshSums(self._refreshed_at, self.kernel, *self._members)
 
+class _Sums:
+    """Sums over the members of clusters, on a mesh. The slopes of the similarities are exact up to rounding."""
 
-class _MeshSums:
-    """Sums over points ordered by cluster, on a mesh. The slopes of the similarities are exact up to rounding."""
-
-    def __init__(self, fields: Fields, kernel: Gaussian, order: Array, sizes: Array) -> None:
+    def __init__(self, fields: Fields, width: float, members: Array, labels: Array) -> None:
+        self._own = labels[members]
+        self.sizes = sizes = np.bincount(self._own)
         y, most = rows_of(fields.Y), min(MAX_NODES, _MAX_NUMBERS // len(sizes))
-        self.mesh = Mesh.around(y, SPACING_PER_WIDTH * kernel.width, fields.workers, kernel, most)
-        self._y, self._own = y.take(order, axis=1), np.repeat(np.arange(len(sizes)), sizes)
-        densities = self.mesh.spread(self._y, np.ones((1, len(order)), np.float32), sizes)
+        self.mesh = Mesh.around(y, SPACING_PER_WIDTH * width, fields.workers, Gaussian(width), most)
+        self._y = y.take(members, axis=1)
+        densities = self.mesh.spread(self._y, np.ones((1, len(members)), np.float32), sizes)
         self.fields = self.mesh.convolved(densities)  # of each cluster, self-interaction included
         parts = densities.reshape(len(sizes), -1), self.fields.reshape(len(sizes), -1)
         similarity = (parts[0] @ parts[1].T).astype(np.float64)
@@ -192,25 +166,6 @@ class _MeshSums:
     def _in_own(self, grids: Array) -> tuple[Array, Array]:
         """Return the field of the grid of its own cluster at each point, and its gradient."""
         return self.mesh.with_gradient(self._y, grids, np.ones((1, len(self._own)), np.float32), self._own)
-
-
-class _PairSums:
-    """The same sums over all pairs."""
-
-    def __init__(self, fields: Fields, kernel: Gaussian, order: Array, sizes: Array) -> None:
-        self._fields = ExactFields(fields.Y[order], kernel, fields.workers)
-        self._labels = np.repeat(np.arange(len(sizes)), sizes)
-        self._indicators = (self._labels[:, None] == np.arange(len(sizes))).astype(np.float64)
-        self._values = self._fields.values(self._indicators)
-        similarity = self._indicators.T @ self._values
-        self.similarity = (similarity + similarity.T) / 2
-
-    def own_shares(self) -> Array:
-        own = self._values[np.arange(len(self._labels)), self._labels]
-        return np.asarray(own / np.maximum(self._values.sum(axis=1), _MIN_FIELD))
-
-    def gradient(self, slopes: Array) -> Array:
-        return self._fields.weighted_gradient(2 * slopes[self._labels], self._indicators)
 
 
 def _smallest(similarity: Array, volumes: Array) -> tuple[Array, Array]:

@@ -22,54 +22,43 @@ _TOL, _PASSES, _FIRST_PASSES = 1e-2, 2, 10  # a refresh follows an embedding tha
 _MAX_AGE = 3  # iterations for which points keep their gradients if fields take transforms
 
 
-def indicators(labels: NDArray[Any], n_clusters: int) -> NDArray[np.float32]:
-    """Return the indicators of all clusters but the first, shape (n_samples, n_clusters - 1)."""
-    return np.asarray(labels[:, None] == np.arange(1, n_clusters), dtype=np.float32)
-
-
 class EigenvectorTerm(Contraction):
     r"""The contraction term of the eigenvalues of :math:`L_Y = I - D^{-1/2} W D^{-1/2}`.
 
     With the eigenvectors :math:`v_k`, :math:`c_k = \phi'(\sigma_k)`, :math:`z_k = \sqrt{c_k} D^{-1/2} v_k` and
     :math:`g_i = \sum_k (1 - \sigma_k) z_{ik}^2`, the derivative of R with respect to :math:`w_{ij}` is
-    :math:`G_{ij} = \tfrac12 (g_i + g_j) - \sum_k z_{ik} z_{jk}`. Until the next refresh, :meth:`value` and
-    :meth:`gradient` are those of the tangent
+    :math:`G_{ij} = \tfrac12 (g_i + g_j) - \sum_k z_{ik} z_{jk}`. Until the next refresh, the gradient is that of the
+    tangent
 
     .. math:: R + \sum_{ij} G_{ij} \, w_{ij}(Y),
 
     whose second term vanishes at the last refresh. Its gradient,
     :math:`g_i \nabla\varphi_1(y_i) + \nabla\varphi_g(y_i) - 2 \sum_k z_{ik} \nabla\varphi_{z_k}(y_i)`, takes one pass
-    over the pairs, which yields the degrees as well. The tangent follows R more closely than the majorant with fixed
-    :math:`v_k`. With fields in linear time, points keep their gradient for up to three iterations instead.
+    over the pairs, which yields the degrees as well. With fields in linear time, points keep their gradient for up to
+    three iterations instead.
 
     ``start``, of shape (n_samples, n_vectors), is the first guess of the eigenvectors, for instance those of the data's
     graph. The similarities are those of the fields.
     """
 
+    stored = ("start", "is_followed")
+
     def __init__(self, n_clusters: int, penalty: Penalty, start: NDArray[Any]) -> None:
         super().__init__(n_clusters, penalty)
         self.start = start[:, : n_clusters - 1 + _GUARD]
-        self._is_followed = False  # whether start has the eigenvectors of an earlier embedding
+        self.is_followed = False  # whether start has the eigenvectors of an earlier embedding
 
-    def value(self, fields: Fields) -> float:
-        """Return the value of the tangent."""
-        is_there = fields is self._refreshed_at
-        linear = 0.0 if is_there else self._g @ fields.degrees - np.sum(self._z * fields.values(self._z))
-        return float(self.penalty.value(self.eigenvalues).sum() + linear)
-
-    def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        if self.n_clusters == 1:
-            return np.zeros(fields.Y.shape)
-        if self.max_age != _MAX_AGE:
-            return self._gradient_at(fields)
-        if self._gradient is None:
-            self._gradient = self._gradient_at(self._refreshed_at)
-        return self._gradient
-
-    @property
-    def eigenvectors(self) -> NDArray[np.float64]:
-        """Eigenvectors of the K smallest eigenvalues at the last refresh, shape (n_samples, n_clusters)."""
-        return np.column_stack([_first_eigenvector(self._degrees), self._vectors])
+    def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
+        if self._gradient is not None:
+            return self._gradient
+        keeps = self.max_age == _MAX_AGE
+        at, g, z = self._fields if keeps else fields, self._g[rows], self._z[rows]
+        # Before the slope, which is a by-product of the weighted gradient.
+        weights = np.column_stack([np.ones_like(g), -2 * z])
+        gradient = at.weighted_gradient(weights, np.column_stack([self._g, self._z]))
+        gradient = np.asarray(gradient + g[:, None] * at.slope)
+        self._gradient = gradient if keeps else None
+        return gradient
 
     def potential_grid(self, mesh: Mesh) -> Array:
         # It is phi_g(y) - sum_k z_k(y) phi_z_k(y), with z_k(y) from the equation of the eigenvectors,
@@ -84,12 +73,6 @@ class EigenvectorTerm(Contraction):
         z = fields[:n_fields] / np.maximum(1 + mu * degrees, _MIN_NODE)
         return np.asarray(fields[n_fields] - (z * fields[:n_fields]).sum(axis=0))
 
-    def state(self) -> dict[str, Any]:
-        return {"start": self.start, "is_followed": self._is_followed}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self.start, self._is_followed = state["start"], state["is_followed"]
-
     def released(self) -> Self:
         term = type(self)(self.n_clusters, self.penalty, self.start)
         term.restore(self.state())
@@ -97,38 +80,21 @@ class EigenvectorTerm(Contraction):
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
         self.max_age = _MAX_AGE if isinstance(fields, FourierFields) else float("inf")
-        self._degrees = fields.degrees
-        root = inverse_root(self._degrees)[:, None]
+        degrees = fields.degrees
+        root = np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > _MIN_DEGREE)[:, None]
+        first = np.sqrt(degrees)  # the eigenvector of the eigenvalue 0
         pairs = largest_eigenpairs(
             lambda block: np.asarray(root * fields.values(root * block.T)).T,
             np.ascontiguousarray(self.start.T),
             self.n_clusters - 1,
-            known=_first_eigenvector(self._degrees),
+            known=first / max(float(np.linalg.norm(first)), np.finfo(np.float64).tiny),
             tol=tol or _TOL,
-            max_passes=max_passes or (_PASSES if self._is_followed else _FIRST_PASSES),
+            max_passes=max_passes or (_PASSES if self.is_followed else _FIRST_PASSES),
         )
-        self.start, self._is_followed, self.residual = pairs.vectors.T, True, pairs.residual
-        self._vectors = pairs.vectors[: self.n_clusters - 1].T
+        self.start, self.is_followed, self.residual = pairs.vectors.T, True, pairs.residual
         mu = pairs.values[: self.n_clusters - 1]
         sigma = np.ones(self.n_clusters)  # also for those that a graph of fewer points lacks
         sigma[0], sigma[1 : mu.size + 1] = 0, 1 - mu
         self.eigenvalues = sigma.clip(0, 2)
-        self._z = root * self._vectors * np.sqrt(self.penalty.slope(self.eigenvalues[1:]))
+        self._z = root * pairs.vectors[: self.n_clusters - 1].T * np.sqrt(self.penalty.slope(self.eigenvalues[1:]))
         self._g = self._z**2 @ (1 - self.eigenvalues[1:])
-
-    def _gradient_at(self, fields: Fields) -> NDArray[np.float64]:
-        weights = np.column_stack([np.ones_like(self._g), -2 * self._z])
-        # Before the slope, which is a by-product of the weighted gradient.
-        gradient = fields.weighted_gradient(weights, np.column_stack([self._g, self._z]))
-        return gradient + self._g[:, None] * fields.slope
-
-
-def _first_eigenvector(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the eigenvector of the eigenvalue 0."""
-    root = np.sqrt(degrees)
-    return root / max(float(np.linalg.norm(root)), np.finfo(np.float64).tiny)
-
-
-def inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return d^(-1/2), and 0 for isolated points."""
-    return np.divide(1, np.sqrt(degrees), out=np.zeros_like(degrees), where=degrees > _MIN_DEGREE)

@@ -15,11 +15,10 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import find_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
-from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Penalty, Similarity, rms_radius
+from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Penalty, rms_radius
 from laptsne.fields import ExactFields
 from laptsne.fields.grid import SPACING_PER_WIDTH, Mesh
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
-from laptsne.graph.distances import METRICS, PAIRWISE_METRICS
 from laptsne.graph.neighbors import neighbor_graph
 from laptsne.kernels import Gaussian
 
@@ -53,9 +52,8 @@ def contract(
 
     with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_term.ClusterTerm`), the volumes
     of which are constant, and a norm that is small if the points of a cluster move together. Hence clusters keep their
-    shape and their place, clusters that are apart already stay where they are, and the map is not scaled, rotated or
-    shifted. A map of data without evidence of clusters is returned unchanged. A point that lies deep inside another
-    cluster stays there.
+    shape and their place, and clusters that are apart already stay where they are. A map of data without evidence of
+    clusters is returned unchanged. A point that lies deep inside another cluster stays there.
 
     Parameters
     ----------
@@ -117,24 +115,12 @@ def _affinities(X: Any, n_samples: int, metric: Any, metric_params: dict[str, An
     X = check_array(stacked_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X")
     if X.shape[0] != n_samples:
         raise ValueError(f"X has {X.shape[0]} rows, but Y has {n_samples}; give the data of the map, in its order.")
-    if scipy.sparse.issparse(X):
-        X = scipy.sparse.csr_matrix(X)
+    is_square = scipy.sparse.issparse(X) and X.shape[0] == X.shape[1] and X.nnz > 0
     if isinstance(metric, str) and metric == "auto":
-        metric = "affinities" if _is_graph(X) else "euclidean"
-    elif not callable(metric) and metric not in METRICS | set(PAIRWISE_METRICS):
-        raise ValueError(
-            f"metric={metric!r} is not known; give a metric of scikit-learn, a function or one of "
-            f"{('auto', *PAIRWISE_METRICS)}."
-        )
+        is_graph = is_square and X.data.min() >= 0 and abs(X - X.T).max() <= 1e-6 * X.data.max()
+        metric = "affinities" if is_graph else "euclidean"
     options = {"metric": metric, "metric_params": metric_params, "workers": workers}
     return joint_affinities(X, perplexity=auto_perplexity(n_samples), **options)
-
-
-def _is_graph(X: Any) -> bool:
-    """Whether X is a symmetric sparse matrix of weights."""
-    if not scipy.sparse.issparse(X) or X.shape[0] != X.shape[1]:
-        return False
-    return bool(X.nnz > 0 and X.data.min() >= 0 and abs(X - X.T).max() <= 1e-6 * X.data.max())
 
 
 def _displacements(y: Array, labels: Array, strength: float, workers: Workers) -> Array:
@@ -154,7 +140,7 @@ def _displacements(y: Array, labels: Array, strength: float, workers: Workers) -
 
 def _term_of(y: Array, labels: Array, width: float, workers: Workers) -> ClusterTerm:
     """Return the contraction term with the volumes that clusters have in the embedding."""
-    term = ClusterTerm(labels, Penalty("log", FLOOR), Similarity(width), min_share=0)
+    term = ClusterTerm(labels, Penalty("log", FLOOR), width, min_share=0)
     term.refresh(ExactFields(y.T, workers=workers))
     term.fix_volumes()
     return term
@@ -170,21 +156,19 @@ def _descended(term: ClusterTerm, smooth: SmoothDisplacement, y: Array, strength
         return value, np.ascontiguousarray(term.gradient(fields).T)
 
     coefficients, moved = np.zeros_like(y), np.zeros_like(y)
-    (objective, slope), step = evaluated(moved), _FIRST_STEP
-    for _ in range(_MAX_ITER):
-        direction = -(strength / stiffness * slope + coefficients)
-        decrease = -np.inf
-        while decrease < 0 and step > _MIN_STEP:
-            tried = coefficients + step * direction
-            there = smooth.of(tried)
-            if not np.isfinite(there).all():
-                return moved
-            value, slope_there = evaluated(there)
-            decrease = objective - value - 0.5 * stiffness * float(np.vdot(tried, there))
-            step = min(1.3 * step, _MAX_STEP) if decrease >= 0 else 0.5 * step
-        if decrease < 0:
+    (objective, slope), step, n_steps = evaluated(moved), _FIRST_STEP, 0
+    while n_steps < _MAX_ITER and step > _MIN_STEP:
+        tried = coefficients - step * (strength / stiffness * slope + coefficients)
+        there = smooth.of(tried)
+        if not np.isfinite(there).all():
             break
+        value, slope_there = evaluated(there)
+        decrease = objective - value - 0.5 * stiffness * float(np.vdot(tried, there))
+        if decrease < 0:
+            step *= 0.5
+            continue
         coefficients, moved, slope, objective = tried, there, slope_there, objective - decrease
+        step, n_steps = min(1.3 * step, _MAX_STEP), n_steps + 1
         if decrease < _TOL:
             break
     return moved

@@ -1,4 +1,4 @@
-"""What the contraction acts on: similarities of the points of an embedding, and penalties of their eigenvalues."""
+"""The width of the similarities of the points of an embedding, and penalties of their eigenvalues."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,14 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from laptsne.kernels import Gaussian
-
 Values = NDArray[np.float64]
 
-# Width of the kernel, in RMS radii of the embedding / sqrt(n_clusters); total similarity added to each degree, as a
-# share of the mean degree (docs/notes/method-what-was-tried.md has others).
+# In RMS radii of the embedding / sqrt(n_clusters) (docs/notes/method-what-was-tried.md has others).
 _WIDTH = 0.75
-_REGULARIZATION = 0.03
 # Floor of the penalty: an eigenvalue well below it counts as zero, and its cluster is not contracted any further.
 FLOOR = 0.01
 MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
@@ -21,28 +17,17 @@ MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
 _MIN_WIDTH = 0.6
 
 
-@dataclass(frozen=True)
-class Similarity:
-    """Gaussian similarities of the points of an embedding.
+def kernel_width(Y: NDArray[Any], n_clusters: int, wanted: float | None = None) -> float:
+    """Return the width of the Gaussian kernel of the contraction for an embedding with a number of clusters.
 
-    By default, the width of the kernel is proportional to the radius that each of K equal clusters has if together they
-    fill the embedding. Points and small groups with a degree below the regularisation do not count as clusters, however
-    isolated they are.
+    By default, it is proportional to the radius that each of K equal clusters has if together they fill the embedding,
+    but at least 1, the width of the kernel of the KL divergence. It is at least a quarter of the spacing of the points
+    and at most the radius of the embedding.
     """
-
-    width: float | None = None
-    regularization: float = _REGULARIZATION
-
-    def kernel(self, Y: NDArray[Any], n_clusters: int) -> Gaussian:
-        """Return the kernel for an embedding with a number of clusters.
-
-        Its width is at least a quarter of the spacing of the points and at most the radius of the embedding. By default
-        it is also at least 1, the width of the kernel of the KL divergence.
-        """
-        n_samples, n_dims = Y.shape
-        radius = max(rms_radius(Y), 1.0)  # less in the first iterations only, where gradients would be too large
-        width = max(_WIDTH * radius / n_clusters ** (1 / n_dims), 1.0) if self.width is None else self.width
-        return Gaussian(float(np.clip(width, _MIN_WIDTH * radius / n_samples ** (1 / n_dims), radius)))
+    n_samples, n_dims = Y.shape
+    radius = max(rms_radius(Y), 1.0)  # less in the first iterations only, where gradients would be too large
+    width = max(_WIDTH * radius / n_clusters ** (1 / n_dims), 1.0) if wanted is None else wanted
+    return float(np.clip(width, _MIN_WIDTH * radius / n_samples ** (1 / n_dims), radius))
 
 
 def rms_radius(Y: NDArray[Any]) -> float:
@@ -55,15 +40,9 @@ def rms_radius(Y: NDArray[Any]) -> float:
 class Penalty:
     r"""A concave function :math:`\phi(\sigma)` of an eigenvalue, and its slope.
 
-    ====================  ==========================================================
-    ``kind``              :math:`\phi(\sigma)`
-    ====================  ==========================================================
-    "trace", 1            :math:`\sigma`
-    p in (0, 1)           :math:`(\sigma + \varepsilon)^p - \varepsilon^p`
-    "log"                 :math:`\log(\sigma + \varepsilon)`
-    ====================  ==========================================================
-
-    The floor :math:`\varepsilon` keeps the slope finite at 0: an eigenvalue well below it counts as zero.
+    It is :math:`\log(\sigma + \varepsilon)` if ``kind`` is "log", :math:`\sigma` if it is "trace", and
+    :math:`(\sigma + \varepsilon)^p - \varepsilon^p` if it is a power p. The floor :math:`\varepsilon` keeps the slope
+    finite at 0: an eigenvalue well below it counts as zero.
     """
 
     kind: str | float

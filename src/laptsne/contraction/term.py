@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
-from laptsne.contraction.similarity import Penalty, Similarity
+from laptsne.contraction.similarity import Penalty
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.grid import Mesh
 from laptsne.fields.potential import Potential
-from laptsne.kernels import Gaussian
 
-SPACING = {1: 0.2, 2: 0.5, 3: 0.7}  # of the mesh of a potential with the Student kernel, by dimension
+_SPACING = {1: 0.2, 2: 0.5, 3: 0.7}  # of the mesh of a potential with the Student kernel, by dimension
 _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D would take minutes
 _MIN_CELLS = 16  # per side, for small embeddings
 _LARGE = 1e30  # limit of factors in single precision
@@ -29,15 +28,16 @@ class Contraction(ABC):
     r"""The term :math:`R(Y) = \sum_{k=1}^{K} \phi(\sigma_k)` of the smallest eigenvalues of a graph of an embedding."""
 
     max_age = float("inf")  # iterations after which a refresh is due at the latest
-    similarity: Similarity | None = None  # None for that of the KL divergence
-    kernel: Gaussian | None = None  # of the similarities at the last refresh
-    fixed = True  # whether the kernel stays as it is, rather than following the embedding at each refresh
+    wanted_width: float | None = None  # of Gaussian similarities, None for one that follows the embedding
+    width: float | None = None  # at the last refresh; None for the similarities of the loss
+    fixed = True  # whether the width stays as it is, rather than following the embedding at each refresh
     eigenvalues: NDArray[np.float64]  # the K smallest at the last refresh
     residual = 0.0  # largest residual norm of the eigenpairs: a bound on the error of each eigenvalue
+    stored: tuple[str, ...]  # names of the attributes from which the next refresh can start
 
     def __init__(self, n_clusters: int, penalty: Penalty) -> None:
         self.n_clusters, self.penalty = n_clusters, penalty
-        self._fields: Fields | None = None  # of the embedding at the last refresh
+        self._fields: Any = None  # of the embedding at the last refresh
         self._gradient: NDArray[np.float64] | None = None  # if points keep it until the next one
 
     def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
@@ -50,20 +50,21 @@ class Contraction(ABC):
         """Compute the eigenvalues and what the gradient needs."""
 
     @abstractmethod
-    def gradient(self, fields: Fields) -> NDArray[np.float64]:
-        """Return the gradient with respect to the embedding, with the eigenpairs of the last refresh."""
+    def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
+        """Return rows of the gradient, with the eigenpairs of the last refresh, given the fields at these rows."""
 
     @abstractmethod
     def potential_grid(self, mesh: Mesh) -> Array:
         """Return the derivative of R by the density of further points, at the nodes of a mesh, in their shape."""
 
-    @abstractmethod
     def state(self) -> dict[str, Any]:
         """Return numbers and arrays from which the next refresh can start."""
+        return {name: getattr(self, name) for name in self.stored}
 
-    @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
         """Restore a state; there is no gradient before the next refresh."""
+        for name in self.stored:
+            setattr(self, name, state[name])
 
     @abstractmethod
     def released(self) -> Self:
@@ -72,11 +73,29 @@ class Contraction(ABC):
     @property
     def points(self) -> Array:
         """Embedding of the last refresh, of shape (n_components, n_samples)."""
-        return rows_of(self._refreshed_at.Y)
+        return rows_of(self._fields.Y)
 
-    def potential(self, strength: float, exaggeration: float = 1.0) -> Potential:
-        """Return the potential of a new point over the embedding of the last refresh, without the attraction."""
-        return _potential(self, self._refreshed_at, strength, exaggeration)
+    def potential(
+        self, strength: float, exaggeration: float = 1.0, *, fields: Fields | None = None, normaliser: float = 0.0
+    ) -> Potential:
+        r"""Return the potential of a new point, without the attraction, over the embedding of the last refresh.
+
+        It is the change of the objective by the point, times N / 2: :math:`(N / Z) \varphi_1 + (N \lambda / 2) \psi`,
+        with the ``strength`` :math:`\lambda` and the derivative :math:`\psi` of R by the density. It is divided by the
+        exaggeration, so that the attraction of the new point needs no factor. Without contraction, ``fields`` may be
+        those of another embedding; the ``normaliser`` Z is computed from them if it is not given.
+        """
+        fields = fields or self._fields
+        n, y = fields.n_samples, rows_of(fields.Y)
+        normaliser = normaliser or max(float(fields.degrees.sum()), float(np.finfo(np.float32).tiny))
+        repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
+        fine = float(np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], _SPACING[len(y)]))
+        mesh = Mesh.around(y, fine, fields.workers)
+        grid = repulsion * mesh.field(y, np.ones((1, n), np.float32))[0]
+        if strength:
+            grid += contraction * self.potential_grid(mesh)
+        divisor = np.float32(min(exaggeration, _LARGE))
+        return Potential(mesh.origin, mesh.spacing, grid / divisor, charge=float(repulsion / divisor))
 
     def observed_at(self, fields: Fields) -> Self:
         """Return the term refreshed at another embedding; this object is unchanged."""
@@ -91,12 +110,6 @@ class Contraction(ABC):
         if self._fields is None:
             return float("inf")
         return float(np.linalg.norm(fields.Y - self._fields.Y) / np.sqrt(fields.n_samples))
-
-    @property
-    def _refreshed_at(self) -> Fields:
-        if self._fields is None:
-            raise RuntimeError("Contraction: call refresh(fields) before reading values or gradients.")
-        return self._fields
 
 
 @dataclass(frozen=True)
@@ -114,28 +127,7 @@ class LazyPotential:
         with single_threaded_blas():
             if self.strength:
                 term.refresh(fields, tol=_TOL)
-            return _potential(term, fields, self.strength, self.exaggeration, self.normaliser)
-
-
-def _potential(
-    term: Contraction, fields: Fields, strength: float, exaggeration: float, normaliser: float = 0.0
-) -> Potential:
-    r"""Return the potential of a new point.
-
-    It is the change of the objective by the point, times N / 2: :math:`(N / Z) \varphi_1 + (N \lambda / 2) \psi`,
-    with the ``strength`` :math:`\lambda` and the derivative :math:`\psi` of R by the density. It is divided by the
-    exaggeration, so that the attraction of the new point needs no factor.
-    """
-    n, y = fields.n_samples, rows_of(fields.Y)
-    normaliser = normaliser or max(float(fields.degrees.sum()), float(np.finfo(np.float32).tiny))
-    repulsion, contraction = (np.float32(min(factor, _LARGE)) for factor in (n / normaliser, n * strength / 2))
-    fine = float(np.clip(np.ptp(y, axis=1).max() / _MIN_CELLS, _MIN_SPACING[len(y)], SPACING[len(y)]))
-    mesh = Mesh.around(y, fine, fields.workers)
-    grid = repulsion * mesh.field(y, np.ones((1, n), np.float32))[0]
-    if strength:
-        grid += contraction * term.potential_grid(mesh)
-    divisor = np.float32(min(exaggeration, _LARGE))
-    return Potential(mesh.origin, mesh.spacing, grid / divisor, charge=float(repulsion / divisor))
+            return term.potential(self.strength, self.exaggeration, fields=fields, normaliser=self.normaliser)
 
 
 def rows_of(Y: Array) -> Array:

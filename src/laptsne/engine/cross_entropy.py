@@ -102,13 +102,9 @@ class CrossEntropy:
         attraction = np.log1p(self.kernel.a * SOFTENING**self.kernel.b)
         return float(self.repulsion / 2 * (n - 1) / n * self.kernel.repulsion(zero)[0] + attraction)
 
-    def fields(self, Y: NDArray[np.float64]) -> Fields:
+    def fields(self, Y: NDArray[np.float64], step: int | None = None) -> Fields:
         """Return the fields of an embedding, of which only the positions are used."""
         return ExactFields(Y, workers=self.workers)
-
-    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
-        """Return the same for a step."""
-        return self.fields(Y)
 
     def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
         """Whether the loss can be computed in reasonable time, which it can: the grid leaves out stray points."""
@@ -143,18 +139,14 @@ class CrossEntropy:
     def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
         """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
         y = np.ascontiguousarray(fields.Y.T, dtype=np.float64)
+        force = np.empty(y.T.shape, np.float32)  # half the gradient of the attraction
+        args = (np.asarray(y, dtype=np.float32), *self._graph, self.kernel.attraction_table, force)
+        fields.workers.rows(_force_rows, len(force), *args, work=10.0 * self._graph[2].size)
         gradient = self._repulsion(y, fields).gradient
         gradient *= 2 * self._factor
-        gradient += 2 * exaggeration * self._force(y, fields)
+        gradient += 2 * exaggeration * force
         return gradient
 
     def _repulsion(self, y: Array, fields: Fields, *, with_value: bool = False) -> Repulsion:
         compute = pair_repulsion if self.exact else grid_repulsion
         return compute(y, self.degrees, self.kernel, fields.workers, with_value=with_value)
-
-    def _force(self, y: Array, fields: Fields) -> Array:
-        """Return half the gradient of the attraction."""
-        force = np.empty(y.T.shape, np.float32)
-        args = (np.asarray(y, dtype=np.float32), *self._graph, self.kernel.attraction_table, force)
-        fields.workers.rows(_force_rows, len(force), *args, work=10.0 * self._graph[2].size)
-        return force

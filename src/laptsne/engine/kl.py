@@ -1,6 +1,5 @@
 """The loss of t-SNE: the Kullback-Leibler divergence between affinities and similarities of the embedding."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -95,50 +94,30 @@ def _planar_gradient_rows(
         gradient[i, 1] = attraction * s1 + repulsion * slope[i, 1]
 
 
-@dataclass(frozen=True)
-class Sums:
-    """How sums over an embedding are computed.
-
-    ``fourier`` is whether on a grid, in linear time, and ``coarse`` whether steps may take their forces from a coarse
-    one, in two dimensions.
-    """
-
-    kernel: Kernel
-    fourier: bool
-    coarse: bool
-    workers: Workers
-
-    def fields(self, Y: NDArray[np.float64]) -> Fields:
-        """Return the fields of an embedding."""
-        if self.fourier and grid_fits(Y):
-            return FourierFields(Y, self.workers)
-        # Only differences of coordinates matter: single precision is enough for any spread.
-        return ExactFields(Y.astype(np.float32), self.kernel, self.workers)
-
-    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
-        """Return fields that are as accurate as the step of this number needs them."""
-        if self.coarse and Y.shape[1] == 2:
-            fields = CoarseFields(Y, self.workers, step)
-            if fields.is_fast:
-                return fields
-        return self.fields(Y)
-
-
 class KLDivergence:
     r"""The term :math:`\mathrm{KL}(P \| Q) = \sum_{ij} p_{ij} \log (p_{ij} / q_{ij})` of an embedding.
 
     Its gradient is :math:`2 \sum_j p_{ij} (h_{ij} / w_{ij}) (y_i - y_j) + (2 / Z) \nabla\varphi_1(y_i)`, where
     :math:`\nabla_i w_{ij} = -h_{ij} (y_i - y_j)`, and :math:`Z = \sum_i d_i` normalises :math:`q_{ij} = w_{ij} / Z`.
 
-    P is a sparse matrix in CSR format or an array, symmetric with sum 1.
+    P is a sparse matrix in CSR format or an array, symmetric with sum 1. With ``fourier``, sums over the embedding are
+    computed on a grid, in linear time, and with ``coarse``, steps in two dimensions may take them from a coarse grid.
     """
 
     stiffness: Array | None = None
 
-    def __init__(self, P: Any, sums: Sums | None = None) -> None:
-        self.P, self.sums = P, sums or Sums(Student(), fourier=False, coarse=False, workers=Workers(1))
-        p = P.data if scipy.sparse.issparse(P) else P
-        self._negative_entropy = _sum_p_log_p(p)
+    def __init__(
+        self,
+        P: Any,
+        kernel: Kernel | None = None,
+        *,
+        fourier: bool = False,
+        coarse: bool = False,
+        workers: Workers | None = None,
+    ) -> None:
+        self.P, self.kernel, self.workers = P, kernel or Student(), workers or Workers(1)
+        self.fourier, self.coarse = fourier, coarse
+        self._negative_entropy = _sum_p_log_p(P.data if scipy.sparse.issparse(P) else P)
 
     @property
     def trivial(self) -> float:
@@ -146,46 +125,51 @@ class KLDivergence:
         n = self.P.shape[0]
         return float(self._negative_entropy + np.log(n * (n - 1)))
 
-    @property
-    def workers(self) -> Workers:
-        """Threads."""
-        return self.sums.workers
-
-    def fields(self, Y: NDArray[np.float64]) -> Fields:
-        """Return the fields of an embedding."""
-        return self.sums.fields(Y)
-
-    def step_fields(self, Y: NDArray[np.float64], step: int) -> Fields:
-        """Return fields that are as accurate as the step of this number needs them."""
-        return self.sums.step_fields(Y, step)
+    def fields(self, Y: NDArray[np.float64], step: int | None = None) -> Fields:
+        """Return the fields of an embedding; with the number of a step, only as accurate as this step needs them."""
+        if step is not None and self.coarse and Y.shape[1] == 2:
+            fields = CoarseFields(Y, self.workers, step)
+            if fields.is_fast:
+                return fields
+        if self.fourier and grid_fits(Y):
+            return FourierFields(Y, self.workers)
+        # Only differences of coordinates matter: single precision is enough for any spread.
+        return ExactFields(Y.astype(np.float32), self.kernel, self.workers)
 
     def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
         """Whether the fields of an embedding, with this largest coordinate, can be computed in reasonable time."""
-        return not self.sums.fourier or is_feasible(Y, largest)
+        return not self.fourier or is_feasible(Y, largest)
 
     def potential(
         self, term: Term, fields: Fields, strength: float, exaggeration: float
     ) -> Potential | LazyPotential | None:
         """Return the potential of new points in the final embedding; None for kernels other than Student's."""
-        if not isinstance(self.sums.kernel, Student):
+        if not isinstance(self.kernel, Student):
             return None
-        if isinstance(term, EigenvectorTerm) and self.sums.fourier:  # its eigenvectors would take long once more
+        if isinstance(term, EigenvectorTerm) and self.fourier:  # its eigenvectors would take long once more
             return term.potential(strength, exaggeration)
-        return LazyPotential(term.released(), strength, exaggeration, normaliser=_normaliser(fields))
+        return LazyPotential(term.released(), strength, exaggeration, normaliser=total_similarity(fields))
 
     def value(self, fields: Fields, exaggeration: float = 1.0) -> float:
         """Return the KL divergence, with the attractive part multiplied by ``exaggeration``."""
         log_likelihood = np.empty(fields.n_samples)
         self._attraction(fields, log_likelihood)
-        normaliser = _normaliser(fields)
+        normaliser = total_similarity(fields)
         return float(self._negative_entropy - exaggeration * log_likelihood.sum() + np.log(normaliser))
 
-    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
-        """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
-        normaliser = _normaliser(fields)
-        if scipy.sparse.issparse(self.P) and _is_planar(fields.geometry):
+    def gradient(
+        self, fields: Fields, exaggeration: float = 1.0, rows: Array | None = None, normaliser: float | None = None
+    ) -> NDArray[np.float64]:
+        """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``.
+
+        With ``rows``, only these, given the fields there and the normaliser.
+        """
+        normaliser = normaliser or total_similarity(fields)
+        _, y1, y2, precision = fields.geometry
+        is_planar = y1 is not None and y2 is None and precision is None and y1.dtype == np.float32
+        if rows is None and is_planar and scipy.sparse.issparse(self.P):
             return self._planar_gradient(fields, 4 * exaggeration, 2 / normaliser)
-        return 2 * exaggeration * self._attraction(fields) + (2 / normaliser) * fields.slope
+        return 2 * exaggeration * self._attraction(fields, rows=rows) + (2 / normaliser) * fields.slope
 
     def _planar_gradient(self, fields: Fields, attraction: float, repulsion: float) -> NDArray[np.float64]:
         points = np.column_stack(fields.geometry[:2]).view(np.uint64).ravel()
@@ -194,13 +178,6 @@ class KLDivergence:
         args = (points, (self.P.indptr, indices, self.P.data), (attraction, repulsion), fields.slope, gradient)
         fields.workers.rows(_planar_gradient_rows, fields.n_samples, *args, work=4.0 * indices.size)
         return gradient
-
-    def gradient_rows(
-        self, fields: Fields, rows: Array, normaliser: float, exaggeration: float = 1.0
-    ) -> NDArray[np.float64]:
-        """Return rows of the gradient, given the fields at these rows and the normaliser."""
-        attraction = self._attraction(fields, rows=rows)
-        return 2 * exaggeration * attraction + (2 / normaliser) * fields.slope
 
     def _attraction(
         self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None, rows: Array | None = None
@@ -218,15 +195,9 @@ class KLDivergence:
         return force[:, : fields.n_components]
 
 
-def _normaliser(fields: Fields) -> float:
+def total_similarity(fields: Fields) -> float:
     """Return the sum of the similarities of all pairs."""
     return max(float(fields.degrees.sum()), float(np.finfo(np.float64).tiny))
-
-
-def _is_planar(geometry: tuple[Any, ...]) -> bool:
-    """Whether an embedding has two dimensions, the Student kernel and single precision."""
-    _, y1, y2, precision = geometry
-    return y1 is not None and y2 is None and precision is None and y1.dtype == np.float32
 
 
 def _sum_p_log_p(p: Array) -> float:

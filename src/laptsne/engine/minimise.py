@@ -14,14 +14,14 @@ from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.contraction.similarity import rms_radius
-from laptsne.contraction.term import Contraction as Term
-from laptsne.contraction.term import LazyPotential
+from laptsne.contraction.term import Contraction, LazyPotential
 from laptsne.engine.checkpoint import Checkpoint
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import MAX_COORDINATE
 from laptsne.engine.kl import KLDivergence
+from laptsne.engine.minibatch import Batches
 from laptsne.engine.schedule import Schedule
-from laptsne.engine.state import Callback, Position, State
+from laptsne.engine.state import Callback, State
 from laptsne.fields import Fields
 from laptsne.fields.potential import Potential
 
@@ -42,6 +42,9 @@ _LONG = 100  # iterations; shorter runs may be far from a minimum whatever their
 _KERNEL_WIDTH = 1.0
 _MAX_ADRIFT = 0.1  # fraction of the points that may still move that far, or in a short run by the longest step
 _ROUNDING = 1e-6  # of a KL divergence
+_PATIENCE = 2  # checks without progress after which a descent stops
+# What a checkpoint holds of a descent, apart from the contraction and the batches.
+_STORED = ("Y", "velocity", "gains", "iteration", "last_refresh", "n_stalled", "applied", "best")
 
 
 @dataclass(frozen=True)
@@ -61,218 +64,207 @@ class Result:
     potential: Potential | LazyPotential | None
 
 
-@dataclass
 class Descending:
     """A descent on its way: what is minimised, by which schedule, and where it has got to.
 
-    ``order`` has the indices of the points of the data, if those of the descent have another order.
+    ``applied`` is the contraction strength of the last step; ``best`` and ``n_stalled`` are the lowest objective of the
+    convergence checks and the number of checks since. With ``batches``, only some points move in a step. ``order`` has
+    the indices of the points of the data, if those of the descent have another order.
     """
 
-    loss: Loss
-    term: Term
-    schedule: Schedule
-    position: Position
-    order: Array | None = None
+    def __init__(
+        self,
+        loss: Loss,
+        term: Contraction,
+        schedule: Schedule,
+        Y: Embedding,
+        *,
+        batches: Batches | None = None,
+        order: Array | None = None,
+    ) -> None:
+        self.loss, self.term, self.schedule, self.batches, self.order = loss, term, schedule, batches, order
+        self.Y, self.velocity = Y.copy(), np.zeros_like(Y)
+        self.gains = np.ones_like(Y) if schedule.gains else None
+        self.iteration, self.last_refresh, self.n_stalled = 0, 0, 0
+        self.applied, self.best = 0.0, float("inf")
 
     @property
     def strength(self) -> float:
         """Current strength of the contraction."""
-        return self.schedule.contraction(self.position.iteration)
+        return self.schedule.contraction(self.iteration)
 
     def fields(self) -> Fields:
         """Fields of the current embedding; accurate ones while points come to rest."""
-        t = self.position.iteration
-        if self.schedule.is_settling(t):
-            return self.loss.fields(self.position.Y)
-        return self.loss.step_fields(self.position.Y, t)
+        return self.loss.fields(self.Y, None if self.schedule.is_settling(self.iteration) else self.iteration)
 
-    def seen(self, fields: Fields) -> State:
-        """Return the current state for callbacks."""
-        exaggeration = self.schedule.exaggeration(self.position.iteration)
-        parts: dict[str, Any] = {"loss": self.loss, "term": self.term, "order": self.order, "fields": fields}
-        return State(self.position, contraction=self.strength, exaggeration=exaggeration, **parts)
+    def step(self, fields: Fields) -> bool:
+        """Move all points or a batch; return False, without a move, if the embedding would diverge."""
+        batches, strength, exaggeration = self.batches, self.strength, self.schedule.exaggeration(self.iteration)
+        rows: Any = slice(None)
+        near: Any = fields
+        if batches is not None:
+            rows, near = batches.draw(fields)
+        # Before the gradient of the loss: the fields of unit charges may come with it.
+        contraction = self.contraction_gradient(fields, near, rows) if strength else None
+        if batches is None:
+            gradient = self.loss.gradient(fields, exaggeration)
+        else:
+            assert isinstance(self.loss, KLDivergence)
+            gradient = self.loss.gradient(near, exaggeration, rows, batches.normaliser)
+        if contraction is not None:
+            gradient += strength * contraction
+        if self.loss.stiffness is not None:
+            gradient /= self.loss.stiffness
+        moved = self.moved(gradient, rows)
+        if moved is None:
+            return False
+        if batches is None:
+            self.Y = moved
+        else:
+            batches.follow(rows, near, moved)
+            self.Y = self.Y.copy()
+            self.Y[rows] = moved
+        self.applied = strength
+        return True
 
-    def contraction_gradient(self, fields: Fields) -> Embedding:
-        """Return the gradient of the contraction, of which the eigenvalues are computed again if that is due."""
+    def contraction_gradient(self, fields: Fields, near: Fields, rows: Any) -> Embedding:
+        """Return rows of the gradient of the contraction, given the fields there; refresh it if that is due."""
         if self.refresh_due(fields):
             self.term.refresh(fields)
             # The similarities follow the embedding while it still expands, then the objective stays the same.
-            self.term.fixed = self.term.fixed or self.schedule.is_settling(self.position.iteration)
-            self.position.last_refresh = self.position.iteration
-        return self.term.gradient(fields)
+            self.term.fixed = self.term.fixed or self.schedule.is_settling(self.iteration)
+            self.last_refresh = self.iteration
+        return self.term.gradient(near, rows)
 
     def refresh_due(self, fields: Fields) -> bool:
         """Whether the eigenvalues are to be computed again."""
-        age = self.position.iteration - self.position.last_refresh
-        if age >= min(self.schedule.descent.refresh_every, self.term.max_age):
+        most = self.schedule.iterations(self.schedule.descent.refresh_every, len(self.Y))
+        if self.iteration - self.last_refresh >= min(most, self.term.max_age):
             return True
-        width = 1.0 if self.term.kernel is None else self.term.kernel.width
-        return self.term.moved(fields) >= max(_REFRESH_DISTANCE, _REFRESH_WIDTHS * width)
+        return self.term.moved(fields) >= max(_REFRESH_DISTANCE, _REFRESH_WIDTHS * (self.term.width or 1.0))
 
-    def moved(
-        self,
-        gradient: Embedding,
-        gains: Embedding | None,
-        velocity: Embedding,
-        Y: Embedding,
-        scale: float = 1.0,
-    ) -> Embedding | None:
-        """Return new positions of points, with their gains and velocities updated in place; None if out of bounds.
-
-        Step sizes and the growth of gains are multiplied by ``scale``.
-        """
-        t, n_samples, whole = self.position.iteration, len(self.position.Y), self.position.Y
+    def moved(self, gradient: Embedding, rows: Any = slice(None)) -> Embedding | None:
+        """Return new positions of points, and update their gains and velocities; None if out of bounds."""
+        t, n_samples = self.iteration, len(self.Y)
+        Y: Embedding = self.Y[rows]
+        velocity, gains = self.velocity[rows], None if self.gains is None else self.gains[rows]
+        scale = 1.0 if self.batches is None else self.schedule.batch_scale(t, len(Y), n_samples)
         rate, momentum = scale * self.schedule.rate(t, n_samples), self.schedule.momentum(t)
         stiffness, boundary, centre = 0.0, 0.0, np.zeros(Y.shape[1])
-        if self.strength > 0 and self.term.similarity is not None:  # not with the kernel of the paper
-            stiffness, boundary = _STIFFNESS / n_samples, _BOUNDARY * rms_radius(whole)
-            centre = np.array([column.mean() for column in whole.T])  # reductions over short rows are slow
+        if self.strength > 0 and self.term.width is not None:  # not with the kernel of the paper
+            stiffness, boundary = _STIFFNESS / n_samples, _BOUNDARY * rms_radius(self.Y)
+            centre = np.array([column.mean() for column in self.Y.T])  # reductions over short rows are slow
         moved = np.empty_like(Y)
         rules = (rate, momentum, self.schedule.max_step, scale * _GAIN_INCREASE, centre, boundary, stiffness)
         args = (gradient, rules, gains, velocity, Y, moved)
         self.loss.workers.rows(_step_rows, len(moved), *args, work=20.0 * moved.size)
         largest = float(np.maximum(moved.max(), -moved.min()))
-        in_bounds = largest < MAX_COORDINATE  # False for NaN
-        return moved if in_bounds and self.loss.is_feasible(moved, largest) else None
+        if not (largest < MAX_COORDINATE and self.loss.is_feasible(moved, largest)):  # or NaN
+            return None
+        self.velocity[rows] = velocity
+        if self.gains is not None:
+            self.gains[rows] = gains
+        return moved
 
     def has_converged(self, state: State) -> bool:
         """Whether the objective has stopped decreasing; False while the schedule still changes it."""
-        position = self.position
-        if not self.schedule.is_check(position.iteration, len(position.Y)):
+        if not self.schedule.is_check(self.iteration, len(self.Y)):
             return False
-        if state.objective < position.best - self.schedule.descent.tol * abs(state.kl_divergence):
-            position.best, position.n_stalled = state.objective, 0
+        if state.objective < self.best - self.schedule.descent.tol * abs(state.kl_divergence):
+            self.best, self.n_stalled = state.objective, 0
         else:
-            position.n_stalled += 1
-        return self.schedule.has_stalled(position.n_stalled)
+            self.n_stalled += 1
+        return self.n_stalled >= _PATIENCE
 
-    def can_checkpoint(self, step: AllPoints) -> bool:
+    def can_checkpoint(self) -> bool:
         """Whether the state is complete without gradients of the contraction, which are not stored."""
-        return self.strength == 0 or step.is_resumable(self) or self.refresh_due(self.fields())
+        return self.strength == 0 or self.refresh_due(self.fields())
 
-    def state(self, step: AllPoints) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return everything that a checkpoint stores, by part and name."""
-        parts = {"position": self.position.state(), "term": self.term.state(), "step": step.state()}
+        parts = {"descent": {name: getattr(self, name) for name in _STORED}, "term": self.term.state()}
+        if self.batches is not None:
+            parts["batches"] = self.batches.state()
         return {f"{part}.{name}": value for part, values in parts.items() for name, value in values.items()}
 
-    def restore(self, state: dict[str, Any], step: AllPoints) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Resume from a state; raise ValueError, naming the part, if it is not one of this descent."""
-        parts: dict[str, dict[str, Any]] = {"position": {}, "term": {}, "step": {}}
+        parts: dict[str, dict[str, Any]] = {"descent": {}, "term": {}, "batches": {}}
         for key, value in state.items():
             part, _, name = key.partition(".")
             parts[part][name] = value
-        self.position.restore(parts["position"], self.schedule.max_iter)
+        for name in _STORED:
+            now, value = getattr(self, name), parts["descent"][name]
+            fits = np.shape(value) == np.shape(now) and np.asarray(value).dtype == np.asarray(now).dtype
+            if fits and name == "iteration":
+                fits = 0 <= value <= self.schedule.max_iter
+            elif fits and name == "gains" and value is not None:
+                fits = value.min() > 0
+            if not fits:
+                raise ValueError(f"{name} is not that of a descent of this length and size")
+            setattr(self, name, value)
         self.term.restore(parts["term"])
-        step.restore(parts["step"])
-
-
-class AllPoints:
-    """The rule by which all points move in every iteration, and the interface of such rules."""
-
-    def __call__(self, descent: Descending, fields: Fields) -> bool:
-        """Move the points; return False, without a move, if the embedding would diverge."""
-        position, strength = descent.position, descent.strength
-        contraction = descent.contraction_gradient(fields) if strength else None
-        gradient = descent.loss.gradient(fields, descent.schedule.exaggeration(position.iteration))
-        if contraction is not None:
-            gradient += strength * contraction
-        if descent.loss.stiffness is not None:
-            gradient /= descent.loss.stiffness
-        moved = descent.moved(gradient, position.gains, position.velocity, position.Y)
-        if moved is None:
-            return False
-        position.Y, position.applied = moved, strength
-        return True
-
-    def is_resumable(self, descent: Descending) -> bool:
-        """Whether the rule can be resumed whatever the state of the contraction, of which no gradient is stored."""
-        return False
-
-    def state(self) -> dict[str, Any]:
-        """Return numbers and arrays from which the rule can be resumed."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Resume from a state."""
+        if self.batches is not None:
+            self.batches.restore(parts["batches"])
 
 
 def minimise(
-    loss: Loss,
-    Y: Embedding,
-    term: Term,
-    schedule: Schedule,
-    *,
-    step: AllPoints | None = None,
-    callbacks: Sequence[Callback] = (),
-    checkpoint: Checkpoint | None = None,
-    order: Array | None = None,
+    descent: Descending, *, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None
 ) -> Result:
-    """Minimise a loss plus contraction, starting from an embedding, and evaluate the final one.
+    """Minimise a loss plus contraction, and evaluate the final embedding.
 
     A keyboard interrupt ends the descent early, with the embedding of the last complete iteration.
     """
-    start = Position.at(Y, gains=schedule.gains, refresh_every=schedule.descent.refresh_every)
-    descent = Descending(loss, term, schedule, start, order)
-    interrupted = iterate(descent, step or AllPoints(), callbacks, checkpoint)
-    position = descent.position
-    fields = loss.fields(position.Y)
+    interrupted = iterate(descent, callbacks, checkpoint)
+    loss, term, schedule, applied = descent.loss, descent.term, descent.schedule, descent.applied
+    fields = loss.fields(descent.Y)
     term.refresh(fields, tol=_FINAL_TOL, max_passes=100)
     value = loss.value(fields)
     _warn_if_lost(descent, value)
     _warn_if_clipped(descent)
-    exaggeration = schedule.exaggeration(min(position.iteration, schedule.max_iter - 1))
+    exaggeration = schedule.exaggeration(min(descent.iteration, schedule.max_iter - 1))
     result = Result(
-        embedding=position.Y,
-        n_iter=position.iteration,
+        embedding=descent.Y,
+        n_iter=descent.iteration,
         interrupted=interrupted,
-        contraction=position.applied,
-        contraction_width=None if term.kernel is None else term.kernel.width,
+        contraction=applied,
+        contraction_width=term.width,
         exaggeration=exaggeration,
         eigenvalues=term.eigenvalues,
         residual=term.residual,
         loss=value,
-        objective=value + position.applied * float(term.penalty.value(term.eigenvalues).sum()),
-        potential=loss.potential(term, fields, position.applied, exaggeration),
+        objective=value + applied * float(term.penalty.value(term.eigenvalues).sum()),
+        potential=loss.potential(term, fields, applied, exaggeration),
     )
     if checkpoint is not None and not interrupted:
         checkpoint.remove()
     return result
 
 
-def iterate(
-    descent: Descending, step: AllPoints, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None
-) -> bool:
+def iterate(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None) -> bool:
     """Take steps until the descent ends; return whether a keyboard interrupt ended it."""
-    position = descent.position
     if checkpoint is not None:
-        checkpoint.resume(lambda state: descent.restore(state, step))
+        checkpoint.resume(descent.restore)
     try:
-        while position.iteration < descent.schedule.max_iter:
-            if checkpoint is not None and checkpoint.is_due and descent.can_checkpoint(step):
-                checkpoint.write(descent.state(step))
-            if not _advance(descent, step, callbacks):
+        while descent.iteration < descent.schedule.max_iter:
+            if checkpoint is not None and checkpoint.is_due and descent.can_checkpoint():
+                checkpoint.write(descent.state())
+            fields = descent.fields()
+            state = State(descent, fields)
+            answers = [callback(state) for callback in callbacks]
+            is_stopped = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
+            if is_stopped or descent.has_converged(state):
                 break
-            position.iteration += 1
+            with np.errstate(over="ignore", invalid="ignore"):  # the step itself checks for overflow
+                moved = descent.step(fields)
+            if not moved:
+                message = f"The embedding diverged at iteration {state.iteration}; the one before is kept."
+                warn(f"{message} {_remedy(descent)}", ConvergenceWarning)
+                break
+            descent.iteration += 1
     except KeyboardInterrupt:
         return True
     return False
-
-
-def _advance(descent: Descending, step: AllPoints, callbacks: Sequence[Callback]) -> bool:
-    """Take one step; return False, without a step, if the descent is over."""
-    fields = descent.fields()
-    state = descent.seen(fields)
-    answers = [callback(state) for callback in callbacks]
-    if any(isinstance(answer, bool | np.bool_) and answer for answer in answers) or descent.has_converged(state):
-        return False
-    with np.errstate(over="ignore", invalid="ignore"):  # the step itself checks for overflow
-        moved = step(descent, fields)
-    if not moved:
-        warn(
-            f"The embedding diverged at iteration {state.iteration}; the one before is kept. {_remedy(descent)}",
-            ConvergenceWarning,
-        )
-    return moved
 
 
 @compiled
@@ -311,18 +303,18 @@ def _step_rows(
 
 
 def _remedy(descent: Descending) -> str:
-    t = min(descent.position.iteration, descent.schedule.max_iter - 1)
-    rate = descent.schedule.rate(t, len(descent.position.Y))
+    t = min(descent.iteration, descent.schedule.max_iter - 1)
+    rate = descent.schedule.rate(t, len(descent.Y))
     return f"Lower learning_rate (now {rate:.4g}) or contraction (now {descent.schedule.strength:.4g})."
 
 
 def _warn_if_lost(descent: Descending, loss: float) -> None:
     """Warn if the descent ended in an embedding that does not represent the data."""
-    n_iter, trivial = descent.position.iteration, descent.loss.trivial
+    n_iter, trivial = descent.iteration, descent.loss.trivial
     far = 0.99 * descent.schedule.max_step
     if n_iter >= _LONG:
         far = min(far, _KERNEL_WIDTH)
-    adrift = float((np.linalg.norm(descent.position.velocity, axis=1) > far).mean())
+    adrift = float((np.linalg.norm(descent.velocity, axis=1) > far).mean())
     if adrift > _MAX_ADRIFT:
         lost = f"The embedding did not settle: {adrift:.0%} of the points still move by more than {far:.3g} per step."
     elif n_iter >= _LONG and loss > trivial + _ROUNDING:
@@ -336,12 +328,11 @@ def _warn_if_lost(descent: Descending, loss: float) -> None:
 
 def _warn_if_clipped(descent: Descending) -> None:
     """Warn if the width of the contraction's kernel was out of range for the embedding."""
-    term = descent.term
-    given, kernel = None if term.similarity is None else term.similarity.width, term.kernel
-    if given is None or kernel is None or not descent.schedule.strength or kernel.width == given:
+    given, used = descent.term.wanted_width, descent.term.width
+    if given is None or used is None or not descent.schedule.strength or used == given:
         return
-    reason = "larger than the embedding" if given > kernel.width else "so small that points have no neighbours"
+    reason = "larger than the embedding" if given > used else "so small that points have no neighbours"
     warn(
-        f"contraction_width={given:.4g} is {reason}; {kernel.width:.4g} was used instead. Give a width between the "
+        f"contraction_width={given:.4g} is {reason}; {used:.4g} was used instead. Give a width between the "
         "spacing of the points and the radius of the embedding, or 'auto'.",
     )

@@ -6,8 +6,7 @@ import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
 from importlib.util import find_spec
-from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from laptsne.engine.state import State
 
@@ -38,84 +37,47 @@ class ProgressBar:
     ``stage`` says what happens before the first iteration.
     """
 
-    def __init__(self, max_iter: int, stage: str | None = None, loss_name: str = "KL divergence") -> None:
+    def __init__(self, max_iter: int, stage: str = "", loss_name: str = "KL divergence") -> None:
         from rich.console import Console  # noqa: PLC0415  rich is optional
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
-        self.max_iter, self.loss_name, self._stage = max_iter, loss_name, stage
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        self._bar = _bar(console, *columns, TextColumn("{task.fields[status]}"), TimeRemainingColumn())
-        self._task: Any = None
+        status = TextColumn("{task.fields[status]}")
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), status, TimeRemainingColumn())
+        self.max_iter, self._name = max_iter, "KL" if loss_name == "KL divergence" else loss_name
+        self._bar = Progress(*columns, console=Console(stderr=True))
+        self._task = self._bar.add_task(stage, total=None, status="")
+        self._has_begun = False
 
     def __enter__(self) -> Self:
         self._bar.start()
-        if self._stage is None:
-            self._begin()
-        else:
-            self._waiting = self._bar.add_task(self._stage, total=None, status="")
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._task is None and self._stage is not None:
-            self._bar.remove_task(self._waiting)
+    def __exit__(self, *error: object) -> None:
+        if not self._has_begun:
+            self._bar.remove_task(self._task)
         self._bar.stop()
 
     def __call__(self, state: State) -> None:
         """Show the state of the descent."""
-        task = self._begin()
         if state.iteration % _EVERY_UPDATE == 0:
-            text = self._status(state.kl_divergence, state.contraction)
-            self._bar.update(task, completed=state.iteration, status=text, refresh=True)
+            self.end(state.iteration, state.kl_divergence, state.contraction)
         else:
-            self._bar.update(task, completed=state.iteration)
+            self._bar.update(self._task, completed=state.iteration)
 
     def end(self, n_iter: int, loss: float, contraction: float) -> None:
-        """Show the final result; callbacks only see states before a step."""
-        self._bar.update(self._begin(), completed=n_iter, status=self._status(loss, contraction), refresh=True)
-
-    def _begin(self) -> Any:
-        """Return the bar of the descent; it replaces that of the stage before, whose time is not counted."""
-        if self._task is None:
-            if self._stage is not None:
-                self._bar.remove_task(self._waiting)
-            self._task = self._bar.add_task("laptsne", total=self.max_iter, status="")
-        return self._task
-
-    def _status(self, loss: float, contraction: float) -> str:
-        name = "KL" if self.loss_name == "KL divergence" else self.loss_name
-        return f"{name} {loss:.3f}" + (f"  contraction {contraction:.3g}" if contraction else "")
-
-
-def _bar(console: Any, *columns: Any) -> Any:
-    """Return rich's progress bar, in notebooks one that is redrawn in place; rich's own needs ipywidgets."""
-    import rich.progress  # noqa: PLC0415
-
-    if not console.is_jupyter:
-        return rich.progress.Progress(*columns, console=console)
-
-    class NotebookProgress(rich.progress.Progress):
-        _handle: Any = None
-
-        def start(self) -> None:
-            from IPython.display import display  # noqa: PLC0415  always there in a notebook
-
-            self._handle = display(self, display_id=True)  # type: ignore[no-untyped-call,unused-ignore]
-
-        def refresh(self) -> None:
-            if self._handle is not None:
-                self._handle.update(self)
-
-        def stop(self) -> None:
-            self.refresh()
-
-    return NotebookProgress(*columns, console=console)
+        """Show the result of a number of iterations; callbacks only see states before a step."""
+        if not self._has_begun:  # the time of the stage before does not count
+            self._bar.reset(self._task, total=self.max_iter, description="laptsne")
+            self._has_begun = True
+        status = f"{self._name} {loss:.3f}" + (f"  contraction {contraction:.3g}" if contraction else "")
+        self._bar.update(self._task, completed=n_iter, status=status, refresh=True)
 
 
 def progress(max_iter: int, loss_name: str) -> AbstractContextManager[ProgressLines | ProgressBar]:
-    """Return a callback, as a context manager: a progress bar if rich is installed, lines of text otherwise."""
-    if find_spec("rich") is None:
+    """Return a callback, as a context manager: a progress bar if rich is installed, lines of text otherwise.
+
+    In notebooks, where the bar needs ipywidgets, it is lines as well.
+    """
+    if find_spec("rich") is None or "ipykernel" in sys.modules:
         return nullcontext(ProgressLines(max_iter, loss_name))
     return ProgressBar(max_iter, loss_name=loss_name)

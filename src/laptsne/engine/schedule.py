@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
+
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 # Momentum without exaggeration, and where the attraction is stiff: under strong exaggeration a higher one makes the
 # objective rise (benchmarks/constants.py).
 _MOMENTUM, _STIFF_MOMENTUM = 0.95, 0.8
-_EARLY_SHARE = 0.3  # fraction of the iterations with early exaggeration
-# Fraction of the iterations, at the end, in which momentum is low, so that points come to rest among their neighbours.
-_SETTLING_SHARE = 0.1
-# Exaggeration between the early phase and the start of contraction: attraction beyond that of t-SNE lets related groups
-# find each other. While contraction rises, exaggeration falls to its final value.
-_MIDDLE_EXAGGERATION = 2.0
 LATE_EXAGGERATION = 1.2  # final exaggeration if clusters are contracted (others: docs/notes/method-what-was-tried.md)
-_MAX_STEP = 5.0  # longer steps of a point are clipped
-_PATIENCE = 2  # checks without progress after which a descent stops
 # Mini-batches take longer steps the fewer points move at once, up to this factor. A point whose neighbours are fixed
 # overshoots sooner than one that moves with them: bound on the distance that momentum makes of a unit gradient, in
 # units of n_samples, if hardly any points move (benchmarks/paper.py).
@@ -60,27 +54,18 @@ class Descent:
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if field.name in ("exaggeration", "momentum") and value is None:
-                continue
-            kind = Integral if field.type == "int" else Real
-            _require(isinstance(value, kind), field.name, value, f"of type {field.type}")
-        for name in ("contraction_start", "contraction_ramp"):
-            _require(0 <= getattr(self, name) <= 1, name, getattr(self, name), "a fraction from 0 to 1")
-        _require(self.refresh_every >= 1, "refresh_every", self.refresh_every, "an integer of at least 1")
-        factor, momentum = 1 if self.exaggeration is None else self.exaggeration, self.momentum or 0.0
-        _require(1 <= factor < math.inf, "exaggeration", factor, "None, or a finite number of at least 1")
-        _require(0 <= momentum < 1, "momentum", momentum, "None, or a number from 0 to below 1")
-        _require(self.tol >= 0, "tol", self.tol, "a number of at least 0")
+        validate_parameter_constraints(_CONSTRAINTS, vars(self), "Descent")
 
 
-def _require(condition: bool, name: str, value: Any, requirement: str) -> None:  # noqa: FBT001
-    if not condition:
-        raise ValueError(f"Descent: {name} must be {requirement}; got {value!r}.")
-
-
-_DEFAULT = Descent()
+_SHARE = [Interval(Real, 0, 1, closed="both")]
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "momentum": [Interval(Real, 0, 1, closed="left"), None],
+    "exaggeration": [Interval(Real, 1, math.inf, closed="left"), None],
+    "contraction_start": _SHARE,
+    "contraction_ramp": _SHARE,
+    "refresh_every": [Interval(Integral, 1, None, closed="left")],
+    "tol": [Interval(Real, 0, None, closed="left")],
+}
 
 
 @dataclass(frozen=True)
@@ -93,34 +78,25 @@ class Schedule:
     """
 
     max_iter: int
-    descent: Descent = _DEFAULT
+    descent: Descent = Descent()
     early_exaggeration: float = 12.0
-    middle_exaggeration: float = _MIDDLE_EXAGGERATION
+    # Before contraction: attraction beyond that of t-SNE lets related groups find each other. While contraction rises,
+    # exaggeration falls to its final value.
+    middle_exaggeration: float = 2.0
     learning_rate: float | None = None
     strength: float = 0.0
-    early_share: float = _EARLY_SHARE
-    settling_share: float = _SETTLING_SHARE
+    early_share: float = 0.3  # fraction of the iterations with early exaggeration
+    settling_share: float = 0.1  # the same, at the end, with low momentum: points come to rest among their neighbours
     gains: bool = True
-    max_step: float = _MAX_STEP
+    max_step: float = 5.0  # longer steps of a point are clipped
     decay: float = 0.0
     batch_size: int | None = None
     check_every: int = 50
-
-    def contracting(self, strength: float) -> Schedule:
-        """Return this schedule with another full strength of the contraction."""
-        return replace(self, strength=strength)
 
     @property
     def n_exaggerated(self) -> int:
         """Number of iterations with early exaggeration."""
         return int(self.early_share * self.max_iter) if self.early_exaggeration != 1 else 0
-
-    @property
-    def final_exaggeration(self) -> float:
-        """Exaggeration of the last iterations."""
-        if self.descent.exaggeration is not None:
-            return self.descent.exaggeration
-        return LATE_EXAGGERATION if self.strength > 0 else 1.0
 
     def contraction(self, iteration: int) -> float:
         """Strength of the contraction at an iteration."""
@@ -131,12 +107,10 @@ class Schedule:
         if iteration < self.n_exaggerated:
             return self.early_exaggeration
         share = self._progress(iteration)
-        middle = min(self.middle_exaggeration, self.early_exaggeration)
-        return float(middle ** (1 - share) * self.final_exaggeration**share)
-
-    def is_final(self, iteration: int) -> bool:
-        """Whether exaggeration and contraction had their final values in the iteration before."""
-        return iteration >= self.n_exaggerated and (iteration == 0 or self._progress(iteration - 1) == 1)
+        middle, final = min(self.middle_exaggeration, self.early_exaggeration), self.descent.exaggeration
+        if final is None:
+            final = LATE_EXAGGERATION if self.strength > 0 else 1.0
+        return float(middle ** (1 - share) * final**share)
 
     def is_settling(self, iteration: int) -> bool:
         """Whether an iteration is among the last ones, in which points come to rest."""
@@ -168,16 +142,15 @@ class Schedule:
         distance = reach / (1 - self.momentum(iteration)) / n_samples
         return min(n_samples / n_moving, _MAX_STEP_SCALE, _MAX_DISTANCE / max(distance * share_fixed, 1e-9))
 
+    def iterations(self, n_moves: int, n_samples: int) -> int:
+        """Return the number of iterations in which each point moves this often."""
+        return math.ceil(n_moves * n_samples / min(self.batch_size or n_samples, n_samples))
+
     def is_check(self, iteration: int, n_samples: int) -> bool:
         """Whether convergence is checked: every 50 iterations, in which all points move."""
-        every = self.check_every
-        if self.batch_size is not None:
-            every = math.ceil(every * n_samples / min(self.batch_size, n_samples))
-        return self.descent.tol > 0 and iteration % every == 0 and self.is_final(iteration)
-
-    def has_stalled(self, n_checks: int) -> bool:
-        """Whether a descent ends after this number of checks without progress."""
-        return n_checks >= _PATIENCE
+        # Exaggeration and contraction had their final values in the iteration before.
+        is_final = iteration >= self.n_exaggerated and (iteration == 0 or self._progress(iteration - 1) == 1)
+        return self.descent.tol > 0 and iteration % self.iterations(self.check_every, n_samples) == 0 and is_final
 
     def _ramp(self, iteration: int) -> float:
         """Fraction of the full contraction strength at an iteration."""

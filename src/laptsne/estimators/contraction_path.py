@@ -13,9 +13,8 @@ from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import main_clusters
 from laptsne.contraction.similarity import MAX_CONTRACTED
 from laptsne.contraction.term import Contraction as Term
-from laptsne.engine.minimise import AllPoints, Descending, iterate
+from laptsne.engine.minimise import Descending, iterate
 from laptsne.engine.schedule import LATE_EXAGGERATION
-from laptsne.engine.state import Position
 from laptsne.estimators.base import MapEstimator
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.spectrum import in_order, of_points, ordered_for_locality
@@ -200,12 +199,11 @@ class _Walk:
     def _descended(self, Y: Array, strength: float) -> Array:
         exaggeration = self.exaggeration ** min(1.0, strength / self.reference)
         descent = replace(self.schedule.descent, exaggeration=exaggeration)
-        schedule = replace(self.schedule, descent=descent).contracting(strength)
-        start = Position.at(Y, gains=schedule.gains, refresh_every=descent.refresh_every)
-        descending = Descending(self.loss, self._term(), schedule, start)
-        if iterate(descending, AllPoints()):
+        schedule = replace(self.schedule, descent=descent, strength=strength)
+        descending = Descending(self.loss, self._term(), schedule, Y)
+        if iterate(descending):
             raise KeyboardInterrupt
-        return descending.position.Y
+        return descending.Y
 
 
 class _Scores:

@@ -107,22 +107,18 @@ def spreading_kernel(width: int) -> Callable[..., None]:
     @compiled
     def spread_parts(start: int, stop: int, u: Array, table: Array, charges: Array, edges: Array, grids: Array) -> None:
         # Add the charges of each part of the points to its own grid, grids[field * n_parts + part].
-        n_dims = u.shape[0]
-        n_parts = edges.size - 1
-        wx, wy, wz = np.empty((3, width), table.dtype)
-        y = z = 0
+        n_dims, n_parts = u.shape[0], edges.size - 1
+        w, first = np.ones((3, width), table.dtype), np.zeros(3, np.int64)
+        wx, wy, wz = w
         for t in range(start, stop):
             charge = charges[t // n_parts]
             for i in range(edges[t % n_parts], edges[t % n_parts + 1]):
-                x = _weigh(u[0, i], table, wx, width)
-                if n_dims > 1:
-                    y = _weigh(u[1, i], table, wy, width)
-                if n_dims > 2:
-                    z = _weigh(u[2, i], table, wz, width)
+                for d in range(n_dims):
+                    first[d] = _weigh(u[d, i], table, w[d], width)
+                x, y, z = first
                 for c in range(width if n_dims > 2 else 1):
-                    qz = charge[i] * wz[c] if n_dims > 2 else charge[i]
                     for b in range(width if n_dims > 1 else 1):
-                        q = qz * wy[b] if n_dims > 1 else qz
+                        q = charge[i] * wz[c] * wy[b]
                         line = grids[t, z + c, y + b, x : x + width]
                         for a in range(width):
                             line[a] += q * wx[a]
@@ -149,25 +145,20 @@ def interpolation_kernel(width: int) -> Callable[..., None]:
         # Set field[i, f] to the fields at the points, or to that of the ``own`` grid of each point alone, and add their
         # gradients, multiplied by the weights, to gradient. There is no gradient without weights.
         n_dims, (table, slope_table) = u.shape[0], tables
-        wx, wy, wz, sx, sy, sz = np.empty((6, width), table.dtype)
-        wy[:], wz[:], sy[:], sz[:] = 1, 1, 0, 0
-        zero = table.dtype.type(0)
-        y = z = 0
+        w, first = np.ones((3, width), table.dtype), np.zeros(3, np.int64)
+        slopes, zero = np.zeros_like(w), table.dtype.type(0)
+        (wx, wy, wz), (sx, sy, sz) = w, slopes
         for i in range(start, stop):
-            x = _weigh(u[0, i], table, wx, width)
-            _weigh(u[0, i], slope_table, sx, width)
-            if n_dims > 1:
-                y = _weigh(u[1, i], table, wy, width)
-                _weigh(u[1, i], slope_table, sy, width)
-            if n_dims > 2:
-                z = _weigh(u[2, i], table, wz, width)
-                _weigh(u[2, i], slope_table, sz, width)
-            first = 0 if own is None else own[i]
+            for d in range(n_dims):
+                first[d] = _weigh(u[d, i], table, w[d], width)
+                _weigh(u[d, i], slope_table, slopes[d], width)
+            x, y, z = first
+            grid = 0 if own is None else own[i]
             for f in range(grids.shape[0] if own is None else 1):
                 value = gx = gy = gz = zero
                 for c in range(width if n_dims > 2 else 1):
                     for b in range(width if n_dims > 1 else 1):
-                        line = grids[first + f, z + c, y + b, x : x + width]
+                        line = grids[grid + f, z + c, y + b, x : x + width]
                         s = t = zero
                         for a in range(width):
                             s += wx[a] * line[a]
@@ -180,11 +171,9 @@ def interpolation_kernel(width: int) -> Callable[..., None]:
                             gz += sz[c] * wy[b] * s
                 field[i, f] = value
                 if weights is not None:
-                    gradient[i, 0] += weights[f, i] * gx
-                    if n_dims > 1:
-                        gradient[i, 1] += weights[f, i] * gy
-                    if n_dims > 2:
-                        gradient[i, 2] += weights[f, i] * gz
+                    sums = (gx, gy, gz)
+                    for d in range(n_dims):
+                        gradient[i, d] += weights[f, i] * sums[d]
 
     return interpolate_rows
 

@@ -240,6 +240,8 @@ def test_forces_of_a_step_are_accurate_enough(rng, span, error):
     assert np.sqrt(np.mean((coarse.slope - exact.slope) ** 2) / np.mean(exact.slope**2)) < error
     assert coarse.degrees.sum() == pytest.approx(exact.degrees.sum(), rel=1e-3)
     assert coarse.accurate.degrees.sum() == pytest.approx(exact.degrees.sum(), rel=1e-4)
+    charges = rng.normal(size=(len(Y), 2))
+    np.testing.assert_array_equal(coarse.values(charges), FourierFields(Y).values(charges))
 
 
 @pytest.mark.parametrize("span", [1.0, 30.0])
@@ -298,6 +300,6 @@ def test_points_do_not_come_to_rest_at_certain_places_of_the_grid(monkeypatch, s
     X = np.random.default_rng(0).normal(size=(5000, 3))
     fields = CoarseFields(LaptSNE(random_state=0).fit_transform(X).astype(np.float64))
     assert fields.is_fast
-    places = (fields.Y - fields.mesh.origin) / fields.mesh.spacing % 1
+    places = (fields.Y - fields.grid.origin) / fields.grid.spacing % 1
     counts = np.stack([np.histogram(column, 20, (0, 1))[0] for column in places.T])
     assert (((counts - 250) ** 2 / 250).sum(axis=1) / 19 < 4).all()

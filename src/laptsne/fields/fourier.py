@@ -167,7 +167,7 @@ class CoarseFields(FourierFields):
 
     A step needs less accuracy than a value that is reported: errors of forces by a few percent vary with the position
     of a point in its cell. The grid is shifted from step to step, so that they average out. On a fixed grid, points
-    would come to rest at certain places in its cells. Only the field of unit charges and its gradient are computed.
+    would come to rest at certain places in its cells. Only ``degrees`` and ``slope`` are computed on it.
     """
 
     def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None, step: int = 0) -> None:
@@ -177,12 +177,12 @@ class CoarseFields(FourierFields):
         spacing = _COARSE_SPACING if extents.max() > _SMALL_SPAN else _SMALL_SPACING
         # One more cell, so that the size of the grid does not depend on the shift.
         cells = sides(extents + spacing, spacing, SPLINE.width)
-        self.mesh = Mesh(low - spacing * (step * _SHIFT % 1), spacing, cells, self.workers)
+        self.grid = Mesh(low - spacing * (step * _SHIFT % 1), spacing, cells, self.workers)
 
     @property
     def is_fast(self) -> bool:
         """Whether the grid is faster than all pairs."""
-        time = _FIXED + _PER_POINT * self.n_samples + _PER_CELL * self.mesh.n_transformed
+        time = _FIXED + _PER_POINT * self.n_samples + _PER_CELL * self.grid.n_transformed
         return time < float(self.n_samples) ** 2
 
     @cached_property
@@ -195,7 +195,7 @@ class CoarseFields(FourierFields):
             ones = np.ones((self.n_samples, 1))
             field, gradient = expanded_fields(self._y, ones, ones, self.workers, _COARSE_TERMS)
             return field[:, 0], gradient
-        mesh, degrees, slope = self.mesh, np.empty(self.n_samples), np.empty((self.n_samples, 2))
+        mesh, degrees, slope = self.grid, np.empty(self.n_samples), np.empty((self.n_samples, 2))
         geometry = (self._y, mesh.origin, self._high, mesh.spacing)
         edges = np.linspace(0, self.n_samples, _PARTS + 1).astype(np.int64)
         grids = np.zeros((_PARTS, *reversed(mesh.cells)), np.float32)

@@ -17,7 +17,7 @@ import scipy.ndimage
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.spreading import CubicSpline, Window, interpolation_kernel, spreading_kernel, tables
+from laptsne.fields.spreading import CubicSpline, Window, interpolate_rows, spread_parts, tables
 from laptsne.fields.umap_kernel import FarRepulsion
 from laptsne.kernels import Gaussian, Student
 
@@ -192,14 +192,13 @@ class Mesh:
         With ``sizes``, successive parts of that many points have a grid each.
         """
         n_fields, n_samples = charges.shape
-        if sizes is None:
-            edges = np.linspace(0, n_samples, (_PARTS if n_fields == 1 else 1) + 1).astype(np.int64)
-        else:
-            edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        parts = (
+            np.linspace(0, n_samples, (_PARTS if n_fields == 1 else 1) + 1) if sizes is None else np.cumsum([0, *sizes])
+        )
+        edges = parts.astype(np.int64)
         grids = np.zeros((n_fields * (edges.size - 1), *self._shape), np.float32)
-        args = (self.positions(y), tables(self.window)[0], charges, edges, grids)
-        kernel = spreading_kernel(self.window.width)
-        self.workers.rows(kernel, len(grids), *args, work=40.0 * charges.size, alignment=1)
+        args = (self.positions(y), tables(self.window)[0], (0,) * self.window.width, charges, edges, grids)
+        self.workers.rows(spread_parts, len(grids), *args, work=40.0 * charges.size, alignment=1)
         if len(grids) > n_fields and sizes is None:
             grids = grids.sum(axis=0, keepdims=True)
         return grids.reshape(-1, *reversed(self.cells))
@@ -216,10 +215,11 @@ class Mesh:
         Weights are in single precision, of shape (n_fields, n_samples). Without weights there is no gradient. With
         ``own``, the number of a grid for each point, only the field of that grid counts.
         """
-        (n_dims, n_samples), kernel = y.shape, interpolation_kernel(self.window.width)
+        n_dims, n_samples = y.shape
         field, gradient = np.empty((n_samples, len(grids) if own is None else 1)), np.zeros((n_samples, n_dims))
-        args = (self.positions(y), tables(self.window), grids.reshape(len(grids), *self._shape), own, weights)
-        self.workers.rows(kernel, n_samples, *args, field, gradient, work=100.0 * field.size)
+        grids = grids.reshape(len(grids), *self._shape)
+        args = (self.positions(y), tables(self.window), (0,) * self.window.width, grids, own, weights)
+        self.workers.rows(interpolate_rows, n_samples, *args, field, gradient, work=100.0 * field.size)
         return field, gradient
 
     def convolved(self, grids: Array) -> Array:

@@ -1,7 +1,4 @@
-"""Repulsion of all pairs of points under the kernel of UMAP, exactly or on a grid with a near part.
-
-The near part is summed over pairs of points that are closer than a cutoff, found in a grid of cells.
-"""
+"""Repulsion of all pairs of points under the kernel of UMAP, exactly or on a grid with a sum over near pairs."""
 
 from itertools import product
 from typing import Any, NamedTuple

@@ -23,7 +23,7 @@ def decorators(function):
 
 
 class Calls(ast.NodeVisitor):
-    """Calls of compiled functions by kernels, also by kernels that are defined inside of functions.
+    """Calls of compiled functions by kernels.
 
     Attributes
     ----------
@@ -34,7 +34,6 @@ class Calls(ast.NodeVisitor):
 
     def __init__(self, module):
         self.globals = vars(module)
-        self.scopes = []  # of the functions around: name and decorators of the functions defined there
         self.in_kernel = False
         self.kernels, self.inlined, self.called = set(), set(), set()
         self.visit(ast.parse(inspect.getsource(module)))
@@ -44,28 +43,19 @@ class Calls(ast.NodeVisitor):
         if is_kernel:
             self.kernels.add(node.name)
         before, self.in_kernel = self.in_kernel, self.in_kernel or is_kernel
-        self.scopes.append({child.name: decorators(child) for child in node.body if isinstance(child, ast.FunctionDef)})
         self.generic_visit(node)
-        self.scopes.pop()
         self.in_kernel = before
 
     def visit_Name(self, node):
         if not self.in_kernel:
             return
-        local = next((scope[node.id] for scope in reversed(self.scopes) if node.id in scope), None)
-        if local is not None:
-            (self.inlined if "inlined" in local else self.called).add(node.id)
-        elif isinstance(value := self.globals.get(node.id), Dispatcher):
+        if isinstance(value := self.globals.get(node.id), Dispatcher):
             (self.inlined if value.targetoptions.get("forceinline") else self.called).add(node.id)
 
 
 def test_functions_that_kernels_call_are_inlined():
     """Their own machine code and the copy in the cached kernel may differ in the last bits."""
     found = [Calls(module) for module in modules()]
-    assert {"spread_parts", "interpolate_rows"} <= set.union(
-        *(calls.kernels for calls in found)
-    )  # made inside a function
-    assert "_weigh" in set.union(*(calls.inlined for calls in found))  # called by these alone
     assert len(set.union(*(calls.inlined for calls in found))) > 10
     assert set.union(*(calls.called for calls in found)) == set()
 

@@ -15,7 +15,7 @@ from laptsne.engine.minimise import Descending
 from laptsne.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
 from laptsne.fields.chebyshev import TERMS, coupling
 from laptsne.fields.fourier import SPACING
-from laptsne.fields.grid import STUDENT, Mesh, bulk_box, kernel_spectrum, n_cells, period
+from laptsne.fields.grid import STUDENT, Mesh, bulk_box, kernel_spectrum, period, sides
 from laptsne.fields.spreading import CubicSpline, ExponentialSemicircle
 from laptsne.kernels import Gaussian
 
@@ -84,7 +84,7 @@ def test_bits_do_not_depend_on_the_number_of_threads(rng, span):
 
 def test_a_growing_embedding_rarely_changes_its_grid():
     spans = np.linspace(50, 100, 200)
-    sizes = [period(n_cells(span, 0.35, 8), 0.35) for span in spans]
+    sizes = [period(side, 0.35) for side in sides(spans, 0.35, 8)]
     assert len(set(sizes)) < 12
     assert all(np.diff(sizes) >= 0)
     assert all(size * 0.35 >= 2 * span for size, span in zip(sizes, spans, strict=True))
@@ -240,6 +240,8 @@ def test_forces_of_a_step_are_accurate_enough(rng, span, error):
     assert np.sqrt(np.mean((coarse.slope - exact.slope) ** 2) / np.mean(exact.slope**2)) < error
     assert coarse.degrees.sum() == pytest.approx(exact.degrees.sum(), rel=1e-3)
     assert coarse.accurate.degrees.sum() == pytest.approx(exact.degrees.sum(), rel=1e-4)
+    charges = rng.normal(size=(len(Y), 2))
+    np.testing.assert_array_equal(coarse.values(charges), FourierFields(Y).values(charges))
 
 
 @pytest.mark.parametrize("span", [1.0, 30.0])
@@ -296,6 +298,6 @@ def test_points_do_not_come_to_rest_at_certain_places_of_the_grid(monkeypatch, s
     X = np.random.default_rng(0).normal(size=(5000, 3))
     fields = CoarseFields(LaptSNE(random_state=0).fit_transform(X).astype(np.float64))
     assert fields.is_fast
-    places = (fields.Y - fields._low) / fields._spacing % 1
+    places = (fields.Y - fields.grid.origin) / fields.grid.spacing % 1
     counts = np.stack([np.histogram(column, 20, (0, 1))[0] for column in places.T])
     assert (((counts - 250) ** 2 / 250).sum(axis=1) / 19 < 4).all()

@@ -15,7 +15,7 @@ from laptsne.contraction import contraction_path
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.minimise import Descending
 from laptsne.fields import ExactFields
-from laptsne.fields.repulsion import Repulsion, add_near_sums, grid_repulsion, pair_repulsion, sorted_into_cells
+from laptsne.fields.repulsion import Repulsion, add_near_sums, grid_repulsion, pair_repulsion
 from laptsne.fields.umap_kernel import FarRepulsion, UmapKernel, tabulated_slope, umap_attraction
 from laptsne.graph.affinity import fuzzy_graph
 from laptsne.graph.spectrum import component_layout
@@ -94,8 +94,7 @@ def test_near_part_agrees_with_all_pairs(rng, n_components, cutoff):
     q = rng.uniform(0.5, 2, 800)
     far = FarRepulsion(KERNEL, cutoff)
     gradient, value = np.ones((800, n_components)), np.ones(800)
-    cells = sorted_into_cells(y, cutoff)
-    add_near_sums(cells, q, cutoff, far.near_tables(4096), Repulsion(value, gradient), Workers(1))
+    add_near_sums(y, q, far, Repulsion(value, gradient), Workers(1))
     d = y[:, :, None] - y[:, None]
     r2 = (d**2).sum(axis=0)
     near = (r2 < cutoff**2) & ~np.eye(800, dtype=bool)

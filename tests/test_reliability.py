@@ -14,8 +14,7 @@ from laptsne._runtime.files import read_archive, write_archive
 from laptsne._runtime.threads import Workers
 from laptsne.graph.affinity import joint_affinities
 from laptsne.kernels import Gaussian
-from laptsne.reliability import Reliability
-from laptsne.reliability.perturbation import nudged_distances, nudged_neighbors, principal_directions
+from laptsne.reliability import Reliability, nudged_distances, nudged_neighbors, principal_directions
 
 FAST = {"max_iter": 100, "perplexity": 10, "random_state": 0}
 

@@ -15,6 +15,8 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.kernels import Student
 
+Field = NDArray[np.float64]
+
 # Larger spans would need too many terms, and a grid is accurate enough for them.
 MAX_SPAN = 2.0
 TERMS = 14  # polynomials per axis
@@ -83,14 +85,15 @@ def _evaluate_rows(
     y, centre, half_span = geometry
     n_dims, n_terms = y.shape[0], coefficients.shape[2]
     bases, slopes = np.ones((3, n_terms, _BLOCK)), np.zeros((3, n_terms, _BLOCK))
-    row, change, value, g0, g1, g2 = np.empty((6, _BLOCK))
+    (row, change, value), g = np.empty((3, _BLOCK)), np.empty((3, _BLOCK))
+    g0, g1, g2 = g
     for lo in range(start, stop, _BLOCK):
         size = min(_BLOCK, stop - lo)
         for d in range(n_dims):
             _polynomials(y[d, lo : lo + size], centre[d], half_span, bases[d])
             _derivatives(bases[d], half_span, size, slopes[d])
         for f in range(coefficients.shape[0]):
-            g0[:], g1[:], g2[:] = 0, 0, 0
+            g[:] = 0
             for p in range(size):
                 value[p] = -charges[f, lo + p]
             for c in range(coefficients.shape[1]):
@@ -111,48 +114,40 @@ def _evaluate_rows(
             for p in range(size):
                 field[lo + p, f] = value[p]
                 if weights is not None:
-                    gradient[lo + p, 0] += weights[f, lo + p] * g0[p]
-                    gradient[lo + p, 1] += weights[f, lo + p] * g1[p]
-                    gradient[lo + p, 2] += weights[f, lo + p] * g2[p]
+                    for d in range(n_dims):
+                        gradient[lo + p, d] += weights[f, lo + p] * g[d, p]
 
 
-class ChebyshevBox:
-    r"""A box around points of shape (n_dims, n_samples), in which :math:`k(x - y) = \sum_{ab} A_{ab} T_a(x) T_b(y)`.
+def expanded_fields(
+    y: Array, charges: Field, weights: Field | None, workers: Workers, n_terms: int = TERMS
+) -> tuple[Field, Field]:
+    r"""Return the fields of charges at points of shape (n_dims, n_samples), without the points' own.
 
-    :math:`T_a` are products of Chebyshev polynomials. The span of the points is at most ``MAX_SPAN``.
+    In a box around them, :math:`k(x - y) = \sum_{ab} A_{ab} T_a(x) T_b(y)`, where :math:`T_a` are products of Chebyshev
+    polynomials. The second array is the weighted sum of the gradients of the fields.
     """
-
-    def __init__(self, y: Array, workers: Workers, n_terms: int = TERMS) -> None:
-        low, high = y.min(axis=1), y.max(axis=1)
-        self._y, self._workers, self._n_terms, self._centre = y, workers, n_terms, (low + high) / 2
-        # A power of two, so that the coefficients of a growing embedding are often those of the previous iteration.
-        self._half_span = float(2.0 ** np.ceil(np.log2(max(float((high - low).max()) / 2, 1e-6))))
-
-    def fields(
-        self, charges: NDArray[np.float64], weights: NDArray[np.float64] | None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the fields of the charges, without the points' own, and the weighted sum of their gradients."""
-        (n_dims, n), n_fields, n_terms = self._y.shape, charges.shape[1], self._n_terms
-        geometry = (self._y, self._centre, self._half_span)
-        lines = np.ascontiguousarray(charges.T)
-        edges = np.linspace(0, n, _PARTS + 1).astype(np.int64)
-        shape = (n_terms if n_dims > 2 else 1, n_terms, n_terms if n_dims > 1 else 1)
-        moments = np.zeros((_PARTS, n_fields, *shape))
-        work = float(np.prod(shape)) * n * n_fields
-        self._workers.rows(_moment_parts, _PARTS, geometry, lines, edges, moments, work=work, alignment=1)
-        sums = moments.sum(axis=0).reshape(n_fields, -1)
-        # One by one: the bits of a product of matrices depend on their shape.
-        matrix = coupling(self._half_span, n_dims, n_terms)
-        coefficients = np.stack([matrix @ part for part in sums]).reshape(n_fields, *shape)
-        field, gradient = np.empty((n, n_fields)), np.zeros((n, 3))
-        factors = None if weights is None else np.ascontiguousarray(weights.T)
-        args = (geometry, coefficients, lines, factors, field, gradient)
-        self._workers.rows(_evaluate_rows, n, *args, work=2 * work)
-        return field, np.ascontiguousarray(gradient[:, :n_dims])
+    (n_dims, n), n_fields = y.shape, charges.shape[1]
+    low, high = y.min(axis=1), y.max(axis=1)
+    # A power of two, so that the coefficients of a growing embedding are often those of the previous iteration.
+    half_span = float(2.0 ** np.ceil(np.log2(max(float((high - low).max()) / 2, 1e-6))))
+    geometry = (y, (low + high) / 2, half_span)
+    lines, factors = (None if columns is None else np.ascontiguousarray(columns.T) for columns in (charges, weights))
+    edges = np.linspace(0, n, _PARTS + 1).astype(np.int64)
+    shape = (n_terms if n_dims > 2 else 1, n_terms, n_terms if n_dims > 1 else 1)
+    moments = np.zeros((_PARTS, n_fields, *shape))
+    work = float(np.prod(shape)) * n * n_fields
+    workers.rows(_moment_parts, _PARTS, geometry, lines, edges, moments, work=work, alignment=1)
+    # One by one: the bits of a product of matrices depend on their shape.
+    matrix = coupling(half_span, n_dims, n_terms)
+    sums = moments.sum(axis=0).reshape(n_fields, -1)
+    coefficients = np.stack([matrix @ part for part in sums]).reshape(n_fields, *shape)
+    field, gradient = np.empty((n, n_fields)), np.zeros((n, n_dims))
+    workers.rows(_evaluate_rows, n, geometry, coefficients, lines, factors, field, gradient, work=2 * work)
+    return field, gradient
 
 
 @lru_cache(maxsize=1)  # they are large, and an embedding grows slowly
-def coupling(half_span: float, n_dims: int, n_terms: int = TERMS) -> NDArray[Any]:
+def coupling(half_span: float, n_dims: int, n_terms: int = TERMS) -> Array:
     """Return the coefficients of the Student kernel in the polynomials of both points, of shape (terms, terms)."""
     node = np.cos(np.pi * (np.arange(n_terms) + 0.5) / n_terms)
     transform = np.polynomial.chebyshev.chebvander(node, n_terms - 1).T * (2 / n_terms)

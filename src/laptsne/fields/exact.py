@@ -74,11 +74,10 @@ def _mix_tile(weights: Array, charges: Array, i: int, tile: Array) -> None:
     tile[:] = 0
     for m in range(0, weights.shape[1], 4):
         q = charges[m * c : (m + 4) * c]
-        w = weights[i : i + 4, m : m + 4]
-        a0, a1, a2, a3 = w[0, 0], w[0, 1], w[0, 2], w[0, 3]
-        b0, b1, b2, b3 = w[1, 0], w[1, 1], w[1, 2], w[1, 3]
-        d0, d1, d2, d3 = w[2, 0], w[2, 1], w[2, 2], w[2, 3]
-        e0, e1, e2, e3 = w[3, 0], w[3, 1], w[3, 2], w[3, 3]
+        a0, a1, a2, a3 = weights[i, m : m + 4]
+        b0, b1, b2, b3 = weights[i + 1, m : m + 4]
+        d0, d1, d2, d3 = weights[i + 2, m : m + 4]
+        e0, e1, e2, e3 = weights[i + 3, m : m + 4]
         for j in range(c):
             q0, q1, q2, q3 = q[j], q[j + c], q[j + 2 * c], q[j + 3 * c]
             tile[j] += a0 * q0 + a1 * q1 + a2 * q2 + a3 * q3
@@ -104,14 +103,9 @@ def _sum_tile(tile: Array, charges: Array, i: int, out: Array) -> None:
             d1 += tile[j + 2 * c] * q1
             e0 += tile[j + 3 * c] * q0
             e1 += tile[j + 3 * c] * q1
-        out[i, m] += a0
-        out[i, m + 1] += a1
-        out[i + 1, m] += b0
-        out[i + 1, m + 1] += b1
-        out[i + 2, m] += d0
-        out[i + 2, m + 1] += d1
-        out[i + 3, m] += e0
-        out[i + 3, m + 1] += e1
+        for r, (first, second) in enumerate(((a0, a1), (b0, b1), (d0, d1), (e0, e1))):
+            out[i + r, m] += first
+            out[i + r, m + 1] += second
 
 
 @compiled
@@ -186,13 +180,9 @@ def _gradient_rows(
                             w1 += h * d1
                             w2 += h * d2
                 degrees[i] += degree
-                slope[i, 0] -= s0
-                slope[i, 1] -= s1
-                slope[i, 2] -= s2
-                if charges is not None:
-                    weighted[i, 0] -= w0
-                    weighted[i, 1] -= w1
-                    weighted[i, 2] -= w2
+                for d, (s, w) in enumerate(((s0, w0), (s1, w1), (s2, w2))):
+                    slope[i, d] -= s
+                    weighted[i, d] -= w
 
 
 class ExactFields(Fields):

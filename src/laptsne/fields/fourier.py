@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.chebyshev import MAX_SPAN, ChebyshevBox
+from laptsne.fields.chebyshev import MAX_SPAN, expanded_fields
 from laptsne.fields.exact import Field, Fields
-from laptsne.fields.grid import SPLINE, STUDENT, Mesh, bulk_box, n_cells, period
+from laptsne.fields.grid import SPLINE, STUDENT, Mesh, bulk_box, sides
 from laptsne.fields.spreading import ExponentialSemicircle, spline_slopes, spline_weights
 
 SPACING = 0.35
@@ -45,18 +45,10 @@ def _mesh(y: NDArray[np.float64], workers: Workers) -> Mesh:
     return Mesh.bounding(y, SPACING, workers, STUDENT, _WINDOW, _max_cells(y.shape[1]))
 
 
-def _transform_cells(cells: tuple[int, ...], spacing: float) -> float:
-    """Return the number of cells of the transforms of a grid."""
-    return float(np.prod([float(period(side, spacing)) for side in cells]))
-
-
-def _cells_of(Y: NDArray[np.float64]) -> float:
-    return _transform_cells(_mesh(np.ascontiguousarray(Y.T), Workers(1)).cells, SPACING)
-
-
 def grid_fits(Y: NDArray[np.float64]) -> bool:
     """Return whether the grid of an embedding is small enough, and faster than all pairs."""
-    return _cells_of(Y) <= min(max(len(Y) ** 2, _SMALL_GRID), _MAX_CELLS)
+    n_transformed = _mesh(np.ascontiguousarray(Y.T), Workers(1)).n_transformed
+    return n_transformed <= min(max(len(Y) ** 2, _SMALL_GRID), _MAX_CELLS)
 
 
 def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
@@ -64,8 +56,9 @@ def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
 
     The ``largest`` absolute coordinate is known to callers, and usually suffices.
     """
-    surely = len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WINDOW.width) ** Y.shape[1] < _MAX_CELLS / 2
-    return surely or _cells_of(Y) <= _MAX_CELLS
+    if len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WINDOW.width) ** Y.shape[1] < _MAX_CELLS / 2:
+        return True
+    return _mesh(np.ascontiguousarray(Y.T), Workers(1)).n_transformed <= _MAX_CELLS
 
 
 class FourierFields(Fields):
@@ -78,13 +71,12 @@ class FourierFields(Fields):
         y = np.array(Y.T, dtype=np.float64, order="C")
         y -= y.mean(axis=1, keepdims=True)
         self.geometry = (*y.astype(np.float32), *[None] * (3 - self.n_components), None)
-        self._y = y
+        self._y, self._is_small = y, float(np.ptp(y, axis=1).max()) <= MAX_SPAN
 
     @cached_property
-    def mesh(self) -> Mesh | ChebyshevBox:
-        """The mesh around the embedding, or polynomials if its span is small."""
-        small = float(np.ptp(self._y, axis=1).max()) <= MAX_SPAN
-        return ChebyshevBox(self._y, self.workers) if small else _mesh(self._y, self.workers)
+    def mesh(self) -> Mesh:
+        """The mesh around the embedding."""
+        return _mesh(self._y, self.workers)
 
     def values(self, charges: Field) -> Field:
         return self._fields(charges, None)[0]
@@ -99,10 +91,9 @@ class FourierFields(Fields):
 
     def _fields(self, charges: Field, weights: Field | None) -> tuple[Field, Field]:
         """Return the fields of the charges, without the points' own, and the weighted sum of their gradients."""
-        mesh = self.mesh
-        if isinstance(mesh, ChebyshevBox):
-            return mesh.fields(charges, weights)
-        field, gradient = np.empty(charges.shape), np.zeros(self.Y.shape)
+        if self._is_small:
+            return expanded_fields(self._y, charges, weights, self.workers)
+        mesh, field, gradient = self.mesh, np.empty(charges.shape), np.zeros(self.Y.shape)
         batch = min(max(_BATCH_CELLS // int(2 ** len(mesh.cells) * np.prod(mesh.cells)), 1), _MAX_BATCH)
         for start in range(0, charges.shape[1], batch):
             columns = slice(start, start + batch)
@@ -176,26 +167,23 @@ class CoarseFields(FourierFields):
 
     A step needs less accuracy than a value that is reported: errors of forces by a few percent vary with the position
     of a point in its cell. The grid is shifted from step to step, so that they average out. On a fixed grid, points
-    would come to rest at certain places in its cells. Only the field of unit charges and its gradient are computed.
+    would come to rest at certain places in its cells. Only ``degrees`` and ``slope`` are computed on it.
     """
 
     def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None, step: int = 0) -> None:
         super().__init__(Y, workers)
-        self._low, self._high = bulk_box(self._y, _COARSE_SPACING, _max_cells(self.n_samples))
-        sides = self._high - self._low
-        self._span = float(sides.max())
-        self._spacing = _COARSE_SPACING if self._span > _SMALL_SPAN else _SMALL_SPACING
+        low, self._high = bulk_box(self._y, _COARSE_SPACING, _max_cells(self.n_samples))
+        extents = self._high - low
+        spacing = _COARSE_SPACING if extents.max() > _SMALL_SPAN else _SMALL_SPACING
         # One more cell, so that the size of the grid does not depend on the shift.
-        self._cells = tuple(n_cells(float(side) + self._spacing, self._spacing, SPLINE.width) for side in sides)
-        if self._span > MAX_SPAN:
-            self._low = self._low - self._spacing * (step * _SHIFT % 1)
-        self._edges = np.linspace(0, self.n_samples, _PARTS + 1).astype(np.int64)
+        cells = sides(extents + spacing, spacing, SPLINE.width)
+        self.grid = Mesh(low - spacing * (step * _SHIFT % 1), spacing, cells, self.workers)
 
     @property
     def is_fast(self) -> bool:
         """Whether the grid is faster than all pairs."""
-        cells = _transform_cells(self._cells, self._spacing)
-        return _FIXED + _PER_POINT * self.n_samples + _PER_CELL * cells < float(self.n_samples) ** 2
+        time = _FIXED + _PER_POINT * self.n_samples + _PER_CELL * self.grid.n_transformed
+        return time < float(self.n_samples) ** 2
 
     @cached_property
     def accurate(self) -> FourierFields:
@@ -203,16 +191,16 @@ class CoarseFields(FourierFields):
         return FourierFields(self.Y, self.workers)
 
     def _compute_unit(self) -> tuple[Field, Field]:
-        if self._span <= MAX_SPAN:
+        if self._is_small:
             ones = np.ones((self.n_samples, 1))
-            field, gradient = ChebyshevBox(self._y, self.workers, _COARSE_TERMS).fields(ones, ones)
+            field, gradient = expanded_fields(self._y, ones, ones, self.workers, _COARSE_TERMS)
             return field[:, 0], gradient
-        degrees, slope = np.empty(self.n_samples), np.empty((self.n_samples, 2))
-        geometry = (self._y, self._low, self._high, self._spacing)
-        grids = np.zeros((_PARTS, *reversed(self._cells)), np.float32)
+        mesh, degrees, slope = self.grid, np.empty(self.n_samples), np.empty((self.n_samples, 2))
+        geometry = (self._y, mesh.origin, self._high, mesh.spacing)
+        edges = np.linspace(0, self.n_samples, _PARTS + 1).astype(np.int64)
+        grids = np.zeros((_PARTS, *reversed(mesh.cells)), np.float32)
         work = 40.0 * self.n_samples
-        self.workers.rows(_spread_parts, _PARTS, geometry, self._edges, grids, work=work, alignment=1)
-        mesh = Mesh(self._low, self._spacing, self._cells, self.workers)
+        self.workers.rows(_spread_parts, _PARTS, geometry, edges, grids, work=work, alignment=1)
         grid = mesh.convolved(grids.sum(axis=0, keepdims=True))[0]
         self.workers.rows(_interpolate_rows, self.n_samples, geometry, grid, degrees, slope, work=2 * work)
         return degrees, slope

@@ -17,7 +17,7 @@ import scipy.ndimage
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.fields.spreading import CubicSpline, Window, interpolation_kernel, spreading_kernel, tables
+from laptsne.fields.spreading import CubicSpline, Window, interpolate_rows, spread_parts, tables
 from laptsne.fields.umap_kernel import FarRepulsion
 from laptsne.kernels import Gaussian, Student
 
@@ -55,11 +55,11 @@ def bulk_box(y: Array, spacing: float, max_cells: int) -> tuple[Array, Array]:
     return np.maximum(low, inner_low - width), np.minimum(high, inner_high + width)
 
 
-def n_cells(extent: float, spacing: float, margin: int) -> int:
+def sides(extents: Array, spacing: float, margin: int) -> tuple[int, ...]:
     """Return the number of cells per side, in steps of a few percent, so that a growing embedding rarely changes it."""
-    cells = int(np.ceil(extent / spacing)) + margin
-    step = max(8, 1 << max(cells.bit_length() - 5, 0))
-    return -(-cells // step) * step
+    least = [int(cells) + margin for cells in np.ceil(extents / spacing)]
+    steps = [max(8, 1 << max(cells.bit_length() - 5, 0)) for cells in least]
+    return tuple(-(-cells // step) * step for cells, step in zip(least, steps, strict=True))
 
 
 def period(cells: int, spacing: float, kernel: RadialKernel = STUDENT) -> int:
@@ -80,22 +80,15 @@ def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window, kern
 
     The window blurs and aliases charges; the factor minimises the squared error over all positions within a cell.
     """
-    n_dims = len(sizes)
-    r2: Any = 0.0
-    for d, size in enumerate(sizes):
-        r = np.minimum(np.arange(size), size - np.arange(size)) * spacing
-        r2 = r2 + _along(r**2, d, n_dims)
+    lines = [np.minimum(np.arange(size), size - np.arange(size)) * spacing for size in sizes]
+    r2: Any = sum(np.ix_(*(line**2 for line in lines)))
     spectrum = scipy.fft.rfftn(kernel(r2)).real
-    for d, size in enumerate(sizes):
-        omega = 2 * np.pi * (np.fft.rfftfreq(size) if d == n_dims - 1 else np.fft.fftfreq(size))
-        images = sum(window.spectrum(omega + 2 * np.pi * k) ** 2 for k in range(-2, 3))
-        factor = window.spectrum(omega) ** 2 / images**2
-        spectrum *= _along(factor if spacing <= _MAX_SHARP * kernel.width else np.ones_like(factor), d, n_dims)
+    if spacing <= _MAX_SHARP * kernel.width:
+        omegas = [2 * np.pi * np.fft.fftfreq(size) for size in sizes[:-1]] + [2 * np.pi * np.fft.rfftfreq(sizes[-1])]
+        images = [sum(window.spectrum(omega + 2 * np.pi * k) ** 2 for k in range(-2, 3)) for omega in omegas]
+        for factor in np.ix_(*(window.spectrum(omegas[d]) ** 2 / images[d] ** 2 for d in range(len(sizes)))):
+            spectrum *= factor
     return np.asarray(spectrum, dtype=np.float32)
-
-
-def _along(values: Array, axis: int, n_dims: int) -> Array:
-    return np.expand_dims(values, tuple(e for e in range(n_dims) if e != axis))
 
 
 def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array], out: Array) -> None:
@@ -160,7 +153,7 @@ class Mesh:
         spacing = max(spacing, float(np.prod(extents) / most) ** (1 / len(y)), thin)
         # On a fixed lattice, so that the nodes of successive meshes coincide.
         origin = (np.floor(low / spacing) - _MARGIN) * spacing
-        return cls(origin, spacing, _sides(high - origin, spacing, _MARGIN + 1), workers, kernel)
+        return cls(origin, spacing, sides(high - origin, spacing, _MARGIN + 1), workers, kernel)
 
     @classmethod
     def bounding(
@@ -169,8 +162,13 @@ class Mesh:
         """Return the smallest mesh for a window with the points, or with :func:`bulk_box`, inside."""
         low, high = bulk_box(y, spacing, max_cells)
         shift = window.width // 2 - 1
-        cells = _sides(high - low, spacing, window.width)
+        cells = sides(high - low, spacing, window.width)
         return cls(low, spacing, cells, workers, kernel, window, shift, (high - low) / spacing + shift)
+
+    @property
+    def n_transformed(self) -> float:
+        """The number of cells of the transforms."""
+        return float(np.prod([float(period(side, self.spacing, self.kernel)) for side in self.cells]))
 
     @property
     def _shape(self) -> tuple[int, ...]:
@@ -194,14 +192,13 @@ class Mesh:
         With ``sizes``, successive parts of that many points have a grid each.
         """
         n_fields, n_samples = charges.shape
-        if sizes is None:
-            edges = np.linspace(0, n_samples, (_PARTS if n_fields == 1 else 1) + 1).astype(np.int64)
-        else:
-            edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        parts = (
+            np.linspace(0, n_samples, (_PARTS if n_fields == 1 else 1) + 1) if sizes is None else np.cumsum([0, *sizes])
+        )
+        edges = parts.astype(np.int64)
         grids = np.zeros((n_fields * (edges.size - 1), *self._shape), np.float32)
-        args = (self.positions(y), tables(self.window)[0], charges, edges, grids)
-        kernel = spreading_kernel(self.window.width)
-        self.workers.rows(kernel, len(grids), *args, work=40.0 * charges.size, alignment=1)
+        args = (self.positions(y), tables(self.window)[0], (0,) * self.window.width, charges, edges, grids)
+        self.workers.rows(spread_parts, len(grids), *args, work=40.0 * charges.size, alignment=1)
         if len(grids) > n_fields and sizes is None:
             grids = grids.sum(axis=0, keepdims=True)
         return grids.reshape(-1, *reversed(self.cells))
@@ -218,15 +215,12 @@ class Mesh:
         Weights are in single precision, of shape (n_fields, n_samples). Without weights there is no gradient. With
         ``own``, the number of a grid for each point, only the field of that grid counts.
         """
-        (n_dims, n_samples), kernel = y.shape, interpolation_kernel(self.window.width)
+        n_dims, n_samples = y.shape
         field, gradient = np.empty((n_samples, len(grids) if own is None else 1)), np.zeros((n_samples, n_dims))
-        args = (self.positions(y), tables(self.window), grids.reshape(len(grids), *self._shape), own, weights)
-        self.workers.rows(kernel, n_samples, *args, field, gradient, work=100.0 * field.size)
+        grids = grids.reshape(len(grids), *self._shape)
+        args = (self.positions(y), tables(self.window), (0,) * self.window.width, grids, own, weights)
+        self.workers.rows(interpolate_rows, n_samples, *args, field, gradient, work=100.0 * field.size)
         return field, gradient
-
-    def gradient(self, y: Array, grid: Array) -> Array:
-        """Return the gradient of the field given by a grid at y, shape (n_samples, n_dims)."""
-        return self.with_gradient(y, grid[None], np.ones((1, y.shape[1]), np.float32))[1] / self.spacing
 
     def convolved(self, grids: Array) -> Array:
         """Return each of ``grids``, of shape (n_grids, ..., n_y, n_x), convolved with the kernel."""
@@ -259,7 +253,3 @@ class Mesh:
         values = self.interpolate(nodes, grid[None]).reshape(mesh.cells[::-1])
         # The coefficients of the splines that have these values at the nodes: splines of the values would be blurred.
         return np.asarray(scipy.ndimage.spline_filter(values, mode="mirror", output=np.float32))
-
-
-def _sides(extents: Array, spacing: float, margin: int) -> tuple[int, ...]:
-    return tuple(n_cells(float(extent), spacing, margin) for extent in extents)

@@ -6,7 +6,7 @@ import numpy as np
 
 from laptsne._runtime.compiled import inlined
 from laptsne._runtime.typing import Array
-from laptsne.fields.spreading import cubic_spline
+from laptsne.fields.spreading import spline_slopes, spline_weights
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,8 @@ class Potential:
     def __post_init__(self) -> None:
         """Raise ValueError if the parts are inconsistent, for instance if they come from a damaged file."""
         if self.origin.shape != (self.grid.ndim,) or min(self.grid.shape) < 4 or not self.spacing > 0:
-            raise ValueError(
-                f"potential: origin of shape {self.origin.shape}, spacing {self.spacing} and grid of shape "
-                f"{self.grid.shape} are inconsistent."
-            )
+            shapes = f"origin of shape {self.origin.shape}, spacing {self.spacing} and grid of shape {self.grid.shape}"
+            raise ValueError(f"potential: {shapes} are inconsistent.")
         if not all(np.isfinite(part).all() for part in (self.origin, self.spacing, self.grid, self.charge)):
             raise ValueError("potential: values must not be NaN or infinite.")
 
@@ -50,7 +48,8 @@ def potential_at(y: Array, origin: Array, spacing: float, grid: Array, w: Array,
             u = 1.0
         u = min(u, grid.shape[2 - d] - 2.000001)
         cell = int(np.floor(u))
-        cubic_spline(u - cell, w[d], s[d])
+        w[d, 0], w[d, 1], w[d, 2], w[d, 3] = spline_weights(u - cell)
+        s[d, 0], s[d, 1], s[d, 2], s[d, 3] = spline_slopes(u - cell)
         x[d] = cell - 1
     value = gx = gy = gz = 0.0
     for c in range(4 if n_dims > 2 else 1):

@@ -1,15 +1,12 @@
-"""Repulsion of all pairs of points under the kernel of UMAP, exactly or on a grid with a near part.
+"""Repulsion of all pairs of points under the kernel of UMAP, exactly or on a grid with a sum over near pairs."""
 
-The near part is summed over pairs of points that are closer than a cutoff, found in a grid of cells.
-"""
-
-from collections.abc import Callable
-from functools import lru_cache
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 
-from laptsne._runtime.compiled import compiled
+from laptsne._runtime.compiled import compiled, window
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.fields.grid import Mesh, bulk_box
@@ -76,20 +73,15 @@ def grid_repulsion(y: Array, q: Array, kernel: UmapKernel, workers: Workers, *, 
     """Return the same in nearly linear time: the smooth part of the kernel on a grid, the rest over near pairs."""
     cutoff, n_near = _cutoff(y)
     far = FarRepulsion(kernel, cutoff)
-    gradient, value = _far_sums(y, q, far, workers)
-    sums = Repulsion(value if with_value else None, gradient)
-    if n_near <= _MAX_NEAR * _N_NEAR[len(y)]:
-        add_near_sums(sorted_into_cells(y, cutoff), q, cutoff, far.near_tables(_TABLE), sums, workers)
-    return sums
-
-
-def _far_sums(y: Array, q: Array, far: FarRepulsion, workers: Workers) -> tuple[Array, Array]:
-    """Return the gradient and the value of the far part."""
-    mesh = Mesh.bounding(y, _SPACING[len(y)] * far.width, workers, far, _WINDOW, _max_cells(*y.shape))
+    mesh = Mesh.bounding(y, _SPACING[len(y)] * cutoff, workers, far, _WINDOW, _max_cells(*y.shape))
     charges = np.stack([np.ones_like(q), q]).astype(np.float32)
     fields, gradient = mesh.with_gradient(y, mesh.field(y, charges), charges[::-1].copy())
     itself = float(far(np.zeros(1))[0])
-    return gradient / mesh.spacing, q * (fields[:, 0] - itself) + fields[:, 1] - q * itself
+    value = q * (fields[:, 0] - itself) + fields[:, 1] - q * itself
+    sums = Repulsion(value if with_value else None, gradient / mesh.spacing)
+    if n_near <= _MAX_NEAR * _N_NEAR[len(y)]:
+        add_near_sums(y, q, far, sums, workers)
+    return sums
 
 
 def _max_cells(n_dims: int, n_samples: int) -> int:
@@ -100,7 +92,7 @@ def _max_cells(n_dims: int, n_samples: int) -> int:
 def _cutoff(y: Array) -> tuple[float, float]:
     """Return the cutoff of the near part, and the mean number of points within it of a point."""
     n_dims = len(y)
-    counts = _numbered(y, _COARSE)[2].astype(np.float64)
+    counts = np.bincount(_cells(y, _COARSE)[0]).astype(np.float64)
     crowding = float((counts * (counts - 1)).sum() / y.shape[1])  # mean number of other points in the cell of a point
     density = max(crowding, 1e-3) / _COARSE**n_dims
     wanted = (_N_NEAR[n_dims] / (_BALL[n_dims] * density)) ** (1 / n_dims)
@@ -112,115 +104,77 @@ def _cutoff(y: Array) -> tuple[float, float]:
     return cutoff, float(_BALL[n_dims] * density * cutoff**n_dims)
 
 
-class Cells(NamedTuple):
-    """Points sorted by the cell of a regular grid in which they lie."""
-
-    y: Array  # single-precision coordinates in the order of the cells, shape (n_dims, n_samples)
-    order: Array  # index of each of these points
-    key: Array  # number of the cell of each of these points
-    starts: Array  # first point of each cell, shape (n_cells + 1,)
-    strides: Array  # from one cell to the next along each axis, shape (3,)
+def _cells(y: Array, size: float) -> tuple[Array, Array]:
+    """Return the cell of each point in a grid with empty cells at its border, and the numbers of cells per axis."""
+    low, span = y.min(axis=1), np.ptp(y, axis=1)
+    size = max(size, float(np.prod(np.maximum(span, size)) / _MAX_NEAR_CELLS) ** (1 / len(y)))
+    sides = (span / size).astype(np.int64) + 3
+    return np.ravel_multi_index(tuple(((y - low[:, None]) / size).astype(np.int64) + 1), sides, order="F"), sides
 
 
 @compiled
-def _sort(y: Array, centre: Array, key: Array, starts: Array, order: Array, sorted_key: Array, out: Array) -> None:
-    """Sort points by their key: a counting sort, given the first position of each key."""
-    position = starts.copy()
-    for i in range(key.size):
-        p = position[key[i]]
-        position[key[i]] += 1
-        order[p] = i
-        sorted_key[p] = key[i]
-        for d in range(y.shape[0]):
-            out[d, p] = y[d, i] - centre[d]
-
-
-def _numbered(y: Array, size: float) -> tuple[Array, Array, Array]:
-    """Return the cell of every point, the strides of the axes and the number of points per cell."""
-    low, span = y.min(axis=1), np.ptp(y, axis=1)
-    size = max(size, float(np.prod(np.maximum(span, size)) / _MAX_NEAR_CELLS) ** (1 / len(y)))
-    counts = np.ones(3, np.int64)
-    counts[: len(y)] = (span / size).astype(np.int64) + 3
-    strides = np.array([1, counts[0], counts[0] * counts[1]])
-    key = strides[: len(y)] @ (((y - low[:, None]) / size).astype(np.int64) + 1)
-    return key, strides, np.bincount(key, minlength=int(np.prod(counts)))
-
-
-def sorted_into_cells(y: Array, size: float) -> Cells:
-    """Sort points of shape (n_dims, n_samples) into cells of at least this size, with a border of empty cells."""
-    key, strides, counts = _numbered(y, size)
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    order, sorted_key, ordered = np.empty_like(key), np.empty_like(key), np.empty(y.shape, np.float32)
-    _sort(y, y.mean(axis=1), key, starts, order, sorted_key, ordered)
-    return Cells(ordered, order, sorted_key, starts, strides)
-
-
-@lru_cache(maxsize=3)
-def _near_kernel(n_dims: int) -> Callable[..., None]:
-    """Return the kernel for this number of dimensions, a constant that removes the loops over further ones.
-
-    It adds the sums of the points in its rows. There are no branches in the innermost loop, so that it vectorises: the
-    tables end in zeros, and a point adds nothing to its own gradient.
-    """
-
-    @compiled
-    def near_rows(
-        start: int, stop: int, cells: Any, q: Array, scale: float, tables: Any, gradient: Array, value: Array | None
-    ) -> None:
-        (y, order, key, starts, strides), (values, slopes) = cells, tables
-        zero, factor = y.dtype.type(0), y.dtype.type(scale)
-        last = y.dtype.type(slopes.size - 2)
-        for i in range(start, stop):
-            own, x0 = q[i], y[0, i]
-            x1 = y[1, i] if n_dims > 1 else zero
-            x2 = y[2, i] if n_dims > 2 else zero
-            s0 = s1 = s2 = total = d1 = d2 = zero
-            for c in range(-1 if n_dims > 2 else 0, 2 if n_dims > 2 else 1):
-                for b in range(-1 if n_dims > 1 else 0, 2 if n_dims > 1 else 1):
-                    cell = key[i] + c * strides[2] + b * strides[1]
-                    lo, hi = starts[cell - 1], starts[cell + 2]
-                    u0, charge = y[0, lo:hi], q[lo:hi]
-                    u1, u2 = y[min(1, n_dims - 1), lo:hi], y[n_dims - 1, lo:hi]
-                    for j in range(hi - lo):
-                        d0 = x0 - u0[j]
-                        r2 = d0 * d0
-                        if n_dims > 1:
-                            d1 = x1 - u1[j]
-                            r2 += d1 * d1
-                        if n_dims > 2:
-                            d2 = x2 - u2[j]
-                            r2 += d2 * d2
-                        step = min(r2 * factor, last)
-                        m = np.int32(step)
-                        t = step - y.dtype.type(m)
-                        weight = own + charge[j]
-                        pull = weight * (slopes[m] + t * (slopes[m + 1] - slopes[m]))
-                        s0 += pull * d0
-                        if n_dims > 1:
-                            s1 += pull * d1
-                        if n_dims > 2:
-                            s2 += pull * d2
-                        if value is not None:
-                            total += weight * (values[m] + t * (values[m + 1] - values[m]))
-            k = order[i]
-            sums = (s0, s1, s2)
-            for d in range(n_dims):
-                gradient[k, d] += 2 * sums[d]
-            if value is not None:
-                value[k] += total - 2 * own * values[0]
-
-    return near_rows
-
-
-def add_near_sums(
-    cells: Cells, q: Array, cutoff: float, tables: tuple[Array, Array], sums: Repulsion, workers: Workers
+def _near_rows(
+    start: int,
+    stop: int,
+    y0: Array,
+    y1: Array | None,
+    y2: Array | None,
+    q: Array,
+    cells: Any,
+    tables: Any,
+    gradient: Array,
+    value: Array | None,
 ) -> None:
-    """Add the sums of (q_i + q_j) V(r_ij) over the neighbours j of each point i, and its gradient, to ``sums``.
+    """Add the sums of points that are sorted by cell.
 
-    The tables have V and its derivative with respect to r^2 at equidistant r^2 from 0 to that of the cutoff, which is
-    at most the size of a cell.
+    There are no branches in the innermost loop, so that it vectorises: the tables end in zeros, and a point adds
+    nothing to its own gradient.
     """
-    padded = (np.pad(tables[0], (0, 2)), np.pad(tables[1], (0, 2)))
-    args = (tuple(cells), q[cells.order].astype(np.float32), (tables[0].size - 1) / cutoff**2, padded)
-    n = cells.order.size
-    workers.rows(_near_kernel(len(cells.y)), n, *args, sums.gradient, sums.value, work=200.0 * n)
+    (order, cell, starts, shifts), (values, slopes, scale) = cells, tables
+    single, zero = y0.dtype.type, y0.dtype.type(0)
+    factor, last = single(scale), single(slopes.size - 2)
+    for i in range(start, stop):
+        own, x0 = q[i], y0[i]
+        x1 = zero if y1 is None else y1[i]
+        x2 = zero if y2 is None else y2[i]
+        s0 = s1 = s2 = total = zero
+        for shift in shifts:
+            lo, hi = starts[cell[i] + shift - 1], starts[cell[i] + shift + 2]
+            u0, u1, u2, charge = y0[lo:hi], window(y1, lo, hi), window(y2, lo, hi), q[lo:hi]
+            for j in range(hi - lo):
+                d0 = x0 - u0[j]
+                d1 = zero if y1 is None else x1 - u1[j]
+                d2 = zero if y2 is None else x2 - u2[j]
+                step = min((d0 * d0 + d1 * d1 + d2 * d2) * factor, last)
+                m = np.int32(step)
+                t = step - single(m)
+                weight = own + charge[j]
+                pull = weight * (slopes[m] + t * (slopes[m + 1] - slopes[m]))
+                s0 += pull * d0
+                if y1 is not None:
+                    s1 += pull * d1
+                if y2 is not None:
+                    s2 += pull * d2
+                if value is not None:
+                    total += weight * (values[m] + t * (values[m + 1] - values[m]))
+        k, sums = order[i], (s0, s1, s2)
+        for d in range(gradient.shape[1]):
+            gradient[k, d] += 2 * sums[d]
+        if value is not None:
+            value[k] += total - 2 * own * values[0]
+
+
+def add_near_sums(y: Array, q: Array, far: FarRepulsion, sums: Repulsion, workers: Workers) -> None:
+    """Add what the far part lacks, from tables: sums over the points in the same cell as each point, and next to it."""
+    n_dims, n = y.shape
+    cell, sides = _cells(y, far.width)
+    # The points of each cell, in their order; this is a counting sort.
+    members = scipy.sparse.coo_array((np.ones(n, bool), (cell, np.arange(n))), (int(np.prod(sides)), n)).tocsr()
+    order = members.indices
+    ordered = (y - y.mean(axis=1, keepdims=True)).astype(np.float32).take(order, axis=1)
+    strides = np.cumprod([1, *sides[:-1]])
+    shifts = np.array([strides[:0:-1] @ step for step in product((-1, 0, 1), repeat=n_dims - 1)], dtype=np.int64)
+    cells = (order, cell[order], members.indptr, shifts)
+    tables = (*(np.pad(table, (0, 2)) for table in far.near_tables(_TABLE)), _TABLE / far.width**2)
+    args = (*ordered, *[None] * (3 - n_dims), q[order].astype(np.float32), cells, tables)
+    workers.rows(_near_rows, n, *args, sums.gradient, sums.value, work=200.0 * n)

@@ -1,9 +1,5 @@
-"""Spreading of charges on a grid, and interpolation of fields and their gradients from it.
+"""Spreading of charges on the nodes of a grid around each point, and interpolation of fields from them, by a window."""
 
-The charge of a point is distributed among the nodes of the grid around it by a window.
-"""
-
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -18,10 +14,7 @@ _STEPS = 1024  # entries per cell of the tables of windows
 
 @inlined
 def spline_weights(t: float) -> tuple[float, float, float, float]:
-    """Return the cubic B-splines of the four nodes around a point.
-
-    The point lies at the distance t in [0, 1], in cells, from the second node.
-    """
+    """Return the cubic B-splines of the four nodes around a point that is t in [0, 1] cells beyond the second."""
     s = 1 - t
     return s * s * s / 6, (3 * t * t * t - 6 * t * t + 4) / 6, (3 * s * s * s - 6 * s * s + 4) / 6, t * t * t / 6
 
@@ -31,13 +24,6 @@ def spline_slopes(t: float) -> tuple[float, float, float, float]:
     """Return the derivatives of :func:`spline_weights` with respect to the position of the point."""
     s = 1 - t
     return -s * s / 2, (3 * t * t - 4 * t) / 2, (4 * s - 3 * s * s) / 2, t * t / 2
-
-
-@inlined
-def cubic_spline(t: float, weights: Array, slopes: Array) -> None:
-    """Set :func:`spline_weights` and :func:`spline_slopes`."""
-    weights[0], weights[1], weights[2], weights[3] = spline_weights(t)
-    slopes[0], slopes[1], slopes[2], slopes[3] = spline_slopes(t)
 
 
 @dataclass(frozen=True)
@@ -100,93 +86,76 @@ def _weigh(position: float, table: Array, weights: Array, width: int) -> int:
     return cell - (width // 2 - 1)
 
 
-@lru_cache(maxsize=4)
-def spreading_kernel(width: int) -> Callable[..., None]:
-    """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
-
-    @compiled
-    def spread_parts(start: int, stop: int, u: Array, table: Array, charges: Array, edges: Array, grids: Array) -> None:
-        # Add the charges of each part of the points to its own grid, grids[field * n_parts + part].
-        n_dims = u.shape[0]
-        n_parts = edges.size - 1
-        wx, wy, wz = np.empty((3, width), table.dtype)
-        y = z = 0
-        for t in range(start, stop):
-            charge = charges[t // n_parts]
-            for i in range(edges[t % n_parts], edges[t % n_parts + 1]):
-                x = _weigh(u[0, i], table, wx, width)
-                if n_dims > 1:
-                    y = _weigh(u[1, i], table, wy, width)
-                if n_dims > 2:
-                    z = _weigh(u[2, i], table, wz, width)
-                for c in range(width if n_dims > 2 else 1):
-                    qz = charge[i] * wz[c] if n_dims > 2 else charge[i]
-                    for b in range(width if n_dims > 1 else 1):
-                        q = qz * wy[b] if n_dims > 1 else qz
-                        line = grids[t, z + c, y + b, x : x + width]
-                        for a in range(width):
-                            line[a] += q * wx[a]
-
-    return spread_parts
+# The length of the tuple ``nodes`` is the width of the window: a constant of the compiled code, which unrolls loops.
+@compiled
+def spread_parts(
+    start: int, stop: int, u: Array, table: Array, nodes: Any, charges: Array, edges: Array, grids: Array
+) -> None:
+    """Add the charges of each part of the points to its own grid, grids[field * n_parts + part]."""
+    n_dims, n_parts, width = u.shape[0], edges.size - 1, len(nodes)
+    w, first = np.ones((3, width), table.dtype), np.zeros(3, np.int64)
+    wx, wy, wz = w
+    for t in range(start, stop):
+        charge = charges[t // n_parts]
+        for i in range(edges[t % n_parts], edges[t % n_parts + 1]):
+            for d in range(n_dims):
+                first[d] = _weigh(u[d, i], table, w[d], width)
+            x, y, z = first
+            for c in range(width if n_dims > 2 else 1):
+                for b in range(width if n_dims > 1 else 1):
+                    q = charge[i] * wz[c] * wy[b]
+                    line = grids[t, z + c, y + b, x : x + width]
+                    for a in range(width):
+                        line[a] += q * wx[a]
 
 
-@lru_cache(maxsize=4)
-def interpolation_kernel(width: int) -> Callable[..., None]:
-    """Return the kernel for windows of this width; a constant width unrolls the loops over the nodes."""
+@compiled
+def interpolate_rows(
+    start: int,
+    stop: int,
+    u: Array,
+    tables: Any,
+    nodes: Any,
+    grids: Array,
+    own: Array | None,
+    weights: Array | None,
+    field: Array,
+    gradient: Array,
+) -> None:
+    """Set field[i, f] to the fields at the points, or to that of the ``own`` grid of each point alone.
 
-    @compiled
-    def interpolate_rows(
-        start: int,
-        stop: int,
-        u: Array,
-        tables: Any,
-        grids: Array,
-        own: Array | None,
-        weights: Array | None,
-        field: Array,
-        gradient: Array,
-    ) -> None:
-        # Set field[i, f] to the fields at the points, or to that of the ``own`` grid of each point alone, and add their
-        # gradients, multiplied by the weights, to gradient. There is no gradient without weights.
-        n_dims, (table, slope_table) = u.shape[0], tables
-        wx, wy, wz, sx, sy, sz = np.empty((6, width), table.dtype)
-        wy[:], wz[:], sy[:], sz[:] = 1, 1, 0, 0
-        zero = table.dtype.type(0)
-        y = z = 0
-        for i in range(start, stop):
-            x = _weigh(u[0, i], table, wx, width)
-            _weigh(u[0, i], slope_table, sx, width)
-            if n_dims > 1:
-                y = _weigh(u[1, i], table, wy, width)
-                _weigh(u[1, i], slope_table, sy, width)
-            if n_dims > 2:
-                z = _weigh(u[2, i], table, wz, width)
-                _weigh(u[2, i], slope_table, sz, width)
-            first = 0 if own is None else own[i]
-            for f in range(grids.shape[0] if own is None else 1):
-                value = gx = gy = gz = zero
-                for c in range(width if n_dims > 2 else 1):
-                    for b in range(width if n_dims > 1 else 1):
-                        line = grids[first + f, z + c, y + b, x : x + width]
-                        s = t = zero
-                        for a in range(width):
-                            s += wx[a] * line[a]
-                            if weights is not None:
-                                t += sx[a] * line[a]
-                        value += wz[c] * wy[b] * s
+    Add their gradients, multiplied by the weights, to gradient; there is none without weights.
+    """
+    n_dims, width, (table, slope_table) = u.shape[0], len(nodes), tables
+    w, first = np.ones((3, width), table.dtype), np.zeros(3, np.int64)
+    slopes, zero = np.zeros_like(w), table.dtype.type(0)
+    (wx, wy, wz), (sx, sy, sz) = w, slopes
+    for i in range(start, stop):
+        for d in range(n_dims):
+            first[d] = _weigh(u[d, i], table, w[d], width)
+            _weigh(u[d, i], slope_table, slopes[d], width)
+        x, y, z = first
+        grid = 0 if own is None else own[i]
+        for f in range(grids.shape[0] if own is None else 1):
+            value = gx = gy = gz = zero
+            for c in range(width if n_dims > 2 else 1):
+                for b in range(width if n_dims > 1 else 1):
+                    line = grids[grid + f, z + c, y + b, x : x + width]
+                    s = t = zero
+                    for a in range(width):
+                        s += wx[a] * line[a]
                         if weights is not None:
-                            gx += wz[c] * wy[b] * t
-                            gy += wz[c] * sy[b] * s
-                            gz += sz[c] * wy[b] * s
-                field[i, f] = value
-                if weights is not None:
-                    gradient[i, 0] += weights[f, i] * gx
-                    if n_dims > 1:
-                        gradient[i, 1] += weights[f, i] * gy
-                    if n_dims > 2:
-                        gradient[i, 2] += weights[f, i] * gz
-
-    return interpolate_rows
+                            t += sx[a] * line[a]
+                    value += wz[c] * wy[b] * s
+                    if weights is not None:
+                        gx += wz[c] * wy[b] * t
+                        gy += wz[c] * sy[b] * s
+                        gz += sz[c] * wy[b] * s
+            field[i, f] = value
+            if weights is not None:
+                sums = (gx, gy, gz)
+                for d in range(n_dims):
+                    gradient[i, d] += weights[f, i] * sums[d]
 
 
 @lru_cache(maxsize=4)

@@ -7,6 +7,7 @@ from functools import cached_property
 from math import factorial
 
 import numpy as np
+from numpy.polynomial.polynomial import polyder, polyval
 from scipy.optimize import brentq, curve_fit
 from sklearn.utils import gen_batches
 
@@ -32,8 +33,7 @@ class UmapKernel:
 
     The repulsion potential is :math:`-\log(1 - \varphi)`, but its force is bounded, as in umap-learn: at small
     distances it falls linearly with :math:`\sqrt s`. The softening :math:`\varepsilon` = 0.001 makes it smooth for
-    points that coincide. McInnes, Healy and Melville (2018), "UMAP: Uniform Manifold Approximation and Projection for
-    Dimension Reduction".
+    points that coincide. McInnes, Healy and Melville (2018), "UMAP", arXiv:1802.03426.
     """
 
     a: float
@@ -52,12 +52,9 @@ class UmapKernel:
     @cached_property
     def bend(self) -> float:
         """The s below which the force is bounded."""
-
-        def excess(log_s: float) -> float:
-            # The force without bound is 2 b / (sqrt(s) (1 + a s^b)) for s much larger than the softening.
-            return float(2 * self.b / (np.exp(log_s / 2) * (1 + self.a * np.exp(self.b * log_s))) - self.bound)
-
-        return float(np.exp(brentq(excess, -50, 50)))
+        # The force without bound is 2 b / (sqrt(s) (1 + a s^b)) for s much larger than the softening.
+        a, b, bound = self.a, self.b, self.bound
+        return float(np.exp(brentq(lambda x: 2 * b / (np.exp(x / 2) * (1 + a * np.exp(b * x))) - bound, -50, 50)))
 
     @cached_property
     def attraction_table(self) -> Array:
@@ -127,7 +124,7 @@ class FarRepulsion:
         """Return the values at squared distances r2."""
         values = np.empty_like(r2)
         for rows in gen_batches(len(r2), max(1, _BLOCK * len(r2) // r2.size)):  # grids are large
-            smooth = np.polynomial.polynomial.polyval(r2[rows] - self.width**2, self._taylor)
+            smooth = polyval(r2[rows] - self.width**2, self._taylor)
             values[rows] = np.where(r2[rows] < self.width**2, smooth, self.kernel.repulsion(r2[rows]))
         return values
 
@@ -135,9 +132,8 @@ class FarRepulsion:
         """Return values and slopes of the near part at n_steps + 1 equidistant r^2 from 0 to that of the cutoff."""
         r2 = np.linspace(0, self.width**2, n_steps + 1)
         x = r2 - self.width**2
-        slope = np.polynomial.polynomial.polyder(self._taylor)
-        values = self.kernel.repulsion(r2) - np.polynomial.polynomial.polyval(x, self._taylor)
-        slopes = self.kernel.repulsion_slope(r2) - np.polynomial.polynomial.polyval(x, slope)
+        values = self.kernel.repulsion(r2) - polyval(x, self._taylor)
+        slopes = self.kernel.repulsion_slope(r2) - polyval(x, polyder(self._taylor))
         return values.astype(np.float32), slopes.astype(np.float32)
 
 

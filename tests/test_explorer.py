@@ -431,10 +431,10 @@ def test_an_existing_file_is_replaced_whole(tmp_path, maps):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"Y": np.zeros((5, 3))}, r"Y must have shape \(n_samples, 2\).*\(5, 3\).*n_components=2"),
-        ({"Y": np.zeros(5)}, "Y must have shape"),
-        ({"Y": np.zeros((0, 2))}, "Y must have shape"),
-        ({"Y": np.full((5, 2), np.nan)}, "Y has coordinates that are NaN"),
+        ({"Y": np.zeros((5, 3))}, r"shape \(n_samples, 2\), got {'Y': \(5, 3\)}; fit with n_components=2"),
+        ({"Y": np.zeros(5)}, r"shape \(n_samples, 2\)"),
+        ({"Y": np.zeros((0, 2))}, r"shape \(n_samples, 2\)"),
+        ({"Y": np.full((5, 2), np.nan)}, "coordinates that are NaN"),
         ({"columns": {"a": [1, 2]}}, r"'a' has shape \(2,\).*5 points"),
         ({"columns": {"a": np.zeros((5, 2))}}, "one value per point"),
         ({"columns": {"a": [1] * 5}, "color": "b"}, "color='b' must be one of the columns: 'a'"),

@@ -415,7 +415,7 @@ def test_colours_and_genes_of_anndata(browser, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"Y": {}}, "empty mapping"),
+        ({"Y": {}}, "there are no maps"),
         ({"Y": {"a": np.eye(5, 2), "b": np.eye(6, 2)}}, "same shape"),
         ({"labels": [0, 1]}, r"labels must have shape \(5,\)"),
         ({"labels": [0.5] * 5}, "labels must be integers"),

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from laptsne._runtime.colours import PALETTE
 from laptsne._runtime.files import atomic_write
-from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
+from laptsne.explorer.maps import PERTURBATION, Shown, check_maps, labels_of, path_header, perturbation_of
 from laptsne.explorer.payload import (
     CLUSTERS,
     EncodedColumn,
@@ -115,8 +115,9 @@ def explorer(
     taken = {column.name for column in table}
     if labels is not None and CLUSTERS not in taken:
         table.append(cluster_column(labels, n_samples))
-    scores = {name: getattr(getattr(Y, "reliability_", None), name, None) for name in RELIABILITY if name not in taken}
-    table += encode_columns({name: values for name, values in scores.items() if values is not None}, n_samples)
+    scores = perturbation_of(Y)
+    if scores is not None and PERTURBATION not in taken:
+        table += encode_columns({PERTURBATION: scores}, n_samples)
     if text is not None:
         table = _with_words(table, text)
     if is_annotated(columns) and features is None:

@@ -1,6 +1,6 @@
 """Figures, axes and the points on them: markers, density shading if they are many, and strips of one dimension.
 
-Importing this module imports matplotlib; the modules of the public functions import it only to draw.
+This module imports matplotlib, which is slow; public functions import it only to draw.
 """
 
 import math
@@ -15,8 +15,6 @@ try:
     from matplotlib import pyplot as plt
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
-    from matplotlib.transforms import IdentityTransform
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
@@ -29,6 +27,8 @@ _GRID = 64  # cells per side in which the density of points is counted
 _MARKER_AREAS = (0.8, 22.0)  # smallest and largest, in square points
 
 # Density shading
+_CELLS = 3.0  # pixels of the image per typographic point
+_MARGIN = 0.05  # around the map, relative to its extent
 _SIGMA = 0.45  # width of a point, in typographic points
 _LONE = 1 / (2 * np.pi * _SIGMA**2)  # density at the centre of a point without others near it, per square point
 _FAINTEST = 0.4  # opacity of a lone point
@@ -41,8 +41,6 @@ _TOP, _BOTTOM = -0.06, -0.4  # of the strip; the highest density is at 1
 _LOWEST = 0.004  # height below which a curve is not outlined
 _INK = 1200.0  # total area of the markers in square points, per inch of width
 _STRIP_AREAS = (1.0, 16.0)  # smallest and largest marker, in square points
-
-Panels = Iterable[tuple[Any, NDArray[Any]]]  # titles and maps
 
 
 class PyplotFigure(Figure):
@@ -70,13 +68,11 @@ def choose_axes(
         ax = figure.add_subplot(projection="3d") if is_new_box else figure.gca()
     if not isinstance(ax, Axes):
         raise TypeError(f"ax must be matplotlib Axes, got {type(ax).__name__}; pass one of them, such as axes[0].")
-    if n_components == 3 and ax.name != "3d":
+    if (n_components == 3) != (ax.name == "3d"):
         raise ValueError(
-            "Y has 3 columns, but the axes are two-dimensional; call pyplot.figure() first, or pass axes made with "
-            'pyplot.subplots(subplot_kw={"projection": "3d"}).'
+            f"Y has shape (n_samples, {n_components}), but the axes have the projection {ax.name!r}; pass other axes, "
+            'for three dimensions those of pyplot.subplots(subplot_kw={"projection": "3d"}).'
         )
-    if n_components < 3 and ax.name == "3d":
-        raise ValueError(f"Y has shape (n_samples, {n_components}), but the axes are three-dimensional; pass others.")
     return ax, is_default
 
 
@@ -91,31 +87,36 @@ def draw_points(
 ) -> None:
     """Draw an embedding: points without label first, all others shuffled; one dimension as a strip."""
     n_samples, n_components = Y.shape
+    is_strip = n_components == 1
     _clear(ax, n_components)
-    if n_components == 1:
-        for colour, x, height in densities(Y[:, 0], colouring) if n_samples else ():
-            ax.fill_between(x, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
-            outline = np.where(height > _LOWEST, height, np.nan)  # or the last one would run along the base
-            ax.plot(x, outline, color=colour, linewidth=1.0, zorder=1.6)
-        Y = np.column_stack([Y, np.random.default_rng(0).uniform(_BOTTOM, _TOP, n_samples)])
+    if is_strip and n_samples:
+        Y = _draw_strip(ax, Y[:, 0], colouring)
     rgba, missing = colouring.rgba(), colouring.encoding.missing
-    if s is None and n_components < 3 and n_samples > MAX_MARKERS:
-        for chosen in (missing, ~missing):
-            if chosen.any():
-                DensityImage(ax, Y[chosen], rgba[chosen], alpha=alpha, zorder=1)
+    if s is None and n_components == 2 and n_samples > MAX_MARKERS:
+        for shown in (missing, ~missing):
+            if shown.any():
+                _draw_density(ax, Y, rgba, shown, alpha)
     elif n_samples:
-        size, opacity = _size_and_alpha(ax, Y[:, :2], is_strip=n_components == 1)
+        size, opacity = _size_and_alpha(ax, Y[:, :2], is_strip=is_strip)
         order = np.random.default_rng(0).permutation(n_samples)  # or the last label would cover all others
         order = order[np.argsort(~missing[order], kind="stable")]
+        if is_strip:
+            order = order[-MAX_MARKERS:]  # the curves are of all
         areas = np.asarray(size if s is None else s)
         style = {"alpha": opacity if alpha is None else alpha, "linewidths": 0, "rasterized": rasterized}
         ax.scatter(*Y[order].T, s=areas[order] if areas.ndim else areas, c=rgba[order], **style)
-    if n_components == 1:
+    if is_strip:
         ax.set_ylim(_BOTTOM - 0.06, 1.12)
 
 
 def draw_panels(
-    panels: Panels, colouring: Colouring, width: float, height: float, *, fontsize: float, rasterized: bool | None
+    panels: Iterable[tuple[str, NDArray[Any]]],
+    colouring: Colouring,
+    width: float,
+    height: float,
+    *,
+    fontsize: float,
+    rasterized: bool | None,
 ) -> Figure:
     """Draw maps with titles in rows of up to four panels, whose width and height are in inches, with one key."""
     titles, maps = zip(*panels, strict=True)
@@ -131,8 +132,8 @@ def draw_panels(
     return figure
 
 
-def densities(y: NDArray[Any], colouring: Colouring) -> list[tuple[Any, NDArray[Any], NDArray[Any]]]:
-    """Return colour, positions and height of one curve per category, or of one for all points with numbers."""
+def _draw_strip(ax: Any, y: NDArray[Any], colouring: Colouring) -> NDArray[Any]:
+    """Draw one density curve per category, or one of all points with numbers; return places of the points below."""
     margin = 0.03 * float(np.ptp(y)) or 0.5
     edges = np.linspace(y.min() - margin, y.max() + margin, _BINS + 1)
     encoding = colouring.encoding
@@ -140,74 +141,40 @@ def densities(y: NDArray[Any], colouring: Colouring) -> list[tuple[Any, NDArray[
     if isinstance(encoding, Categories):
         groups = [(colouring.colours[code], encoding.codes == code) for code in np.flatnonzero(encoding.counts)]
     counts = [gaussian_filter1d(np.histogram(y[rows], edges)[0].astype(np.float64), _BANDWIDTH) for _, rows in groups]
-    highest = max((float(count.max()) for count in counts), default=1.0)
-    centres = (edges[:-1] + edges[1:]) / 2
-    return [(colour, centres, count / highest) for (colour, _), count in zip(groups, counts, strict=True)]
+    centres, highest = (edges[:-1] + edges[1:]) / 2, max((float(count.max()) for count in counts), default=1.0)
+    for (colour, _), count in zip(groups, counts, strict=True):
+        height = count / highest
+        ax.fill_between(centres, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
+        outline = np.where(height > _LOWEST, height, np.nan)  # or the last one would run along the base
+        ax.plot(centres, outline, color=colour, linewidth=1.0, zorder=1.6)
+    return np.column_stack([y, np.random.default_rng(0).uniform(_BOTTOM, _TOP, len(y))])
 
 
-class DensityImage(AxesImage):
-    """Points as an image with opacity by the logarithm of their density; pixels have the mean colour of their points.
-
-    The image is made when the figure is drawn, so that it is sharp at any ``dpi`` and follows the limits of the axes.
-    """
-
-    def __init__(self, ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], **settings: Any) -> None:
-        corners = np.stack([Y.min(axis=0), Y.max(axis=0)])
-        super().__init__(ax, interpolation="nearest", origin="lower", extent=tuple(corners.T.ravel()), **settings)
-        self.set_data(np.zeros((1, 1)))  # matplotlib draws nothing without data
-        self.positions = Y
-        self.colours = np.rint(255 * rgba[:, :3]).astype(np.uint8)
-        self.mouseover = False
-        ax.add_image(self)
-        self.set_clip_path(ax.patch)
-        ax.update_datalim(corners)
-        ax.autoscale_view()
-
-    def can_composite(self) -> bool:
-        """Return False: the image is made by itself, not resampled together with others."""
-        return False
-
-    def make_image(self, renderer: Any, magnification: float = 1.0, unsampled: bool = False) -> Any:  # noqa: FBT001
-        """Return the RGBA image of the axes and its lower left corner."""
-        assert self.axes is not None
-        left, bottom, right, top = (np.array(self.axes.bbox.extents) * magnification + 0.5).astype(int)
-        shape = int(top - bottom), int(right - left)
-        if min(shape) < 1:
-            return None, 0, 0, IdentityTransform()
-        pixels = self.axes.transData.transform(self.positions) * magnification - (left, bottom)
-        unit = float(renderer.points_to_pixels(1.0)) * magnification
-        image = shade(pixels, self.colours, shape, unit)
-        return image, left / magnification, bottom / magnification, IdentityTransform()
-
-
-def shade(pixels: NDArray[Any], colours: NDArray[np.uint8], shape: tuple[int, int], unit: float) -> NDArray[np.uint8]:
-    """Return an RGBA image, of the given height and width, with `unit` pixels per typographic point.
-
-    `pixels` are the columns and rows of the points, of shape (n_samples, 2); those outside the image are left out.
-    """
-    height, width = shape
-    columns, rows = np.floor(pixels).astype(np.intp).T
-    inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
-    cells = (rows * width + columns)[inside]
+def _draw_density(ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], shown: Any, alpha: float | None) -> None:
+    """Draw points as an image with opacity by the logarithm of their density; pixels have their points' mean colour."""
+    low, span = Y.min(axis=0), np.ptp(Y, axis=0)
+    span[span == 0] = span.max() or 1.0
+    low, high = low - _MARGIN * span, low + (1 + _MARGIN) * span
+    scale = _CELLS * 72 / ax.figure.dpi * min(ax.get_window_extent().size / span)  # cells per unit of the map
+    n_columns, n_rows = np.ceil((high - low) * scale).astype(int)
+    cells = ((Y - low) * scale).astype(np.intp)[shown] @ [1, n_columns]
 
     def blurred(weights: NDArray[Any] | None) -> NDArray[np.float32]:
-        sums = np.bincount(cells, weights, minlength=height * width).reshape(shape).astype(np.float32)
-        return np.asarray(gaussian_filter(sums, _SIGMA * unit, mode="constant", truncate=3))
+        sums = np.bincount(cells, weights, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
+        return np.asarray(gaussian_filter(sums.astype(np.float32), _SIGMA * _CELLS, mode="constant", truncate=3))
 
     counts = blurred(None)
-    image = np.zeros((*shape, 4), np.uint8)
-    seen = counts > 1e-3 * counts.max(initial=0)
-    if not seen.any():
-        return image
+    seen = counts > 1e-3 * counts.max()
+    image = np.zeros((n_rows, n_columns, 4), np.float32)
     for channel in range(3):
-        means = blurred(colours[inside, channel])[seen] / counts[seen]
-        image[seen, channel] = np.clip(np.rint(means), 0, 255)
-    density = counts[seen] * unit**2  # points per square point
+        image[seen, channel] = np.clip(blurred(rgba[shown, channel])[seen] / counts[seen], 0, 1)
+    density = counts[seen] * _CELLS**2  # points per square point
     crowd = max(float(np.quantile(density, _CROWDED)), 2 * _LONE)
     rise = np.clip(np.log(np.maximum(density, _LONE) / _LONE) / np.log(crowd / _LONE), 0, 1)
     edge = -np.expm1(-3 * density / _LONE)  # fades at the rim of a point
-    image[seen, 3] = np.rint(255 * edge * (_FAINTEST + (1 - _FAINTEST) * rise))
-    return image
+    image[seen, 3] = edge * (_FAINTEST + (1 - _FAINTEST) * rise)
+    extent = (low[0], high[0], low[1], high[1])
+    ax.imshow(image, extent=extent, origin="lower", interpolation="nearest", alpha=alpha, zorder=1)
 
 
 def _clear(ax: Any, n_components: int) -> None:

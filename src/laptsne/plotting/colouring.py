@@ -49,8 +49,7 @@ class Colouring:
         """Return the colour of each point, of shape (n_samples, 4)."""
         if isinstance(self.encoding, Categories):
             return np.concatenate([self.colours, to_rgba_array(MISSING)])[self.encoding.codes]
-        values = np.ma.masked_invalid(self.norm()(np.nan_to_num(self.encoding.values, nan=np.nan)))
-        return np.where(self.encoding.missing[:, None], to_rgba_array(MISSING), self.cmap(values))
+        return np.asarray(self.cmap.with_extremes(bad=MISSING)(self.norm()(self.encoding.values)))
 
     @property
     def entries(self) -> list[tuple[str, Any]]:
@@ -77,17 +76,15 @@ def make_colouring(
     cmap: str | Colormap | None = None,
     missing_name: str = "no label",
 ) -> Colouring:
-    """Return the colours of labels; a palette also serves numbers, and a colour map categories, if it is given alone.
-
-    A palette that is a shorter sequence is repeated; labels that a mapping lacks are grey.
-    """
+    """Return the colours of labels; a palette also serves numbers, and a colour map categories, if given alone."""
     if isinstance(encoding, Categories):
         rgba = _category_rgba(encoding, cmap if palette is None else palette)
         return Colouring(encoding, rgba, _COLORMAP, missing_name)
     chosen = palette if cmap is None else cmap
     if chosen is not None and not isinstance(chosen, str | Colormap):
         raise ValueError("palette must be the name of a colour map for numbers; pass cmap, or continuous=False.")
-    return Colouring(encoding, np.empty((0, 4)), _COLORMAP if chosen is None else _colormap(chosen), missing_name)
+    cmap = _COLORMAP if chosen is None else colormaps.get_cmap(chosen)
+    return Colouring(encoding, np.empty((0, 4)), cmap, missing_name)
 
 
 def add_key_beside(ax: Axes, colouring: Colouring) -> float:
@@ -103,8 +100,10 @@ def add_key_beside(ax: Axes, colouring: Colouring) -> float:
     n_columns = math.ceil(len(entries) * _LINE / max(height, _LINE))
     legend = _add_legend(ax, entries, n_columns, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.4)
     width = float(legend.get_window_extent().width) / ax.figure.dpi
-    if not has_layout:
-        _make_room(ax, width)
+    spec = ax.get_subplotspec()
+    if spec is not None and not has_layout:  # the axes become narrower, as by a colour bar, or the legend would be cut
+        share = min((width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / ax.get_position().width, 1 - _LEAST_SHARE)
+        ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=(1 - share, share), wspace=0)[0])
     return width
 
 
@@ -126,6 +125,7 @@ def shorten(name: str) -> str:
 
 
 def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
+    """Return one colour per category; a shorter sequence is repeated, and names that a mapping lacks are grey."""
     n_names = len(categories.names)
     if palette is None:
         chosen: Any = category_colours(categories.counts.tolist())
@@ -133,7 +133,7 @@ def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
         by_name = {str(name): colour for name, colour in palette.items()}
         chosen = [by_name.get(name, MISSING) for name in categories.names]
     elif isinstance(palette, str | Colormap):
-        cmap = _colormap(palette)  # a qualitative one, or a gradient
+        cmap = colormaps.get_cmap(palette)  # a qualitative one, or a gradient
         chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))
     else:
         chosen = [palette[i % len(palette)] for i in range(n_names)] if len(palette) else []
@@ -141,14 +141,6 @@ def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
         return to_rgba_array(chosen) if n_names else np.empty((0, 4))
     except ValueError as error:
         raise ValueError(f"palette={palette!r} must have colours that matplotlib knows: {error}.") from None
-
-
-def _colormap(chosen: str | Colormap) -> Colormap:
-    if isinstance(chosen, Colormap):
-        return chosen
-    if chosen not in colormaps:
-        raise ValueError(f"{chosen!r} is not a colour map of matplotlib; use one such as 'viridis' or 'tab20'.")
-    return colormaps[chosen]
 
 
 def _add_legend(host: Any, entries: list[tuple[str, Any]], n_columns: int, **place: Any) -> Legend:
@@ -159,16 +151,6 @@ def _add_legend(host: Any, entries: list[tuple[str, Any]], n_columns: int, **pla
     for text in legend.get_texts():
         text.set_parse_math(False)  # names may have dollar signs
     return legend
-
-
-def _make_room(ax: Axes, width: float) -> None:
-    """Narrow the axes of a figure without a layout engine as a colour bar would, so that the legend is not cut."""
-    position, spec = ax.get_position(), ax.get_subplotspec()
-    share = min((width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / position.width, 1 - _LEAST_SHARE)
-    if spec is None:
-        ax.set_position((position.x0, position.y0, (1 - share) * position.width, position.height))
-    else:  # a part of the grid is kept when tight_layout or subplots_adjust is called later
-        ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=(1 - share, share), wspace=0)[0])
 
 
 def _add_colour_bar(axes: Any, colouring: Colouring, scale: Scale) -> None:

@@ -1,30 +1,37 @@
-"""Figures, axes and the points on them: markers, density shading if they are many, and strips of one dimension.
+"""Figures, axes and what is drawn on them: points, density shading if they are many, legends and colour bars.
 
 This module imports matplotlib, which is slow; public functions import it only to draw.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter, gaussian_filter1d
+from scipy.ndimage import gaussian_filter
 
 try:
+    from matplotlib import colormaps
     from matplotlib import pyplot as plt
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize, to_rgba_array
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
-from laptsne._runtime.colours import INK, Categories
-from laptsne.plotting.colouring import Colouring, add_key_below
+from laptsne._runtime.colours import INK, MISSING, Categories, LabelEncoding, Scale, category_colours
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
 _ZOOM = 1.2  # of three-dimensional axes, which matplotlib draws with wide margins
 _GRID = 64  # cells per side in which the density of points is counted
 _MARKER_AREAS = (0.8, 22.0)  # smallest and largest, in square points
+_BINS = 100  # of the histogram of one dimension
 
 # Density shading
 _CELLS = 3.0  # pixels of the image per typographic point
@@ -34,13 +41,158 @@ _LONE = 1 / (2 * np.pi * _SIGMA**2)  # density at the centre of a point without 
 _FAINTEST = 0.4  # opacity of a lone point
 _CROWDED = 0.99  # quantile of the density that is opaque
 
-# One dimension
-_BINS = 400
-_BANDWIDTH = 3.0  # of the density, in bins
-_TOP, _BOTTOM = -0.06, -0.4  # of the strip; the highest density is at 1
-_LOWEST = 0.004  # height below which a curve is not outlined
-_INK = 1200.0  # total area of the markers in square points, per inch of width
-_STRIP_AREAS = (1.0, 16.0)  # smallest and largest marker, in square points
+# Colours
+_SAMPLED = 256  # entries of a colour map that are colours of a gradient rather than of a palette
+# As in the explorer: ten colours of viridis and those between, without the yellow end, hardly visible on white.
+_VIRIDIS = LinearSegmentedColormap.from_list("viridis", colormaps["viridis"](np.linspace(0, 1, 10)), N=1000)
+_COLORMAP = ListedColormap(_VIRIDIS(np.linspace(0, 0.94, _SAMPLED)), "laptsne")
+
+# Legends and colour bars
+_MAX_ENTRIES = 40  # of a legend
+_FONT_SIZE = 9.0
+_LINE = 1.55 * _FONT_SIZE  # height of an entry, in points
+_COLOUR_BAR = 0.9  # width with its ticks, in inches
+_PAD = 0.05  # beside a legend, in inches
+_DAY = 86_400_000  # milliseconds
+_DEFAULT_SHARE = 0.8  # height of axes before a layout engine enlarges them
+_LEAST_SHARE = 0.4  # of the width of the axes that a legend beside them must leave
+_MAX_NAME_LENGTH = 40
+
+Palette = str | Colormap | Sequence[Any] | Mapping[Any, Any]
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """Labels and the colours of their categories, of shape (n_categories, 4), or their colour map."""
+
+    encoding: LabelEncoding
+    colours: NDArray[np.float64]
+    cmap: Colormap
+    missing_name: str
+
+    def rgba(self) -> NDArray[np.float64]:
+        """Return the colour of each point, of shape (n_samples, 4)."""
+        if isinstance(self.encoding, Categories):
+            return np.concatenate([self.colours, to_rgba_array(MISSING)])[self.encoding.codes]
+        return np.asarray(self.cmap.with_extremes(bad=MISSING)(self.norm()(self.encoding.values)))
+
+    @property
+    def entries(self) -> list[tuple[str, Any]]:
+        """Names and colours of the categories that occur; none if they are too many for a legend."""
+        categories = self.encoding
+        assert isinstance(categories, Categories)
+        present = np.flatnonzero(categories.counts)
+        if not 1 <= present.size <= _MAX_ENTRIES or categories.names == ("",):
+            return []
+        entries = [(shorten(categories.names[code]), self.colours[code]) for code in present]
+        return [*entries, (self.missing_name, MISSING)] if categories.missing.any() else entries
+
+    def norm(self) -> Normalize:
+        """Return the map from numbers to the interval that the colour map covers."""
+        assert isinstance(self.encoding, Scale)
+        low, high = self.encoding.low, self.encoding.high
+        margin = 0.0 if low < high else 0.5
+        return Normalize(low - margin, high + margin, clip=True)
+
+
+def make_colouring(
+    encoding: LabelEncoding,
+    palette: Palette | None = None,
+    cmap: str | Colormap | None = None,
+    missing_name: str = "no label",
+) -> Colouring:
+    """Return the colours of labels; a palette also serves numbers, and a colour map categories, if given alone."""
+    if isinstance(encoding, Categories):
+        rgba = _category_rgba(encoding, cmap if palette is None else palette)
+        return Colouring(encoding, rgba, _COLORMAP, missing_name)
+    chosen = palette if cmap is None else cmap
+    if chosen is not None and not isinstance(chosen, str | Colormap):
+        raise ValueError("palette must be the name of a colour map for numbers; pass cmap, or continuous=False.")
+    cmap = _COLORMAP if chosen is None else colormaps.get_cmap(chosen)
+    return Colouring(encoding, np.empty((0, 4)), cmap, missing_name)
+
+
+def add_key_beside(ax: Axes, colouring: Colouring) -> float:
+    """Add a legend or a colour bar to the right of the axes; return the width it takes, in inches."""
+    if isinstance(colouring.encoding, Scale):
+        _add_colour_bar(ax, colouring, colouring.encoding)
+        return _COLOUR_BAR
+    entries = colouring.entries
+    if not entries:
+        return 0.0
+    has_layout = ax.figure.get_layout_engine() is not None
+    height = ax.get_window_extent().height * 72 / ax.figure.dpi / (_DEFAULT_SHARE if has_layout else 1)
+    n_columns = math.ceil(len(entries) * _LINE / max(height, _LINE))
+    legend = _add_legend(ax, entries, n_columns, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.4)
+    width = float(legend.get_window_extent().width) / ax.figure.dpi
+    spec = ax.get_subplotspec()
+    if spec is not None and not has_layout:  # the axes become narrower, as by a colour bar, or the legend would be cut
+        share = min((width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / ax.get_position().width, 1 - _LEAST_SHARE)
+        ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=(1 - share, share), wspace=0)[0])
+    return width
+
+
+def add_key_below(host: Figure, axes: list[Axes], colouring: Colouring) -> None:
+    """Add one colour bar beside all axes, or one legend below them."""
+    if isinstance(colouring.encoding, Scale):
+        _add_colour_bar(axes, colouring, colouring.encoding)
+    elif entries := colouring.entries:
+        width = host.get_window_extent().width * 72 / host.figure.dpi
+        entry_width = max(len(name) for name, _ in entries) * 0.6 * _FONT_SIZE + 24  # in points
+        n_rows = math.ceil(len(entries) / max(1, int(width / entry_width)))
+        _add_legend(host, entries, math.ceil(len(entries) / n_rows), loc="outside lower center")
+
+
+def shorten(name: str) -> str:
+    """Return a name on one line, truncated to 40 characters."""
+    line = " ".join(name.split())
+    return line if len(line) <= _MAX_NAME_LENGTH else line[: _MAX_NAME_LENGTH - 1] + "…"
+
+
+def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
+    """Return one colour per category; a shorter sequence is repeated, and names that a mapping lacks are grey."""
+    n_names = len(categories.names)
+    if palette is None:
+        chosen: Any = category_colours(categories.counts.tolist())
+    elif isinstance(palette, Mapping):
+        by_name = {str(name): colour for name, colour in palette.items()}
+        chosen = [by_name.get(name, MISSING) for name in categories.names]
+    elif isinstance(palette, str | Colormap):
+        cmap = colormaps.get_cmap(palette)  # a qualitative one, or a gradient
+        chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))
+    else:
+        chosen = [palette[i % len(palette)] for i in range(n_names)] if len(palette) else []
+    try:
+        return to_rgba_array(chosen) if n_names else np.empty((0, 4))
+    except ValueError as error:
+        raise ValueError(f"palette={palette!r} must have colours that matplotlib knows: {error}.") from None
+
+
+def _add_legend(host: Any, entries: list[tuple[str, Any]], n_columns: int, **place: Any) -> Legend:
+    marker: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgewidth": 0}
+    handles = [Line2D([], [], color=colour, label=name, **marker) for name, colour in entries]
+    style = {"frameon": False, "fontsize": _FONT_SIZE, "handletextpad": 0.1, "columnspacing": 1.2}
+    legend: Legend = host.legend(handles=handles, ncols=n_columns, **place, **style)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # names may have dollar signs
+    return legend
+
+
+def _add_colour_bar(axes: Any, colouring: Colouring, scale: Scale) -> None:
+    """Add a colour bar on the right, with arrows if values lie outside its range."""
+    below, above = bool((scale.values < scale.low).any()), bool((scale.values > scale.high).any())
+    norm = colouring.norm()
+    if scale.are_times:  # matplotlib's dates are in days
+        norm.vmin, norm.vmax = norm.vmin / _DAY, norm.vmax / _DAY  # type: ignore[operator]
+    extend = [["neither", "max"], ["min", "both"]][below][above]
+    layout: dict[str, Any] = {"ax": axes, "shrink": 0.6, "aspect": 30, "pad": 0.02, "extend": extend}
+    bar = np.ravel(axes)[0].figure.colorbar(ScalarMappable(norm, colouring.cmap), **layout)
+    if scale.are_times:
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        bar.ax.yaxis.set_major_locator(locator)
+        bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8)
 
 
 class PyplotFigure(Figure):
@@ -85,28 +237,27 @@ def draw_points(
     s: Any = None,
     alpha: float | None = None,
 ) -> None:
-    """Draw an embedding: points without label first, all others shuffled; one dimension as a strip."""
+    """Draw an embedding: points without label first, all others shuffled; one dimension as a stacked histogram."""
     n_samples, n_components = Y.shape
-    is_strip = n_components == 1
     _clear(ax, n_components)
-    if is_strip and n_samples:
-        Y = _draw_strip(ax, Y[:, 0], colouring)
+    if n_samples == 0:
+        return
     rgba, missing = colouring.rgba(), colouring.encoding.missing
-    if s is None and n_components == 2 and n_samples > MAX_MARKERS:
+    if n_components == 1:
+        colours, codes = np.unique(rgba, axis=0, return_inverse=True)
+        groups = [Y[codes.ravel() == code, 0] for code in range(len(colours))]
+        ax.hist(groups, _BINS, stacked=True, histtype="stepfilled", color=colours, alpha=alpha, rasterized=rasterized)
+    elif s is None and n_components == 2 and n_samples > MAX_MARKERS:
         for shown in (missing, ~missing):
             if shown.any():
                 _draw_density(ax, Y, rgba, shown, alpha)
-    elif n_samples:
-        size, opacity = _size_and_alpha(ax, Y[:, :2], is_strip=is_strip)
+    else:
+        size, opacity = _size_and_alpha(ax, Y[:, :2])
         order = np.random.default_rng(0).permutation(n_samples)  # or the last label would cover all others
         order = order[np.argsort(~missing[order], kind="stable")]
-        if is_strip:
-            order = order[-MAX_MARKERS:]  # the curves are of all
         areas = np.asarray(size if s is None else s)
         style = {"alpha": opacity if alpha is None else alpha, "linewidths": 0, "rasterized": rasterized}
         ax.scatter(*Y[order].T, s=areas[order] if areas.ndim else areas, c=rgba[order], **style)
-    if is_strip:
-        ax.set_ylim(_BOTTOM - 0.06, 1.12)
 
 
 def draw_panels(
@@ -130,24 +281,6 @@ def draw_panels(
         ax.set_title(str(title), fontsize=fontsize, color=INK)
     add_key_below(figure, axes, colouring)
     return figure
-
-
-def _draw_strip(ax: Any, y: NDArray[Any], colouring: Colouring) -> NDArray[Any]:
-    """Draw one density curve per category, or one of all points with numbers; return places of the points below."""
-    margin = 0.03 * float(np.ptp(y)) or 0.5
-    edges = np.linspace(y.min() - margin, y.max() + margin, _BINS + 1)
-    encoding = colouring.encoding
-    groups: list[tuple[Any, Any]] = [("#9a9a9a", slice(None))]
-    if isinstance(encoding, Categories):
-        groups = [(colouring.colours[code], encoding.codes == code) for code in np.flatnonzero(encoding.counts)]
-    counts = [gaussian_filter1d(np.histogram(y[rows], edges)[0].astype(np.float64), _BANDWIDTH) for _, rows in groups]
-    centres, highest = (edges[:-1] + edges[1:]) / 2, max((float(count.max()) for count in counts), default=1.0)
-    for (colour, _), count in zip(groups, counts, strict=True):
-        height = count / highest
-        ax.fill_between(centres, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
-        outline = np.where(height > _LOWEST, height, np.nan)  # or the last one would run along the base
-        ax.plot(centres, outline, color=colour, linewidth=1.0, zorder=1.6)
-    return np.column_stack([y, np.random.default_rng(0).uniform(_BOTTOM, _TOP, len(y))])
 
 
 def _draw_density(ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], shown: Any, alpha: float | None) -> None:
@@ -194,11 +327,9 @@ def _clear(ax: Any, n_components: int) -> None:
         ax.set(aspect="equal", adjustable="box" if shared else "datalim")
 
 
-def _size_and_alpha(ax: Axes, Y: NDArray[Any], *, is_strip: bool) -> tuple[float, float]:
+def _size_and_alpha(ax: Axes, Y: NDArray[Any]) -> tuple[float, float]:
     """Return the marker area and opacity at which a typical point fills its surroundings without hiding others."""
     box, points = ax.get_window_extent(), 72 / ax.figure.dpi
-    if is_strip:
-        return float(np.clip(_INK * box.width / ax.figure.dpi / len(Y), *_STRIP_AREAS)), 0.6
     extent = np.maximum(np.ptp(Y, axis=0), 1e-300)
     # The smallest square around the embedding as it is drawn, in square points.
     area = float((min(box.width / extent[0], box.height / extent[1]) * max(extent) * points) ** 2)

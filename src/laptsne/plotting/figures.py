@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from laptsne.plotting.colouring import Palette
+    from laptsne.plotting.canvas import Palette
 
 _SIZES = {1: (6.5, 2.6), 2: (5.5, 5.5), 3: (5.5, 5.5)}  # of new figures by number of components, in inches
 _LEGENDS = {"auto": "auto", "right": "right", "on": "on", None: None, True: "right", False: None}
@@ -45,7 +45,7 @@ def scatter(
 ) -> Axes:
     """Draw a map in one, two or three dimensions, coloured by label or by number.
 
-    More than 200,000 points in two dimensions are drawn as density.
+    One dimension is drawn as a stacked histogram, and more than 200,000 points in two dimensions as density.
 
     Parameters
     ----------
@@ -70,8 +70,8 @@ def scatter(
         Width and height in inches of a new figure, which is made even if there are current axes.
     legend : {"auto", "right", "on"} or None, default="auto"
         Where labels are named: "right" of the map, in a legend of at most 40 entries, or "on" it, once for each island
-        of points with that label. "auto" is "on" unless labels are scattered or crowded. Numbers, and labels of maps in
-        one or three dimensions, are always named at the right.
+        of points with that label. "auto" is "on" unless labels are scattered or crowded. Numbers, and labels in one or
+        three dimensions, are always at the right.
     rasterized : bool, optional
         Whether markers become pixels in SVG and PDF files, which keeps files with many points small.
     title : str, optional
@@ -90,7 +90,7 @@ def scatter(
     >>> sorted({text.get_text() for text in ax.texts})
     ['0', '1', '2']
     """
-    from laptsne.plotting import canvas, colouring, text_labels  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas, text_labels  # noqa: PLC0415  matplotlib is slow to import
 
     if legend not in _LEGENDS:
         raise ValueError(f"legend={legend!r} must be 'auto', 'right', 'on' or None.")
@@ -102,7 +102,7 @@ def scatter(
         raise ValueError(f"s={s!r} must be a positive marker area, or one for each of the {n_samples} points.")
     encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)
     missing_name = "no cluster" if c is None else "no label"
-    chosen = colouring.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
+    chosen = canvas.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
     ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
     if title:
         ax.set_title(title)
@@ -131,7 +131,6 @@ def compare(
         Labels, named in a legend if there are at most 40.
     align : bool, default=True
         Whether to rotate and reflect each map to match the first one as closely as possible (orthogonal Procrustes).
-        This changes no distance within a map.
     continuous, rasterized : bool, optional
         As in :func:`scatter`.
 
@@ -141,14 +140,16 @@ def compare(
     >>> [ax.get_title() for ax in compare({"one": [[0, 0], [1, 1]], "other": [[0, 1], [1, 0]]}).axes]
     ['one', 'other']
     """
-    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
 
-    if not isinstance(maps, Mapping) or not maps:
-        raise ValueError("maps must be a mapping from titles to at least one map, such as {'t-SNE': Y}.")
+    if not isinstance(maps, Mapping):
+        raise TypeError(
+            f"maps must be a mapping from titles to maps, such as {{'t-SNE': Y}}, got {type(maps).__name__}."
+        )
     embeddings = same_points(maps)
     if align:
         embeddings = embeddings @ rotations(embeddings)
-    chosen = colouring.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
+    chosen = canvas.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
     size, panels = 4.0 if len(maps) < 3 else 3.2, zip(map(str, maps), embeddings, strict=True)
     return canvas.draw_panels(panels, chosen, size, size + 0.3, fontsize=11, rasterized=rasterized)
 
@@ -213,16 +214,14 @@ def trajectory(
     continuous, rasterized : bool, optional
         As in :func:`scatter`.
     """
-    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
 
     given, headings = _titled(maps)
     headings = headings if titles is None else list(map(str, titles))
-    if len(given) == 0:
-        raise ValueError("maps is empty; pass at least one map, or a Recorder after a fit.")
     if len(headings) != len(given):
         raise ValueError(f"titles must have one title for each of the {len(given)} maps, got {len(headings)}.")
     embeddings = same_points(dict(enumerate(given)))
-    chosen = colouring.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
+    chosen = canvas.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
     path, last = maps if isinstance(maps, ContractionPath) else None, len(embeddings) - 1
     stride = 1 if path is not None else max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
     panels = [(headings[i], embeddings[i]) for i in [*range(0, last, stride), last]]

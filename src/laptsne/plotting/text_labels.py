@@ -16,7 +16,7 @@ from scipy.spatial import cKDTree
 
 from laptsne._runtime.colours import INK, Categories, Scale
 from laptsne._runtime.typing import Array
-from laptsne.plotting.colouring import Colouring, add_key_beside, shorten
+from laptsne.plotting.canvas import Colouring, add_key_beside, shorten
 
 # Islands
 _CELLS = 32  # per side of the map: gaps narrower than one of them do not separate islands

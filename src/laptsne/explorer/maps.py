@@ -85,7 +85,7 @@ def check_maps(Y: Shown) -> Maps:
 def same_points(maps: Mapping[Any, Any]) -> NDArray[np.float64]:
     """Return maps of the same points as an array of shape (n_maps, n_samples, 2); raise ValueError if they differ."""
     if not maps:
-        raise ValueError('there are no maps; pass maps by name, such as {"t-SNE": Y1, "UMAP": Y2}.')
+        raise ValueError("there are no maps; pass at least one, or a Recorder after a fit.")
     arrays = {name: embedding_of(given) for name, given in maps.items()}
     shapes = {name: array.shape for name, array in arrays.items()}
     shape = next(iter(shapes.values()))

@@ -184,9 +184,8 @@ def pbmc68k(out: Path) -> None:
     cells = scanpy.datasets.pbmc68k_reduced()
     model = LaptSNE(random_state=0).fit(cells.obsm["X_pca"])
     maps = {"LaptSNE": model.embedding_, "UMAP": cells.obsm["X_umap"]}
-    table = [{"cluster": k, "size": int((model.labels_ == k).sum()), "verdict": "given"} for k in set(model.labels_)]
-    color = "bulk_labels"
-    explorer(maps, out, columns=cells, color=color, labels=model.labels_, clusters=table, title="68k PBMCs, reduced")
+    columns = {"columns": cells.obs, "features": cells.X, "feature_names": cells.var_names, "color": "bulk_labels"}
+    explorer(maps, out, **columns, labels=model.labels_, clusters=model.clusters_, title="68k PBMCs, reduced")
 
 
 def text(out: Path) -> None:

@@ -431,17 +431,17 @@ def test_an_existing_file_is_replaced_whole(tmp_path, maps):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"Y": np.zeros((5, 3))}, r"Y must have shape \(n_samples, 2\).*\(5, 3\).*n_components=2"),
-        ({"Y": np.zeros(5)}, "Y must have shape"),
-        ({"Y": np.zeros((0, 2))}, "Y must have shape"),
-        ({"Y": np.full((5, 2), np.nan)}, "Y has coordinates that are NaN"),
+        ({"Y": np.zeros((5, 3))}, r"shape \(n_samples, 2\), got {'Y': \(5, 3\)}; fit with n_components=2"),
+        ({"Y": np.zeros(5)}, r"shape \(n_samples, 2\)"),
+        ({"Y": np.zeros((0, 2))}, r"shape \(n_samples, 2\)"),
+        ({"Y": np.full((5, 2), np.nan)}, "coordinates that are NaN"),
         ({"columns": {"a": [1, 2]}}, r"'a' has shape \(2,\).*5 points"),
         ({"columns": {"a": np.zeros((5, 2))}}, "one value per point"),
         ({"columns": {"a": [1] * 5}, "color": "b"}, "color='b' must be one of the columns: 'a'"),
         ({"color": "b"}, "there are none"),
         ({"columns": {"1": [1] * 5, 1: [2] * 5}}, "'1' occurs twice"),
         ({"images": np.zeros((5, 4, 4))}, "images must have dtype uint8"),
-        ({"images": np.zeros((4, 4, 4), np.uint8)}, "images has 4 images"),
+        ({"images": np.zeros((4, 4, 4), np.uint8)}, r"images must have shape \(5, height, width\).*got \(4, 4, 4\)"),
         ({"images": np.zeros((5, 16), np.uint8)}, "images must have shape"),
     ],
 )
@@ -458,7 +458,10 @@ def test_a_list_of_columns_and_a_missing_folder_are_named(tmp_path):
 
 
 def kinds(columns, n):
-    return {column.name: (column.kind, column.names, column.values.tolist()) for column in encode_columns(columns, n)}
+    return {
+        column.name: (column.kind, column.names, column.values.tolist())
+        for column in encode_columns(columns, n).values()
+    }
 
 
 def test_columns_of_plain_values():
@@ -486,12 +489,12 @@ def test_columns_of_plain_values():
     np.testing.assert_array_equal(found["real"][2], [0.5, np.nan, np.nan, 2.0])
     assert found["huge"] == ("number", (), [1e200, 0.5, -1e200, 2.0])
     assert found["nothing"] == ("category", (), [0, 0, 0, 0])
-    assert not encode_columns({"nothing": [np.nan] * 4}, 4)[0].numeric  # no colour scale is offered
+    assert not encode_columns({"nothing": [np.nan] * 4}, 4)["nothing"].numeric  # no colour scale is offered
     np.testing.assert_array_equal(found["day"][2], [19724 * 864e5, np.nan, 19723 * 864e5, 19723 * 864e5])
 
 
 def test_few_integers_are_numbers_if_said_so():
-    (column,) = encode_columns({"count": [0.0, 1.0, 1.0, 0.0]}, 4, ["count"])
+    column = encode_columns({"count": [0.0, 1.0, 1.0, 0.0]}, 4, ["count"])["count"]
     assert (column.kind, column.values.tolist()) == ("number", [0, 1, 1, 0])
 
 

@@ -398,29 +398,14 @@ def test_features_beyond_the_limit_are_the_most_variable():
     assert header["ends"][-1] == len(content) <= 3000
 
 
-def test_colours_and_genes_of_anndata(browser, tmp_path):
-    anndata = pytest.importorskip("anndata", reason="needs the extra laptsne[scanpy]")
-    pd = pytest.importorskip("pandas")
-    obs = pd.DataFrame({"type": pd.Categorical(["x", "y"] * 3)}, index=[f"cell {i}" for i in range(6)])
-    var = pd.DataFrame(index=["CD3D", "MS4A1"])
-    adata = anndata.AnnData(np.arange(12.0).reshape(6, 2), obs=obs, var=var)
-    adata.uns["type_colors"] = np.array(["#FF0000", "#00ff00ff"])
-    out = explorer(np.eye(6, 2), tmp_path / "map.html", columns=adata, color="type")
-    with opened(browser, out) as page:
-        assert [page.read(f"explorer.colour({row})") for row in (0, 1)] == [[255, 0, 0], [0, 255, 0]]
-        page.page.get_by_label("Colour by a feature").fill("MS4A1")
-        page.wait("explorer.colouring == 'MS4A1'")
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"Y": {}}, "empty mapping"),
+        ({"Y": {}}, "there are no maps"),
         ({"Y": {"a": np.eye(5, 2), "b": np.eye(6, 2)}}, "same shape"),
         ({"labels": [0, 1]}, r"labels must have shape \(5,\)"),
         ({"labels": [0.5] * 5}, "labels must be integers"),
-        ({"clusters": [{"cluster": 0, "size": 5}]}, "pass labels"),
-        ({"labels": [0] * 5, "clusters": [{"cluster": 0}]}, "lacks 'cluster' or 'size'"),
+        ({"clusters": []}, "pass labels"),
         ({"text": "a"}, "text='a' must be one of the columns"),
         ({"columns": {"a": ["x"] * 5}, "text": "a"}, "needs clusters"),
         ({"columns": {"a": np.arange(5.0)}, "text": "a", "labels": [0] * 5}, "not a column of strings"),

@@ -6,19 +6,19 @@ import html
 import json
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from laptsne._runtime.colours import PALETTE
 from laptsne._runtime.files import atomic_write
-from laptsne.explorer.maps import RELIABILITY, Shown, check_maps, labels_of, path_header
+from laptsne.clusters import ClusterTable
+from laptsne.explorer.maps import PERTURBATION, Shown, check_maps, labels_of, path_header, perturbation_of
 from laptsne.explorer.payload import (
     CLUSTERS,
     EncodedColumn,
@@ -26,14 +26,13 @@ from laptsne.explorer.payload import (
     cluster_column,
     cluster_words,
     encode_columns,
-    is_annotated,
     make_thumbnails,
     named_column,
     pack,
     pack_features,
 )
 
-_EVIDENCE = ("cluster", "size", "contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
+_EVIDENCE = ("contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
 _HEIGHT = 620  # pixels, in a notebook
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//[^\n]*\n|/\*\*.*?\*/[ ]?", re.MULTILINE | re.DOTALL)
@@ -49,7 +48,7 @@ def explorer(
     color: str | None = None,
     title: str | None = None,
     labels: ArrayLike | None = None,
-    clusters: Any = None,
+    clusters: ClusterTable | None = None,
     text: str | None = None,
     features: Any = None,
     feature_names: Any = None,
@@ -66,10 +65,10 @@ def explorer(
         map's longer side.
     out : path-like, optional
         File to write. An existing file is replaced. Without it, an object to display in a notebook is returned.
-    columns : mapping from str to array-like of shape (n_samples,), pandas or polars DataFrame, or AnnData, optional
+    columns : mapping from str to array-like of shape (n_samples,), or pandas or polars DataFrame, optional
         Data on the points: strings, booleans, categories, integers, floats (to seven digits) and datetimes. None and
         NaN are missing values. A pandas index other than a RangeIndex becomes a column. Strings may contain links, and
-        images as data URIs. Of AnnData, the table ``obs`` is shown in its own colours, and ``X`` are the features.
+        images as data URIs.
     images : array-like of shape (n_samples, height, width) or (n_samples, height, width, 3), optional
         Images of the points, of dtype uint8. They are reduced to at most 64 pixels per side.
     color : str, optional
@@ -78,9 +77,8 @@ def explorer(
         By default, the number of points.
     labels : array-like of int of shape (n_samples,), optional
         Cluster of each point, shown as the column "cluster"; -1 is no cluster. By default, those of a fitted model.
-    clusters : iterable of rows or DataFrame, optional
-        The evidence for the clusters, one row per cluster with at least ``cluster`` and ``size``. By default,
-        ``clusters_`` of a fitted model.
+    clusters : ClusterTable, optional
+        The evidence for the clusters. By default, ``clusters_`` of a fitted model.
     text : str, optional
         The column with the texts of the points. Clusters are named by their most distinguishing words.
     features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
@@ -112,15 +110,14 @@ def explorer(
         clusters = getattr(Y, "clusters_", None)
     labels = known if labels is None else labels
     table = encode_columns(columns, n_samples, continuous)
-    taken = {column.name for column in table}
-    if labels is not None and CLUSTERS not in taken:
-        table.append(cluster_column(labels, n_samples))
-    scores = {name: getattr(getattr(Y, "reliability_", None), name, None) for name in RELIABILITY if name not in taken}
-    table += encode_columns({name: values for name, values in scores.items() if values is not None}, n_samples)
+    if labels is not None and CLUSTERS not in table:
+        table[CLUSTERS] = cluster_column(labels, n_samples)
+    scores = perturbation_of(Y)
+    if scores is not None and PERTURBATION not in table:
+        table |= encode_columns({PERTURBATION: scores}, n_samples)
     if text is not None:
-        table = _with_words(table, text)
-    if is_annotated(columns) and features is None:
-        features, feature_names = columns.X, columns.var_names
+        words = _words(table, text)
+        table[CLUSTERS] = replace(table[CLUSTERS], captions=words)
     feature_header, feature_content = pack_features(features, feature_names, n_samples)
     pixels = None if images is None else make_thumbnails(images, n_samples)
     boxes, frames, positions = maps.quantized()
@@ -130,7 +127,7 @@ def explorer(
         "states": len(boxes),
         "boxes": boxes,
         "frames": frames,
-        "columns": [column.header() for column in table],
+        "columns": [column.header() for column in table.values()],
         "color": _initial_color(table, color),
         "palette": PALETTE,
         "images": None if pixels is None else list(pixels.shape[1:]),
@@ -139,7 +136,7 @@ def explorer(
         "evidence": _evidence(table, clusters),
         "features": feature_header,
     }
-    payload = pack(header, [positions, *(column.values for column in table)], pixels, feature_content)
+    payload = pack(header, [positions, *(column.values for column in table.values())], pixels, feature_content)
     if out is not None:
         return save_document(payload, out)
     if find_spec("anywidget") is None:
@@ -149,55 +146,41 @@ def explorer(
     return ExplorerWidget(payload)
 
 
-def _with_words(table: list[EncodedColumn], text: str) -> list[EncodedColumn]:
-    """Add the words of each cluster to the column of clusters."""
+def _words(table: dict[str, EncodedColumn], text: str) -> tuple[str, ...]:
+    """Return the words of each cluster."""
     texts = named_column(table, text, "text")
     if texts.kind != "category":
         raise ValueError(f"text={text!r} is not a column of strings.")
-    if not any(column.name == CLUSTERS for column in table):
+    if CLUSTERS not in table:
         raise ValueError(f"text={text!r} needs clusters to name; pass labels, or a fitted model as Y.")
-    clusters = named_column(table, CLUSTERS, "text")
     names = (*texts.names, "")
-    words = cluster_words([names[code] for code in texts.values], clusters.values, len(clusters.names))
-    return [replace(column, captions=tuple(words)) if column is clusters else column for column in table]
+    clusters = table[CLUSTERS]
+    return tuple(cluster_words([names[code] for code in texts.values], clusters.values, len(clusters.names)))
 
 
-def _initial_color(table: list[EncodedColumn], color: str | None) -> int | None:
+def _initial_color(table: dict[str, EncodedColumn], color: str | None) -> int | None:
     """Return the index of the column by which points are coloured at first."""
     if color is not None:
-        return table.index(named_column(table, color, "color"))
+        named_column(table, color, "color")
+        return list(table).index(color)
     # Colours say nothing about a column in which nearly all values differ, such as a name.
-    grouped = (column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values) for column in table)
-    return next((i for i, is_grouped in enumerate(grouped) if is_grouped), 0 if table else None)
+    for i, column in enumerate(table.values()):
+        if column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values):
+            return i
+    return 0 if table else None
 
 
-def _evidence(table: list[EncodedColumn], clusters: Any) -> dict[str, Any] | None:
+def _evidence(table: dict[str, EncodedColumn], clusters: ClusterTable | None) -> dict[str, Any] | None:
     """Return the rows of the evidence, as JSON can hold them, and the index of the column of clusters."""
     if clusters is None:
         return None
-    index = next((i for i, column in enumerate(table) if column.name == CLUSTERS), None)
-    if index is None or table[index].kind != "category":
+    if CLUSTERS not in table or table[CLUSTERS].kind != "category":
         raise ValueError("clusters needs the cluster of each point; pass labels, or a fitted model as Y.")
-    if hasattr(clusters, "to_dicts"):  # polars
-        clusters = clusters.to_dicts()
-    elif hasattr(clusters, "to_dict"):  # pandas
-        clusters = clusters.to_dict("records")
-    rows = []
-    for row in clusters:
-        given: Any = row if isinstance(row, Mapping) else {name: getattr(row, name, None) for name in _EVIDENCE}
-        if given.get("cluster") is None or given.get("size") is None:
-            raise ValueError(
-                f"clusters: a row lacks 'cluster' or 'size'; pass clusters_ of a fitted model, got {row!r}."
-            )
-        figures = {name: _plain(given.get(name)) for name in _EVIDENCE[2:]}
-        rows.append({"cluster": str(given["cluster"]), "size": int(given["size"]), **figures})
-    return {"rows": rows, "column": index} if rows else None
-
-
-def _plain(value: Any) -> str | float | None:
-    if value is None or isinstance(value, str):
-        return value
-    return float(value) if np.isfinite(value) else None
+    rows = [
+        {"cluster": str(row.cluster), "size": row.size} | {name: getattr(row, name) for name in _EVIDENCE}
+        for row in clusters
+    ]
+    return {"rows": rows, "column": list(table).index(CLUSTERS)} if rows else None
 
 
 class ExplorerFrame:
@@ -210,11 +193,6 @@ class ExplorerFrame:
         """Write the explorer to an HTML file, replacing an existing one, and return its path."""
         return save_document(self._payload, path)
 
-    @property
-    def selection(self) -> Any:
-        """The selected rows, which need a widget."""
-        raise AttributeError('selection needs anywidget: pip install "laptsne[notebook]", and restart the kernel.')
-
     def _repr_html_(self) -> str:
         document = html.escape(_html_document(self._payload))
         # Scripts may run and files may be saved, but the frame has no access to the notebook.
@@ -222,9 +200,6 @@ class ExplorerFrame:
         style = f"width: 100%; height: {_HEIGHT}px; border: 0"
         title = html.escape(self._payload.title)
         return f'<iframe srcdoc="{document}" sandbox="{sandbox}" style="{style}" title="{title}"></iframe>'
-
-    def __repr__(self) -> str:
-        return f"ExplorerFrame({self._payload.title!r}, {self._payload.n_samples:,} points)"
 
 
 def save_document(payload: Payload, out: str | os.PathLike[str]) -> Path:

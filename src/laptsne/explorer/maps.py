@@ -14,9 +14,8 @@ from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.fitted_map import FittedMap
 
-RELIABILITY = ("perturbation",)  # scores of points, set by diagnose() of a fitted model
+PERTURBATION = "perturbation"  # the score of points that diagnose() of a fitted model finds
 _STEPS = 65535  # positions are stored as multiples of the longer side divided by this
-
 
 Shown = MapEstimator | FittedMap | ContractionPath | Mapping[Any, Any] | ArrayLike
 
@@ -38,14 +37,20 @@ def labels_of(Y: Shown, n_samples: int) -> Array | None:
     return next((np.asarray(labels) for labels in known if labels is not None and len(labels) == n_samples), None)
 
 
+def perturbation_of(Y: Shown) -> Array | None:
+    """Return the perturbation scores of the points of a fitted model; None if it has not been diagnosed."""
+    scores: Array | None = getattr(getattr(Y, "reliability_", None), PERTURBATION, None)
+    return scores
+
+
 @dataclass(frozen=True)
 class Maps:
     """Maps of the same points: several of a contraction path, several to compare, or one."""
 
     embeddings: NDArray[np.float64]  # of shape (n_maps, n_samples, 2)
+    turns: Array  # of shape (n_maps, 2, 2): rotations that were applied to maps to compare
     names: tuple[str, ...] = ()  # of maps to compare
     path: ContractionPath | None = None
-    turns: Array | None = None  # of shape (n_maps, 2, 2): rotations that were applied to maps to compare
 
     def quantized(self) -> tuple[list[dict[str, Any]], list[list[float]], NDArray[np.uint16]]:
         """Return boxes, frames and positions of the maps, scaled to the same length of the longer side.
@@ -59,8 +64,7 @@ class Maps:
         corners = (high + low - sides) / 2
         corners += ((low - corners) / sides).min(axis=0) * sides  # without the margin common to all
         positions = np.rint((self.embeddings - corners[:, None]) * (_STEPS / sides[:, None]))
-        turns = np.broadcast_to(np.eye(2) if self.turns is None else self.turns, (len(sides), 2, 2))
-        parts = zip(corners.tolist(), sides[:, 0].tolist(), turns.tolist(), strict=True)
+        parts = zip(corners.tolist(), sides[:, 0].tolist(), self.turns.tolist(), strict=True)
         boxes = [{"x": x, "y": y, "side": side, "turn": turn} for (x, y), side, turn in parts]
         frames = np.hstack([(low - corners) / sides, (high - corners) / sides])
         return boxes, frames.tolist(), positions.astype(np.uint16)
@@ -69,36 +73,34 @@ class Maps:
 def check_maps(Y: Shown) -> Maps:
     """Return the maps of an array, a contraction path, a fitted model, or a mapping from names to maps."""
     if isinstance(Y, ContractionPath):
-        return Maps(_checked(Y.embeddings), path=Y if len(Y.embeddings) > 1 else None)
-    if not isinstance(Y, Mapping):
-        return Maps(_checked(embedding_of(Y)[None]))
-    if not Y:
-        raise ValueError('Y is an empty mapping; pass maps by name, such as {"t-SNE": Y1, "UMAP": Y2}.')
-    arrays = {str(name): embedding_of(value).astype(np.float64) for name, value in Y.items()}
+        embeddings = same_points(dict(enumerate(Y.embeddings)))
+        turns = np.broadcast_to(np.eye(2), (len(embeddings), 2, 2))
+        return Maps(embeddings, turns, path=Y if len(embeddings) > 1 else None)
+    named = Y if isinstance(Y, Mapping) else {"Y": Y}
+    embeddings = same_points(named)
+    turns = rotations(embeddings)  # so that points can be followed from map to map
+    return Maps(embeddings @ turns, turns, names=tuple(map(str, named)) if len(named) > 1 else ())
+
+
+def same_points(maps: Mapping[Any, Any]) -> NDArray[np.float64]:
+    """Return maps of the same points as an array of shape (n_maps, n_samples, 2); raise ValueError if they differ."""
+    if not maps:
+        raise ValueError("there are no maps; pass at least one, or a Recorder after a fit.")
+    arrays = {name: embedding_of(given) for name, given in maps.items()}
     shapes = {name: array.shape for name, array in arrays.items()}
-    if len(set(shapes.values())) > 1:
-        raise ValueError(f"Y: maps to compare must have the same shape, got {shapes}.")
-    embeddings = _checked(np.stack(list(arrays.values())))
-    # Onto the first one, so that points can be followed from map to map.
-    turns = np.stack([np.eye(2), *(rotation_onto(other, embeddings[0]) for other in embeddings[1:])])
-    # The inverse of a rotation is its transpose, and rows are multiplied from the left.
-    return Maps(embeddings @ turns, names=tuple(arrays) if len(arrays) > 1 else (), turns=turns)
+    shape = next(iter(shapes.values()))
+    if len(set(shapes.values())) > 1 or len(shape) != 2 or shape[0] == 0 or shape[1] != 2:
+        raise ValueError(f"maps must have the same shape (n_samples, 2), got {shapes}; fit with n_components=2.")
+    stacked = np.stack(list(arrays.values())).astype(np.float64)
+    if not np.isfinite(stacked).all():
+        raise ValueError("a map has coordinates that are NaN or infinite; remove these points.")
+    return stacked
 
 
-def rotation_onto(Y: Array, target: Array) -> Array:
-    """Return the rotation, and reflection, that matches an embedding best to another one of the same points."""
-    return np.asarray(orthogonal_procrustes(Y - Y.mean(axis=0), target - target.mean(axis=0))[0])
-
-
-def _checked(given: Any) -> NDArray[np.float64]:
-    maps: NDArray[np.float64] = np.asarray(given, dtype=np.float64)
-    if maps.ndim != 3 or maps.shape[2] != 2 or not maps.size:
-        raise ValueError(
-            f"Y must have shape (n_samples, 2) to be explored, got {maps.shape[1:]}; fit with n_components=2."
-        )
-    if not np.isfinite(maps).all():
-        raise ValueError("Y has coordinates that are NaN or infinite; remove these points.")
-    return maps
+def rotations(embeddings: Array) -> Array:
+    """Return the rotations, and reflections, by which the rows of each map match those of the first one best."""
+    centred = embeddings - embeddings.mean(axis=1, keepdims=True)
+    return np.stack([np.eye(2), *(orthogonal_procrustes(other, centred[0])[0] for other in centred[1:])])
 
 
 def path_header(path: ContractionPath) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """The data of the explorer: columns, features and images in the compact form in which its JavaScript reads them."""
 
 import json
-import re
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from laptsne._runtime.colours import Categories, encode_clusters, encode_labels, typed_values
 from laptsne._runtime.typing import Array
 
-CLUSTERS = "cluster"  # the column in which -1 means no cluster
+CLUSTERS = "cluster"  # the column of the clusters
 _EXACT_IN_SINGLE = 2**24
 _DAY = 86_400_000  # milliseconds
 
@@ -33,8 +32,6 @@ _LEVELS = 254  # values of features are stored as multiples of their range divid
 _MISSING = 255
 
 _MAX_SIDE = 64  # pixels of a thumbnail; the explorer enlarges small images to about 112
-_MIN_SIDE = 24  # pixels; nothing can be recognised in smaller ones
-_MAX_IMAGE_BYTES = 64 * 2**20  # of all thumbnails, before compression
 
 
 @dataclass(frozen=True)
@@ -83,9 +80,11 @@ def pack_features(
     if len(texts) != X.shape[1]:
         raise ValueError(f"feature_names has {len(texts)} names, but features has {X.shape[1]} columns.")
     X = X.tocsc() if scipy.sparse.issparse(X) else X
-    order = np.arange(X.shape[1])
-    if X.size > max_bytes // 4:
-        order = np.argsort(-_variances(X), kind="stable")[: max(1, _MAX_VALUES // n_samples)]
+    if scipy.sparse.issparse(X):
+        variances = mean_variance_axis(X.astype(np.float64), axis=0)[1]
+    else:
+        variances = np.nanvar(X, axis=0, dtype=np.float64)
+    order = np.argsort(-np.nan_to_num(variances), kind="stable")[: max(1, _MAX_VALUES // n_samples)]
     packed: dict[int, tuple[bytes, float, float]] = {}
     total = 0
     for i in order.tolist():
@@ -105,42 +104,23 @@ def pack_features(
 
 def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
     """Return images of shape (n_samples, height, width, 1 or 3), reduced by averaging over blocks of pixels."""
-    pixels = np.asarray(images)
-    grey = pixels.ndim == 3
-    if not (grey or (pixels.ndim == 4 and pixels.shape[3] == 3)) or 0 in pixels.shape:
+    given = np.asarray(images)
+    pixels = given[..., None] if given.ndim == 3 else given
+    if pixels.ndim != 4 or len(pixels) != n_samples or 0 in pixels.shape or pixels.shape[3] not in (1, 3):
         raise ValueError(
-            "images must have shape (n_samples, height, width) or (n_samples, height, width, 3), "
-            f"got {pixels.shape}; reshape them first."
+            f"images must have shape ({n_samples}, height, width) or ({n_samples}, height, width, 3), one per point; "
+            f"got {given.shape}."
         )
-    if len(pixels) != n_samples:
-        raise ValueError(f"images has {len(pixels)} images, but the map has {n_samples} points; pass one per point.")
     if pixels.dtype != np.uint8:
-        raise ValueError(
-            f"images must have dtype uint8, with values from 0 to 255, got {pixels.dtype}; "
-            "scale them: (images * (255 / images.max())).astype('uint8')."
-        )
-    pixels = pixels[..., None] if grey else pixels
+        raise ValueError(f"images must have dtype uint8, with values from 0 to 255, got {pixels.dtype}.")
     n, height, width, channels = pixels.shape
-    side, factor = max(height, width), 1
-    while side / factor > _MAX_SIDE or (
-        pixels.size / factor**2 > _MAX_IMAGE_BYTES and side / (factor + 1) >= _MIN_SIDE
-    ):
-        factor += 1
-    factor = min(factor, height, width)
-    if factor == 1:
-        return np.ascontiguousarray(pixels)
+    factor = min(-(-max(height, width) // _MAX_SIDE), height, width)
     rows, columns = height // factor, width // factor
     small = np.empty((n, rows, columns, channels), np.uint8)
     for i, image in enumerate(pixels):  # one at a time: float means of all would take eight times their memory
         blocks: Any = image[: rows * factor, : columns * factor].reshape(rows, factor, columns, factor, channels)
         small[i] = np.rint(blocks.mean((1, 3)))
     return small
-
-
-def _variances(X: Any) -> Array:
-    if scipy.sparse.issparse(X):
-        return np.asarray(mean_variance_axis(X.astype(np.float64), axis=0)[1])
-    return np.asarray(np.nan_to_num(np.nanvar(X.astype(np.float64, copy=False), axis=0)))
 
 
 def _packed(values: NDArray[np.float64]) -> tuple[bytes, float, float]:
@@ -161,8 +141,7 @@ class EncodedColumn:
     values: Array  # indices into names (len(names) if missing), numbers, or milliseconds since 1970 (NaN if missing)
     names: tuple[str, ...] = ()  # of the categories, in the order of the legend
     numeric: bool = False  # whether the names are numbers, so that they can be coloured on a scale as well
-    missing: str = "missing"  # name of missing values
-    colours: tuple[str, ...] = ()  # of the categories, if they have their own
+    missing: str = ""  # name of missing values
     captions: tuple[str, ...] = ()  # of the categories, such as the words of clusters
 
     def header(self) -> dict[str, Any]:
@@ -170,17 +149,16 @@ class EncodedColumn:
         header: dict[str, Any] = {"name": self.name, "kind": self.kind}
         if self.kind == "category":
             header |= {"names": self.names, "numeric": self.numeric, "missing": self.missing}
-            header |= {name: given for name in ("colours", "captions") if (given := getattr(self, name))}
+            header |= {"captions": self.captions} if self.captions else {}
         if self.kind == "time":
             header["daily"] = bool((self.values[~np.isnan(self.values)] % _DAY == 0).all())
         return header
 
 
-def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = ()) -> list[EncodedColumn]:
-    """Encode the columns of a mapping, a data frame or AnnData; those named in `continuous` are numbers on a scale."""
-    colours = _own_colours(columns) if is_annotated(columns) else {}
+def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = ()) -> dict[str, EncodedColumn]:
+    """Encode the columns of a mapping or a data frame; those named in `continuous` are numbers on a scale."""
     found: dict[str, EncodedColumn] = {}
-    for name, values in _column_items(columns.obs if is_annotated(columns) else columns):
+    for name, values in _column_items(columns):
         if name in found:
             raise ValueError(f"columns: the name {name!r} occurs twice; rename one of the two.")
         if (shape := np.shape(values)) != (n_samples,):
@@ -189,10 +167,16 @@ def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = (
             )
         if name in continuous and typed_values(values).dtype.kind not in "iuf":
             raise ValueError(f"continuous has {name!r}, which is not a column of numbers.")
-        found[name] = _encode(name, values, colours.get(name, ()), continuous=name in continuous)
+        encoding = encode_labels(values, n_samples, continuous=name in continuous or None)
+        if isinstance(encoding, Categories):
+            found[name] = _category_column(name, encoding)
+        elif encoding.are_times:
+            found[name] = EncodedColumn(name, "time", encoding.values)
+        else:
+            found[name] = EncodedColumn(name, "number", _narrowed(encoding.values))
     for name in continuous:
-        named_column(list(found.values()), name, "continuous")
-    return list(found.values())
+        named_column(found, name, "continuous")
+    return found
 
 
 def cluster_column(labels: ArrayLike, n_samples: int) -> EncodedColumn:
@@ -202,21 +186,15 @@ def cluster_column(labels: ArrayLike, n_samples: int) -> EncodedColumn:
         raise ValueError(f"labels must have shape ({n_samples},), one cluster per point; got {array.shape}.")
     if array.dtype.kind not in "iu":
         raise ValueError(f"labels must be integers, got dtype {array.dtype}; pass other labels as columns.")
-    return _category_column(CLUSTERS, encode_clusters(array.astype(np.int64)), missing="no cluster")
+    return _category_column(CLUSTERS, encode_clusters(array.astype(np.int64)), "no cluster")
 
 
-def named_column(columns: Sequence[EncodedColumn], name: str, parameter: str) -> EncodedColumn:
+def named_column(table: dict[str, EncodedColumn], name: str, parameter: str) -> EncodedColumn:
     """Return the column of a name; raise ValueError, with the parameter that gave it, if there is none."""
-    by_name = {column.name: column for column in columns}
-    if name not in by_name:
-        names = ", ".join(map(repr, by_name)) or "there are none"
+    if name not in table:
+        names = ", ".join(map(repr, table)) or "there are none"
         raise ValueError(f"{parameter}={name!r} must be one of the columns: {names}.")
-    return by_name[name]
-
-
-def is_annotated(columns: Any) -> bool:
-    """Return whether an object is AnnData, by its attributes, since the package need not be installed."""
-    return all(hasattr(columns, name) for name in ("obs", "uns", "var_names", "X"))
+    return table[name]
 
 
 def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_words: int = 3) -> list[str]:
@@ -248,38 +226,14 @@ def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:
         return [(str(name), values) for name, values in (columns or {}).items()]
     if not hasattr(columns, "columns"):
         raise TypeError(
-            "columns must be a mapping from names to arrays, such as {'name': values}, or a data frame; "
-            f"got {type(columns).__name__}."
+            "columns must be a mapping from names to arrays, such as {'name': values}, or a data frame, such as obs of "
+            f"AnnData; got {type(columns).__name__}."
         )
     items = [(str(name), columns[name]) for name in columns.columns]
     index = getattr(columns, "index", None)  # of pandas; often the only names that the rows have
     if index is not None and type(index).__name__ != "RangeIndex" and index.nlevels == 1:
         items.insert(0, (str(index.name or "index"), index))
     return items
-
-
-def _own_colours(adata: Any) -> dict[str, tuple[str, ...]]:
-    """Return the colours that scanpy stores for the categories of a column, as #rrggbb."""
-    found = {}
-    for name in adata.obs.columns:
-        n_categories = len(getattr(getattr(adata.obs[name], "cat", None), "categories", ()))
-        colours = [str(colour)[:7].lower() for colour in adata.uns.get(f"{name}_colors", ())][:n_categories]
-        if len(colours) == n_categories and all(re.fullmatch(r"#[0-9a-f]{6}", colour) for colour in colours):
-            found[str(name)] = tuple(colours)
-    return found
-
-
-def _encode(name: str, values: Any, colours: tuple[str, ...], *, continuous: bool) -> EncodedColumn:
-    if name == CLUSTERS:
-        labels = typed_values(values)
-        if labels.dtype.kind == "i" and labels.size and labels.min() == -1:
-            return cluster_column(labels, len(labels))
-    encoding = encode_labels(values, len(values), continuous=continuous or None)
-    if isinstance(encoding, Categories):
-        return _category_column(name, encoding, colours=colours)
-    if encoding.are_times:
-        return EncodedColumn(name, "time", encoding.values)
-    return EncodedColumn(name, "number", _narrowed(encoding.values))
 
 
 def _narrowed(numbers: Array) -> Array:
@@ -292,11 +246,11 @@ def _narrowed(numbers: Array) -> Array:
     return numbers if is_double else numbers.astype(np.float32)
 
 
-def _category_column(name: str, categories: Categories, **options: Any) -> EncodedColumn:
+def _category_column(name: str, categories: Categories, missing: str = "missing") -> EncodedColumn:
     """Return a categorical column in the smallest dtype."""
-    missing = len(categories.names)
-    codes = np.where(categories.missing, missing, categories.codes).astype(np.min_scalar_type(missing))
-    return EncodedColumn(name, "category", codes, categories.names, categories.numeric, **options)
+    n_names = len(categories.names)
+    codes = np.where(categories.missing, n_names, categories.codes).astype(np.min_scalar_type(n_names))
+    return EncodedColumn(name, "category", codes, categories.names, categories.numeric, missing)
 
 
 def _distinct(ordered: Array, weights: Array, n_words: int) -> list[str]:

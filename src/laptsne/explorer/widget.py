@@ -1,8 +1,6 @@
 """The explorer as a widget of notebooks, with the JavaScript of the HTML file."""
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +68,6 @@ class ExplorerWidget(anywidget.AnyWidget):
     def __init__(self, payload: Payload) -> None:
         self.n_samples = payload.n_samples
         self._payload = payload
-        self._links: list[tuple[ExplorerWidget, Callable[[Any], None]]] = []  # observed widgets and their observers
         blocks = {"_data": payload.data, "_images": payload.images, "_features": payload.features}
         super().__init__(**blocks, color=payload.color or "")
 
@@ -80,21 +77,8 @@ class ExplorerWidget(anywidget.AnyWidget):
             raise ValueError(f"other has {other.n_samples} points, but this widget has {self.n_samples}.")
         other.selection = self.selection
         # Not by traitlets.link, for which the comparison of values must be a single boolean.
-        for source, target in ((self, other), (other, self)):
-
-            def observer(change: Any, target: ExplorerWidget = target) -> None:
-                target.set_trait("selection", change.new)
-
-            source.observe(observer, "selection")
-            for widget in (self, other):
-                widget._links.append((source, observer))
-
-    def close(self) -> None:
-        """Remove the widget from the notebook, and end its links."""
-        for source, observer in self._links:
-            with suppress(ValueError):  # the other widget was closed before
-                source.unobserve(observer, "selection")
-        super().close()
+        self.observe(lambda change: other.set_trait("selection", change.new), "selection")
+        other.observe(lambda change: self.set_trait("selection", change.new), "selection")
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the explorer to an HTML file, replacing an existing one, and return its path."""

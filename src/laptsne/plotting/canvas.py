@@ -1,48 +1,198 @@
-"""Figures, axes and the points on them: markers, density shading if they are many, and strips of one dimension.
+"""Figures, axes and what is drawn on them: points, density shading if they are many, legends and colour bars.
 
-Importing this module imports matplotlib; the modules of the public functions import it only to draw.
+This module imports matplotlib, which is slow; public functions import it only to draw.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter, gaussian_filter1d
+from scipy.ndimage import gaussian_filter
 
 try:
+    from matplotlib import colormaps
     from matplotlib import pyplot as plt
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize, to_rgba_array
+    from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
-    from matplotlib.image import AxesImage
-    from matplotlib.transforms import IdentityTransform
+    from matplotlib.legend import Legend
+    from matplotlib.lines import Line2D
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
-from laptsne._runtime.colours import INK, Categories
-from laptsne.plotting.colouring import Colouring, add_key_below
+from laptsne._runtime.colours import INK, MISSING, Categories, LabelEncoding, Scale, category_colours
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
 _ZOOM = 1.2  # of three-dimensional axes, which matplotlib draws with wide margins
 _GRID = 64  # cells per side in which the density of points is counted
 _MARKER_AREAS = (0.8, 22.0)  # smallest and largest, in square points
+_BINS = 100  # of the histogram of one dimension
 
 # Density shading
+_CELLS = 3.0  # pixels of the image per typographic point
+_MARGIN = 0.05  # around the map, relative to its extent
 _SIGMA = 0.45  # width of a point, in typographic points
 _LONE = 1 / (2 * np.pi * _SIGMA**2)  # density at the centre of a point without others near it, per square point
 _FAINTEST = 0.4  # opacity of a lone point
 _CROWDED = 0.99  # quantile of the density that is opaque
 
-# One dimension
-_BINS = 400
-_BANDWIDTH = 3.0  # of the density, in bins
-_TOP, _BOTTOM = -0.06, -0.4  # of the strip; the highest density is at 1
-_LOWEST = 0.004  # height below which a curve is not outlined
-_INK = 1200.0  # total area of the markers in square points, per inch of width
-_STRIP_AREAS = (1.0, 16.0)  # smallest and largest marker, in square points
+# Colours
+_SAMPLED = 256  # entries of a colour map that are colours of a gradient rather than of a palette
+# As in the explorer: ten colours of viridis and those between, without the yellow end, hardly visible on white.
+_VIRIDIS = LinearSegmentedColormap.from_list("viridis", colormaps["viridis"](np.linspace(0, 1, 10)), N=1000)
+_COLORMAP = ListedColormap(_VIRIDIS(np.linspace(0, 0.94, _SAMPLED)), "laptsne")
 
-Panels = Iterable[tuple[Any, NDArray[Any]]]  # titles and maps
+# Legends and colour bars
+_MAX_ENTRIES = 40  # of a legend
+_FONT_SIZE = 9.0
+_LINE = 1.55 * _FONT_SIZE  # height of an entry, in points
+_COLOUR_BAR = 0.9  # width with its ticks, in inches
+_PAD = 0.05  # beside a legend, in inches
+_DAY = 86_400_000  # milliseconds
+_DEFAULT_SHARE = 0.8  # height of axes before a layout engine enlarges them
+_LEAST_SHARE = 0.4  # of the width of the axes that a legend beside them must leave
+_MAX_NAME_LENGTH = 40
+
+Palette = str | Colormap | Sequence[Any] | Mapping[Any, Any]
+
+
+@dataclass(frozen=True)
+class Colouring:
+    """Labels and the colours of their categories, of shape (n_categories, 4), or their colour map."""
+
+    encoding: LabelEncoding
+    colours: NDArray[np.float64]
+    cmap: Colormap
+    missing_name: str
+
+    def rgba(self) -> NDArray[np.float64]:
+        """Return the colour of each point, of shape (n_samples, 4)."""
+        if isinstance(self.encoding, Categories):
+            return np.concatenate([self.colours, to_rgba_array(MISSING)])[self.encoding.codes]
+        return np.asarray(self.cmap.with_extremes(bad=MISSING)(self.norm()(self.encoding.values)))
+
+    @property
+    def entries(self) -> list[tuple[str, Any]]:
+        """Names and colours of the categories that occur; none if they are too many for a legend."""
+        categories = self.encoding
+        assert isinstance(categories, Categories)
+        present = np.flatnonzero(categories.counts)
+        if not 1 <= present.size <= _MAX_ENTRIES or categories.names == ("",):
+            return []
+        entries = [(shorten(categories.names[code]), self.colours[code]) for code in present]
+        return [*entries, (self.missing_name, MISSING)] if categories.missing.any() else entries
+
+    def norm(self) -> Normalize:
+        """Return the map from numbers to the interval that the colour map covers."""
+        assert isinstance(self.encoding, Scale)
+        low, high = self.encoding.low, self.encoding.high
+        margin = 0.0 if low < high else 0.5
+        return Normalize(low - margin, high + margin, clip=True)
+
+
+def make_colouring(
+    encoding: LabelEncoding,
+    palette: Palette | None = None,
+    cmap: str | Colormap | None = None,
+    missing_name: str = "no label",
+) -> Colouring:
+    """Return the colours of labels; a palette also serves numbers, and a colour map categories, if given alone."""
+    if isinstance(encoding, Categories):
+        rgba = _category_rgba(encoding, cmap if palette is None else palette)
+        return Colouring(encoding, rgba, _COLORMAP, missing_name)
+    chosen = palette if cmap is None else cmap
+    if chosen is not None and not isinstance(chosen, str | Colormap):
+        raise ValueError("palette must be the name of a colour map for numbers; pass cmap, or continuous=False.")
+    cmap = _COLORMAP if chosen is None else colormaps.get_cmap(chosen)
+    return Colouring(encoding, np.empty((0, 4)), cmap, missing_name)
+
+
+def add_key_beside(ax: Axes, colouring: Colouring) -> float:
+    """Add a legend or a colour bar to the right of the axes; return the width it takes, in inches."""
+    if isinstance(colouring.encoding, Scale):
+        _add_colour_bar(ax, colouring, colouring.encoding)
+        return _COLOUR_BAR
+    entries = colouring.entries
+    if not entries:
+        return 0.0
+    has_layout = ax.figure.get_layout_engine() is not None
+    height = ax.get_window_extent().height * 72 / ax.figure.dpi / (_DEFAULT_SHARE if has_layout else 1)
+    n_columns = math.ceil(len(entries) * _LINE / max(height, _LINE))
+    legend = _add_legend(ax, entries, n_columns, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.4)
+    width = float(legend.get_window_extent().width) / ax.figure.dpi
+    spec = ax.get_subplotspec()
+    if spec is not None and not has_layout:  # the axes become narrower, as by a colour bar, or the legend would be cut
+        share = min((width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / ax.get_position().width, 1 - _LEAST_SHARE)
+        ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=(1 - share, share), wspace=0)[0])
+    return width
+
+
+def add_key_below(host: Figure, axes: list[Axes], colouring: Colouring) -> None:
+    """Add one colour bar beside all axes, or one legend below them."""
+    if isinstance(colouring.encoding, Scale):
+        _add_colour_bar(axes, colouring, colouring.encoding)
+    elif entries := colouring.entries:
+        width = host.get_window_extent().width * 72 / host.figure.dpi
+        entry_width = max(len(name) for name, _ in entries) * 0.6 * _FONT_SIZE + 24  # in points
+        n_rows = math.ceil(len(entries) / max(1, int(width / entry_width)))
+        _add_legend(host, entries, math.ceil(len(entries) / n_rows), loc="outside lower center")
+
+
+def shorten(name: str) -> str:
+    """Return a name on one line, truncated to 40 characters."""
+    line = " ".join(name.split())
+    return line if len(line) <= _MAX_NAME_LENGTH else line[: _MAX_NAME_LENGTH - 1] + "…"
+
+
+def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
+    """Return one colour per category; a shorter sequence is repeated, and names that a mapping lacks are grey."""
+    n_names = len(categories.names)
+    if palette is None:
+        chosen: Any = category_colours(categories.counts.tolist())
+    elif isinstance(palette, Mapping):
+        by_name = {str(name): colour for name, colour in palette.items()}
+        chosen = [by_name.get(name, MISSING) for name in categories.names]
+    elif isinstance(palette, str | Colormap):
+        cmap = colormaps.get_cmap(palette)  # a qualitative one, or a gradient
+        chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))
+    else:
+        chosen = [palette[i % len(palette)] for i in range(n_names)] if len(palette) else []
+    try:
+        return to_rgba_array(chosen) if n_names else np.empty((0, 4))
+    except ValueError as error:
+        raise ValueError(f"palette={palette!r} must have colours that matplotlib knows: {error}.") from None
+
+
+def _add_legend(host: Any, entries: list[tuple[str, Any]], n_columns: int, **place: Any) -> Legend:
+    marker: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgewidth": 0}
+    handles = [Line2D([], [], color=colour, label=name, **marker) for name, colour in entries]
+    style = {"frameon": False, "fontsize": _FONT_SIZE, "handletextpad": 0.1, "columnspacing": 1.2}
+    legend: Legend = host.legend(handles=handles, ncols=n_columns, **place, **style)
+    for text in legend.get_texts():
+        text.set_parse_math(False)  # names may have dollar signs
+    return legend
+
+
+def _add_colour_bar(axes: Any, colouring: Colouring, scale: Scale) -> None:
+    """Add a colour bar on the right, with arrows if values lie outside its range."""
+    below, above = bool((scale.values < scale.low).any()), bool((scale.values > scale.high).any())
+    norm = colouring.norm()
+    if scale.are_times:  # matplotlib's dates are in days
+        norm.vmin, norm.vmax = norm.vmin / _DAY, norm.vmax / _DAY  # type: ignore[operator]
+    extend = [["neither", "max"], ["min", "both"]][below][above]
+    layout: dict[str, Any] = {"ax": axes, "shrink": 0.6, "aspect": 30, "pad": 0.02, "extend": extend}
+    bar = np.ravel(axes)[0].figure.colorbar(ScalarMappable(norm, colouring.cmap), **layout)
+    if scale.are_times:
+        locator = AutoDateLocator()  # type: ignore[no-untyped-call]
+        bar.ax.yaxis.set_major_locator(locator)
+        bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8)
 
 
 class PyplotFigure(Figure):
@@ -70,13 +220,11 @@ def choose_axes(
         ax = figure.add_subplot(projection="3d") if is_new_box else figure.gca()
     if not isinstance(ax, Axes):
         raise TypeError(f"ax must be matplotlib Axes, got {type(ax).__name__}; pass one of them, such as axes[0].")
-    if n_components == 3 and ax.name != "3d":
+    if (n_components == 3) != (ax.name == "3d"):
         raise ValueError(
-            "Y has 3 columns, but the axes are two-dimensional; call pyplot.figure() first, or pass axes made with "
-            'pyplot.subplots(subplot_kw={"projection": "3d"}).'
+            f"Y has shape (n_samples, {n_components}), but the axes have the projection {ax.name!r}; pass other axes, "
+            'for three dimensions those of pyplot.subplots(subplot_kw={"projection": "3d"}).'
         )
-    if n_components < 3 and ax.name == "3d":
-        raise ValueError(f"Y has shape (n_samples, {n_components}), but the axes are three-dimensional; pass others.")
     return ax, is_default
 
 
@@ -89,33 +237,37 @@ def draw_points(
     s: Any = None,
     alpha: float | None = None,
 ) -> None:
-    """Draw an embedding: points without label first, all others shuffled; one dimension as a strip."""
+    """Draw an embedding: points without label first, all others shuffled; one dimension as a stacked histogram."""
     n_samples, n_components = Y.shape
     _clear(ax, n_components)
-    if n_components == 1:
-        for colour, x, height in densities(Y[:, 0], colouring) if n_samples else ():
-            ax.fill_between(x, height, color=colour, alpha=0.35, linewidth=0, zorder=1.5)
-            outline = np.where(height > _LOWEST, height, np.nan)  # or the last one would run along the base
-            ax.plot(x, outline, color=colour, linewidth=1.0, zorder=1.6)
-        Y = np.column_stack([Y, np.random.default_rng(0).uniform(_BOTTOM, _TOP, n_samples)])
+    if n_samples == 0:
+        return
     rgba, missing = colouring.rgba(), colouring.encoding.missing
-    if s is None and n_components < 3 and n_samples > MAX_MARKERS:
-        for chosen in (missing, ~missing):
-            if chosen.any():
-                DensityImage(ax, Y[chosen], rgba[chosen], alpha=alpha, zorder=1)
-    elif n_samples:
-        size, opacity = _size_and_alpha(ax, Y[:, :2], is_strip=n_components == 1)
+    if n_components == 1:
+        colours, codes = np.unique(rgba, axis=0, return_inverse=True)
+        groups = [Y[codes.ravel() == code, 0] for code in range(len(colours))]
+        ax.hist(groups, _BINS, stacked=True, histtype="stepfilled", color=colours, alpha=alpha, rasterized=rasterized)
+    elif s is None and n_components == 2 and n_samples > MAX_MARKERS:
+        for shown in (missing, ~missing):
+            if shown.any():
+                _draw_density(ax, Y, rgba, shown, alpha)
+    else:
+        size, opacity = _size_and_alpha(ax, Y[:, :2])
         order = np.random.default_rng(0).permutation(n_samples)  # or the last label would cover all others
         order = order[np.argsort(~missing[order], kind="stable")]
         areas = np.asarray(size if s is None else s)
         style = {"alpha": opacity if alpha is None else alpha, "linewidths": 0, "rasterized": rasterized}
         ax.scatter(*Y[order].T, s=areas[order] if areas.ndim else areas, c=rgba[order], **style)
-    if n_components == 1:
-        ax.set_ylim(_BOTTOM - 0.06, 1.12)
 
 
 def draw_panels(
-    panels: Panels, colouring: Colouring, width: float, height: float, *, fontsize: float, rasterized: bool | None
+    panels: Iterable[tuple[str, NDArray[Any]]],
+    colouring: Colouring,
+    width: float,
+    height: float,
+    *,
+    fontsize: float,
+    rasterized: bool | None,
 ) -> Figure:
     """Draw maps with titles in rows of up to four panels, whose width and height are in inches, with one key."""
     titles, maps = zip(*panels, strict=True)
@@ -131,83 +283,31 @@ def draw_panels(
     return figure
 
 
-def densities(y: NDArray[Any], colouring: Colouring) -> list[tuple[Any, NDArray[Any], NDArray[Any]]]:
-    """Return colour, positions and height of one curve per category, or of one for all points with numbers."""
-    margin = 0.03 * float(np.ptp(y)) or 0.5
-    edges = np.linspace(y.min() - margin, y.max() + margin, _BINS + 1)
-    encoding = colouring.encoding
-    groups: list[tuple[Any, Any]] = [("#9a9a9a", slice(None))]
-    if isinstance(encoding, Categories):
-        groups = [(colouring.colours[code], encoding.codes == code) for code in np.flatnonzero(encoding.counts)]
-    counts = [gaussian_filter1d(np.histogram(y[rows], edges)[0].astype(np.float64), _BANDWIDTH) for _, rows in groups]
-    highest = max((float(count.max()) for count in counts), default=1.0)
-    centres = (edges[:-1] + edges[1:]) / 2
-    return [(colour, centres, count / highest) for (colour, _), count in zip(groups, counts, strict=True)]
-
-
-class DensityImage(AxesImage):
-    """Points as an image with opacity by the logarithm of their density; pixels have the mean colour of their points.
-
-    The image is made when the figure is drawn, so that it is sharp at any ``dpi`` and follows the limits of the axes.
-    """
-
-    def __init__(self, ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], **settings: Any) -> None:
-        corners = np.stack([Y.min(axis=0), Y.max(axis=0)])
-        super().__init__(ax, interpolation="nearest", origin="lower", extent=tuple(corners.T.ravel()), **settings)
-        self.set_data(np.zeros((1, 1)))  # matplotlib draws nothing without data
-        self.positions = Y
-        self.colours = np.rint(255 * rgba[:, :3]).astype(np.uint8)
-        self.mouseover = False
-        ax.add_image(self)
-        self.set_clip_path(ax.patch)
-        ax.update_datalim(corners)
-        ax.autoscale_view()
-
-    def can_composite(self) -> bool:
-        """Return False: the image is made by itself, not resampled together with others."""
-        return False
-
-    def make_image(self, renderer: Any, magnification: float = 1.0, unsampled: bool = False) -> Any:  # noqa: FBT001
-        """Return the RGBA image of the axes and its lower left corner."""
-        assert self.axes is not None
-        left, bottom, right, top = (np.array(self.axes.bbox.extents) * magnification + 0.5).astype(int)
-        shape = int(top - bottom), int(right - left)
-        if min(shape) < 1:
-            return None, 0, 0, IdentityTransform()
-        pixels = self.axes.transData.transform(self.positions) * magnification - (left, bottom)
-        unit = float(renderer.points_to_pixels(1.0)) * magnification
-        image = shade(pixels, self.colours, shape, unit)
-        return image, left / magnification, bottom / magnification, IdentityTransform()
-
-
-def shade(pixels: NDArray[Any], colours: NDArray[np.uint8], shape: tuple[int, int], unit: float) -> NDArray[np.uint8]:
-    """Return an RGBA image, of the given height and width, with `unit` pixels per typographic point.
-
-    `pixels` are the columns and rows of the points, of shape (n_samples, 2); those outside the image are left out.
-    """
-    height, width = shape
-    columns, rows = np.floor(pixels).astype(np.intp).T
-    inside = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
-    cells = (rows * width + columns)[inside]
+def _draw_density(ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], shown: Any, alpha: float | None) -> None:
+    """Draw points as an image with opacity by the logarithm of their density; pixels have their points' mean colour."""
+    low, span = Y.min(axis=0), np.ptp(Y, axis=0)
+    span[span == 0] = span.max() or 1.0
+    low, high = low - _MARGIN * span, low + (1 + _MARGIN) * span
+    scale = _CELLS * 72 / ax.figure.dpi * min(ax.get_window_extent().size / span)  # cells per unit of the map
+    n_columns, n_rows = np.ceil((high - low) * scale).astype(int)
+    cells = ((Y - low) * scale).astype(np.intp)[shown] @ [1, n_columns]
 
     def blurred(weights: NDArray[Any] | None) -> NDArray[np.float32]:
-        sums = np.bincount(cells, weights, minlength=height * width).reshape(shape).astype(np.float32)
-        return np.asarray(gaussian_filter(sums, _SIGMA * unit, mode="constant", truncate=3))
+        sums = np.bincount(cells, weights, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
+        return np.asarray(gaussian_filter(sums.astype(np.float32), _SIGMA * _CELLS, mode="constant", truncate=3))
 
     counts = blurred(None)
-    image = np.zeros((*shape, 4), np.uint8)
-    seen = counts > 1e-3 * counts.max(initial=0)
-    if not seen.any():
-        return image
+    seen = counts > 1e-3 * counts.max()
+    image = np.zeros((n_rows, n_columns, 4), np.float32)
     for channel in range(3):
-        means = blurred(colours[inside, channel])[seen] / counts[seen]
-        image[seen, channel] = np.clip(np.rint(means), 0, 255)
-    density = counts[seen] * unit**2  # points per square point
+        image[seen, channel] = np.clip(blurred(rgba[shown, channel])[seen] / counts[seen], 0, 1)
+    density = counts[seen] * _CELLS**2  # points per square point
     crowd = max(float(np.quantile(density, _CROWDED)), 2 * _LONE)
     rise = np.clip(np.log(np.maximum(density, _LONE) / _LONE) / np.log(crowd / _LONE), 0, 1)
     edge = -np.expm1(-3 * density / _LONE)  # fades at the rim of a point
-    image[seen, 3] = np.rint(255 * edge * (_FAINTEST + (1 - _FAINTEST) * rise))
-    return image
+    image[seen, 3] = edge * (_FAINTEST + (1 - _FAINTEST) * rise)
+    extent = (low[0], high[0], low[1], high[1])
+    ax.imshow(image, extent=extent, origin="lower", interpolation="nearest", alpha=alpha, zorder=1)
 
 
 def _clear(ax: Any, n_components: int) -> None:
@@ -227,11 +327,9 @@ def _clear(ax: Any, n_components: int) -> None:
         ax.set(aspect="equal", adjustable="box" if shared else "datalim")
 
 
-def _size_and_alpha(ax: Axes, Y: NDArray[Any], *, is_strip: bool) -> tuple[float, float]:
+def _size_and_alpha(ax: Axes, Y: NDArray[Any]) -> tuple[float, float]:
     """Return the marker area and opacity at which a typical point fills its surroundings without hiding others."""
     box, points = ax.get_window_extent(), 72 / ax.figure.dpi
-    if is_strip:
-        return float(np.clip(_INK * box.width / ax.figure.dpi / len(Y), *_STRIP_AREAS)), 0.6
     extent = np.maximum(np.ptp(Y, axis=0), 1e-300)
     # The smallest square around the embedding as it is drawn, in square points.
     area = float((min(box.width / extent[0], box.height / extent[1]) * max(extent) * points) ** 2)

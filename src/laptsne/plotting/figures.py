@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from laptsne._runtime.colours import INK, PALETTE, LabelEncoding, encode_clusters, encode_labels
 from laptsne.engine.state import State
 from laptsne.estimators.contraction_path import ContractionPath
-from laptsne.explorer.maps import RELIABILITY, Shown, embedding_of, labels_of, rotation_onto
+from laptsne.explorer.maps import PERTURBATION, Shown, embedding_of, labels_of, perturbation_of, rotations, same_points
 from laptsne.graph.spectrum import eigengap_clusters
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from laptsne.plotting.colouring import Palette
+    from laptsne.plotting.canvas import Palette
 
 _SIZES = {1: (6.5, 2.6), 2: (5.5, 5.5), 3: (5.5, 5.5)}  # of new figures by number of components, in inches
 _LEGENDS = {"auto": "auto", "right": "right", "on": "on", None: None, True: "right", False: None}
@@ -45,7 +45,7 @@ def scatter(
 ) -> Axes:
     """Draw a map in one, two or three dimensions, coloured by label or by number.
 
-    More than 200,000 points in one or two dimensions are drawn as density.
+    One dimension is drawn as a stacked histogram, and more than 200,000 points in two dimensions as density.
 
     Parameters
     ----------
@@ -70,7 +70,8 @@ def scatter(
         Width and height in inches of a new figure, which is made even if there are current axes.
     legend : {"auto", "right", "on"} or None, default="auto"
         Where labels are named: "right" of the map, in a legend of at most 40 entries, or "on" it, once for each island
-        of points with that label. "auto" is "on" unless labels are scattered or crowded, numbers, or in 3-D.
+        of points with that label. "auto" is "on" unless labels are scattered or crowded. Numbers, and labels in one or
+        three dimensions, are always at the right.
     rasterized : bool, optional
         Whether markers become pixels in SVG and PDF files, which keeps files with many points small.
     title : str, optional
@@ -89,7 +90,7 @@ def scatter(
     >>> sorted({text.get_text() for text in ax.texts})
     ['0', '1', '2']
     """
-    from laptsne.plotting import canvas, colouring, text_labels  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas, text_labels  # noqa: PLC0415  matplotlib is slow to import
 
     if legend not in _LEGENDS:
         raise ValueError(f"legend={legend!r} must be 'auto', 'right', 'on' or None.")
@@ -101,7 +102,7 @@ def scatter(
         raise ValueError(f"s={s!r} must be a positive marker area, or one for each of the {n_samples} points.")
     encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)
     missing_name = "no cluster" if c is None else "no label"
-    chosen = colouring.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
+    chosen = canvas.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
     ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
     if title:
         ax.set_title(title)
@@ -130,7 +131,6 @@ def compare(
         Labels, named in a legend if there are at most 40.
     align : bool, default=True
         Whether to rotate and reflect each map to match the first one as closely as possible (orthogonal Procrustes).
-        This changes no distance within a map.
     continuous, rasterized : bool, optional
         As in :func:`scatter`.
 
@@ -140,16 +140,17 @@ def compare(
     >>> [ax.get_title() for ax in compare({"one": [[0, 0], [1, 1]], "other": [[0, 1], [1, 0]]}).axes]
     ['one', 'other']
     """
-    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
 
-    if not isinstance(maps, Mapping) or not maps:
-        raise ValueError("maps must be a mapping from titles to at least one map, such as {'t-SNE': Y}.")
-    embeddings = _same_points(maps)
-    first = embeddings[0]
-    chosen = colouring.make_colouring(encode_labels(labels, len(first), continuous=continuous))
+    if not isinstance(maps, Mapping):
+        raise TypeError(
+            f"maps must be a mapping from titles to maps, such as {{'t-SNE': Y}}, got {type(maps).__name__}."
+        )
+    embeddings = same_points(maps)
     if align:
-        embeddings = [(Y - Y.mean(axis=0)) @ rotation_onto(Y, first) for Y in embeddings]
-    size, panels = 4.0 if len(maps) < 3 else 3.2, zip(maps, embeddings, strict=True)
+        embeddings = embeddings @ rotations(embeddings)
+    chosen = canvas.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
+    size, panels = 4.0 if len(maps) < 3 else 3.2, zip(map(str, maps), embeddings, strict=True)
     return canvas.draw_panels(panels, chosen, size, size + 0.3, fontsize=11, rasterized=rasterized)
 
 
@@ -213,12 +214,15 @@ def trajectory(
     continuous, rasterized : bool, optional
         As in :func:`scatter`.
     """
-    from laptsne.plotting import canvas, colouring  # noqa: PLC0415  matplotlib is slow to import
+    from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
 
-    path = maps if isinstance(maps, ContractionPath) else None
-    embeddings, headings = _titled(maps, titles)
-    chosen = colouring.make_colouring(encode_labels(labels, len(embeddings[0]), continuous=continuous))
-    last = len(embeddings) - 1
+    given, headings = _titled(maps)
+    headings = headings if titles is None else list(map(str, titles))
+    if len(headings) != len(given):
+        raise ValueError(f"titles must have one title for each of the {len(given)} maps, got {len(headings)}.")
+    embeddings = same_points(dict(enumerate(given)))
+    chosen = canvas.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
+    path, last = maps if isinstance(maps, ContractionPath) else None, len(embeddings) - 1
     stride = 1 if path is not None else max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
     panels = [(headings[i], embeddings[i]) for i in [*range(0, last, stride), last]]
     figure = canvas.draw_panels(panels, chosen, 2.4, 2.6, fontsize=9, rasterized=rasterized)
@@ -276,49 +280,30 @@ def eigenvalues(
     return ax
 
 
-def _check_embedding(Y: Shown, name: str = "Y", dimensions: tuple[int, ...] = (1, 2, 3)) -> NDArray[Any]:
+def _check_embedding(Y: Shown) -> NDArray[Any]:
     """Return an embedding as an array of shape (n_samples, n_components); raise ValueError if it cannot be drawn."""
     array = embedding_of(Y)
-    if array.ndim == 1 and 1 in dimensions and array.dtype.kind in "iuf":
+    if array.ndim == 1 and array.dtype.kind in "iuf":
         array = array[:, None]
-    if array.ndim != 2 or array.shape[1] not in dimensions:
-        counts = " or ".join(map(str, dimensions))
+    if array.ndim != 2 or array.shape[1] not in _SIZES:
         raise ValueError(
-            f"{name} must have shape (n_samples, {counts}) to be drawn, got {array.shape}; fit with n_components=2."
+            f"Y must have shape (n_samples, 1 or 2 or 3) to be drawn, got {array.shape}; fit with n_components=2."
         )
     if array.dtype.kind not in "iuf":
         array = array.astype(np.float64)
     rows = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if rows.size:
-        raise ValueError(f"{name} is not finite in row {rows[0]}; remove the {rows.size} rows that are not finite.")
+        raise ValueError(f"Y is not finite in row {rows[0]}; remove the {rows.size} rows that are not finite.")
     return array
 
 
-def _same_points(maps: Mapping[Any, Shown]) -> list[NDArray[Any]]:
-    """Return the embeddings of a mapping; raise ValueError unless all of them have the same number of points."""
-    arrays = [_check_embedding(Y, f"maps[{name!r}]", dimensions=(2,)) for name, Y in maps.items()]
-    first, expected = next(iter(maps)), len(arrays[0])
-    for name, Y in zip(maps, arrays, strict=True):
-        if len(Y) != expected:
-            raise ValueError(
-                f"maps[{name!r}] has {len(Y)} points, but maps[{first!r}] has {expected}; pass maps of the same points."
-            )
-    return arrays
-
-
-def _titled(maps: Any, titles: Sequence[str] | None) -> tuple[list[NDArray[Any]], list[str]]:
+def _titled(maps: Any) -> tuple[Any, list[str]]:
     """Return the maps and a title for each."""
-    headings: list[str] = []
     if isinstance(maps, ContractionPath):
-        maps, headings = maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
-    elif isinstance(maps, Recorder):
-        maps, headings = maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
-    headings = (headings or [""] * len(maps)) if titles is None else list(map(str, titles))
-    if len(headings) != len(maps):
-        raise ValueError(f"titles must have one title for each of the {len(maps)} maps, got {len(headings)}.")
-    if len(maps) == 0:
-        raise ValueError("maps is empty; pass at least one map, or a Recorder after a fit.")
-    return _same_points(dict(enumerate(maps))), headings
+        return maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
+    if isinstance(maps, Recorder):
+        return maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
+    return maps, [""] * len(maps)
 
 
 def _encoded(Y: Shown, c: Any, n_samples: int, *, continuous: bool | None) -> tuple[LabelEncoding, str | None]:
@@ -335,16 +320,16 @@ def _encoded(Y: Shown, c: Any, n_samples: int, *, continuous: bool | None) -> tu
                 "pass Y=model.transform(X) to draw all rows."
             )
         return encode_labels(c, n_samples, continuous=continuous), None
-    if c in RELIABILITY and hasattr(Y, "labels_"):
-        scores = getattr(Y, "reliability_", None)
+    if c == PERTURBATION and hasattr(Y, "labels_"):
+        scores = perturbation_of(Y)
         if scores is None:
             raise ValueError(f"c={c!r} needs the reliability of the points; call model.diagnose() first.")
-        return encode_labels(getattr(scores, c), n_samples, continuous=True), None
+        return encode_labels(scores, n_samples, continuous=True), None
     from matplotlib.colors import is_color_like  # noqa: PLC0415  matplotlib is slow to import
 
     if not is_color_like(c):
         raise ValueError(
             f"c={c!r} must be a matplotlib colour such as 'tab:blue', one label per point, or, with a fitted model, "
-            f"{' or '.join(map(repr, RELIABILITY))}."
+            "'perturbation'."
         )
     return encode_labels(None, n_samples), c

@@ -3,14 +3,12 @@
 An island is where the points of a category lie together in the map.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
-from matplotlib.text import Annotation
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
 from scipy.ndimage import label
@@ -18,8 +16,7 @@ from scipy.spatial import cKDTree
 
 from laptsne._runtime.colours import INK, Categories, Scale
 from laptsne._runtime.typing import Array
-from laptsne.plotting.canvas import densities
-from laptsne.plotting.colouring import Colouring, add_key_beside, shorten
+from laptsne.plotting.canvas import Colouring, add_key_beside, shorten
 
 # Islands
 _CELLS = 32  # per side of the map: gaps narrower than one of them do not separate islands
@@ -37,25 +34,13 @@ _MAX_HIDDEN = 0.1  # share of the points that names of other labels may hide
 _LETTER, _LINE = 0.62, 1.3  # width and height of a bold letter, relative to the font size
 
 
-@dataclass(frozen=True)
-class Island:
-    """The points of a category, of shape (n_points, n_components), that lie together, and its name."""
+class Island(NamedTuple):
+    """Points of a category that lie together."""
 
     name: str
-    points: Array
-
-    @property
-    def centre(self) -> Array:
-        """The member nearest to the median: the median itself may lie outside, as in a ring."""
-        distances = np.linalg.norm(self.points - np.median(self.points, axis=0), axis=1)
-        return np.asarray(self.points[np.argmin(distances)])
-
-    @property
-    def core(self) -> list[Array]:
-        """The corners of a box around the half of the points nearest to the centre."""
-        distances = np.linalg.norm(self.points - self.centre, axis=1)
-        near = self.points[distances <= np.median(distances)]
-        return [near.min(axis=0), near.max(axis=0)]
+    centre: Array  # the member nearest to the median, which itself may lie outside, as in a ring
+    core: Array  # lower left and upper right corner of a box around the half of the points nearest to the centre
+    size: float  # number of points
 
 
 def find_islands(Y: Array, categories: Categories) -> list[Island]:
@@ -65,9 +50,13 @@ def find_islands(Y: Array, categories: Categories) -> list[Island]:
     for code in np.flatnonzero(categories.counts):
         members = Y[categories.codes == code]
         sample = members[:: -(-len(members) // _SAMPLE)]  # evenly spaced: their order means nothing
-        parts = [Island(categories.names[code], part) for part in _parts(sample, extent)]
-        found += [(len(members) * len(island.points) / len(sample), island) for island in parts]
-    return [island for _, island in sorted(found, key=lambda pair: -pair[0])]
+        for part in _parts(sample, extent):
+            centre = part[np.argmin(np.linalg.norm(part - np.median(part, axis=0), axis=1))]
+            distances = np.linalg.norm(part - centre, axis=1)
+            near = part[distances <= np.median(distances)]
+            core = np.array([near.min(axis=0), near.max(axis=0)])
+            found.append(Island(categories.names[code], centre, core, len(members) * len(part) / len(sample)))
+    return sorted(found, key=lambda island: -island.size)
 
 
 def name_labels(ax: Any, Y: Array, colouring: Colouring, where: str | None) -> float:
@@ -75,22 +64,20 @@ def name_labels(ax: Any, Y: Array, colouring: Colouring, where: str | None) -> f
     encoding = colouring.encoding
     if where is None or (isinstance(encoding, Categories) and encoding.names in ((), ("",))):
         return 0.0
-    if isinstance(encoding, Scale) or where == "right" or (where == "auto" and Y.shape[1] == 3):
+    if isinstance(encoding, Scale) or where == "right" or Y.shape[1] != 2:
         return add_key_beside(ax, colouring)
     islands = find_islands(Y, encoding)
-    if where == "auto" and _would_mislead(ax, Y, colouring, encoding, islands):
+    fontsize = float(np.clip(11 - 0.1 * len({island.name for island in islands}), 6, 9))
+    if where == "auto" and _would_mislead(ax, Y, colouring, encoding, islands, fontsize):
         return add_key_beside(ax, colouring)
-    style = _style(islands)
-    if Y.shape[1] == 3:  # names may overlap
-        for island in islands:
-            ax.text(*island.centre, shorten(island.name), **style)
-    elif islands:
-        islands = _raised(islands, Y[:, 0], colouring, encoding) if Y.shape[1] == 1 else islands
-        ax.add_collection(_LeaderLines(ax, islands, style), autolim=False)
+    if islands:
+        ax.add_collection(_LeaderLines(ax, islands, fontsize), autolim=False)
     return 0.0
 
 
-def _would_mislead(ax: Any, Y: Array, colouring: Colouring, labels: Categories, islands: list[Island]) -> bool:
+def _would_mislead(
+    ax: Any, Y: Array, colouring: Colouring, labels: Categories, islands: list[Island], fontsize: float
+) -> bool:
     """Return whether most categories are all over the map, many have no island, or names would hide other labels."""
     present = np.flatnonzero(labels.counts)
     if present.size < 2 or len({island.name for island in islands}) < 0.75 * present.size:
@@ -98,24 +85,16 @@ def _would_mislead(ax: Any, Y: Array, colouring: Colouring, labels: Categories, 
     spreads = [_spread(Y[labels.codes == code]) for code in present]
     if float(np.median(spreads)) > _SCATTERED * _spread(Y):
         return True
-    if Y.shape[1] == 1 or not colouring.entries:
+    if not colouring.entries:
         return False
     box = ax.get_window_extent()
     scale = min(np.array([box.width, box.height]) / np.maximum(np.ptp(Y, axis=0), 1e-300))
-    letter = _style(islands)["fontsize"] * ax.figure.dpi / 72 / scale * np.array([_LETTER, _LINE])
+    letter = fontsize * ax.figure.dpi / 72 / scale * np.array([_LETTER, _LINE])
     hidden = np.zeros(len(Y), bool)
     for island in islands:
         covered = (2 * np.abs(Y - island.centre) < letter * [len(shorten(island.name)), 1]).all(axis=1)
         hidden |= covered & (labels.codes != labels.names.index(island.name))
     return bool(hidden.mean() > _MAX_HIDDEN)
-
-
-def _raised(islands: list[Island], y: Array, colouring: Colouring, labels: Categories) -> list[Island]:
-    """Return islands of one dimension as regions under their category's curve, where their names belong."""
-    names = [labels.names[code] for code in np.flatnonzero(labels.counts)]
-    curves = dict(zip(names, densities(y, colouring), strict=True))
-    heights = [np.interp(island.points[:, 0], *curves[island.name][1:]) / 2 for island in islands]
-    return [Island(it.name, np.column_stack([it.points, h])) for it, h in zip(islands, heights, strict=True)]
 
 
 def _parts(members: Array, extent: float) -> list[Array]:
@@ -136,23 +115,18 @@ def _spread(Y: Array) -> float:
     return float(np.median(np.linalg.norm(Y - np.median(Y, axis=0), axis=1)))
 
 
-def _style(islands: list[Island]) -> dict[str, Any]:
-    n_names = len({island.name for island in islands})
-    style: dict[str, Any] = {"fontsize": float(np.clip(11 - 0.1 * n_names, 6, 9)), "color": INK, "zorder": 5}
-    style |= {"ha": "center", "va": "center", "weight": "bold", "parse_math": False, "in_layout": False}
-    return style | {"path_effects": [withStroke(linewidth=2.5, foreground="white", alpha=0.85)]}
-
-
 class _LeaderLines(LineCollection):
     """Lines that connect names to their anchors if they had to be moved far.
 
     Names are positioned at drawing time, when the sizes of the axes and of the text are known.
     """
 
-    def __init__(self, ax: Any, islands: list[Island], style: dict[str, Any]) -> None:
+    def __init__(self, ax: Any, islands: list[Island], fontsize: float) -> None:
         """Write the name of each island; those given first take precedence."""
         super().__init__([], colors=INK, linewidths=0.6, transform=IdentityTransform(), zorder=4.9)  # below the names
-        style = {"xytext": (0, 0), "textcoords": "offset points", **style}
+        style: dict[str, Any] = {"xytext": (0, 0), "textcoords": "offset points", "ha": "center", "va": "center"}
+        style |= {"fontsize": fontsize, "weight": "bold", "color": INK, "zorder": 5, "parse_math": False}
+        style |= {"path_effects": [withStroke(linewidth=2.5, foreground="white", alpha=0.85)], "in_layout": False}
         self.notes = [ax.annotate(shorten(island.name), tuple(island.centre), **style) for island in islands]
         self.cores = np.array([island.core for island in islands])  # of shape (n_names, 2, 2)
         self.set_in_layout(False)
@@ -163,7 +137,11 @@ class _LeaderLines(LineCollection):
         assert self.axes is not None
         to_pixels, bounds = self.axes.transData.transform, self.axes.get_window_extent(renderer)
         anchors = to_pixels([note.xy for note in self.notes])
-        sizes = np.array([_text_size(note, renderer, pixel) for note in self.notes]) + _GAP * pixel
+        sizes = np.array([note.get_window_extent(renderer).size for note in self.notes])
+        for size, note in zip(sizes, self.notes, strict=True):  # outlines are drawn as paths, wider than glyphs
+            width = text_to_path.get_text_width_height_descent(note.get_text(), note.get_fontproperties(), False)[0]
+            size[0] = max(size[0], 2 * pixel * width - size[0])
+        sizes += _GAP * pixel
         corners = to_pixels(self.cores.reshape(-1, 2)).reshape(-1, 2, 2)
         cores = np.array([corners.mean(axis=1), np.abs(corners[:, 1] - corners[:, 0]) + _GAP * pixel])
         covered = np.all(cores[1] < _COVERED * sizes, axis=1)
@@ -178,13 +156,6 @@ class _LeaderLines(LineCollection):
         far = np.hypot(*np.maximum(np.abs(ends - anchors) - margin / 2, 0).T) > _LEADER * pixel
         self.set_segments(np.stack([anchors, ends], axis=1)[far])
         super().draw(renderer)
-
-
-def _text_size(note: Annotation, renderer: RendererBase, pixel: float) -> tuple[float, float]:
-    """Return the width and height of a name; text with an outline is drawn as paths, which are wider than glyphs."""
-    box = note.get_window_extent(renderer)
-    outline = pixel * text_to_path.get_text_width_height_descent(note.get_text(), note.get_fontproperties(), False)[0]
-    return box.width + 2 * max(outline - box.width, 0.0), box.height
 
 
 def place_boxes(anchors: Array, sizes: Array, bounds: Array, avoided: Any = ((), ())) -> Array:
@@ -212,17 +183,15 @@ def _nearest_free(anchor: Array, centres: Array, reach: Array, bounds: Array) ->
     Each of its coordinates is the anchor's or that of a box edge, so only the grid of these lines is searched.
     """
     anchor = np.clip(anchor, *bounds)
-    low, high = centres - reach, centres + reach
-    lines, first, last = [], [], []
-    for k, edges in enumerate(np.concatenate([anchor[None], low, high]).T):
-        lines.append(np.unique(edges[(edges >= bounds[0, k]) & (edges <= bounds[1, k])]))
-        tolerance = 1e-9 * reach[:, k]  # the edges themselves are free
-        first.append(np.searchsorted(lines[k], low[:, k] + tolerance))
-        last.append(np.searchsorted(lines[k], high[:, k] - tolerance))
-    if not (lines[0].size and lines[1].size):  # the box is larger than the bounds
-        return np.full(2, np.nan)
+    lines, within = [], []
+    for k, edges in enumerate(np.concatenate([anchor[None], centres - reach, centres + reach]).T):
+        line = np.unique(edges[(edges >= bounds[0, k]) & (edges <= bounds[1, k])])
+        inside = np.abs(line[:, None] - centres[:, k]) < (1 - 1e-9) * reach[:, k]  # the edges themselves are free
+        lines.append(line)
+        within.append(inside.astype(np.float32))
     distances = np.hypot(lines[0][:, None] - anchor[0], lines[1] - anchor[1])
-    for left, below, right, above in zip(*first, *last, strict=True):
-        distances[left:right, below:above] = np.inf
+    distances[within[0] @ within[1].T > 0] = np.inf
+    if not np.isfinite(distances).any():  # or the box is larger than the bounds
+        return np.full(2, np.nan)
     i, j = np.unravel_index(np.argmin(distances), distances.shape)
-    return np.array([lines[0][i], lines[1][j]]) if np.isfinite(distances[i, j]) else np.full(2, np.nan)
+    return np.array([lines[0][i], lines[1][j]])

@@ -1,6 +1,6 @@
 // Columns: text, search and colours of their values.
 
-import { categoryColour, packed, parseColour, scaleColour } from "./colour.js";
+import { categoryColour, packed, scaleColour } from "./colour.js";
 import { brief, shortest } from "./number.js";
 
 const MANY = 256; // with more categories than this, only the most frequent ones are coloured
@@ -16,7 +16,6 @@ export class Column {
     this.names = described.names ?? [];
     this.numeric = described.numeric ?? false;
     this.daily = described.daily ?? false;
-    this.colours = described.colours ?? null; // given with the data
     this.captions = described.captions ?? null; // of the categories, such as their words
     this.absent = described.missing ?? "missing";
     this.values = described.values;
@@ -123,7 +122,6 @@ export class Column {
 
   /** One colour per category, followed by grey for missing values. */
   categoryColours(dark, grey) {
-    if (this.colours) return [...this.colours.map(parseColour), grey];
     const colours = this.names.map((_, code) => categoryColour(this.palette, code, dark));
     if (this.names.length > MANY) {
       colours.fill(grey);

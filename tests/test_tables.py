@@ -508,13 +508,13 @@ class TestWriting:
         write_map(tmp_path / "m.parquet", self.Y, kept)
         assert pa.parquet.read_table(tmp_path / "m.parquet").select(kept.column_names).equals(kept)
 
-    def test_many_rows(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.outputs._ROWS", 3)
-        Y = np.arange(20.0).reshape(10, 2).astype(np.float32)
-        write_map(tmp_path / "m.csv", Y, pa.table({"t": pa.chunked_array([[None, "b"], ["c"] * 8])}))
+    def test_many_rows(self, tmp_path):
+        n = 70_000
+        Y = np.arange(2.0 * n).reshape(n, 2).astype(np.float32)
+        write_map(tmp_path / "m.csv", Y, pa.table({"t": pa.chunked_array([[None, "b"], ["c"] * (n - 2)])}))
         rows = [line.split(",") for line in (tmp_path / "m.csv").read_text().splitlines()]
         assert rows[0] == ["x", "y", "t"]
-        assert [row[2] for row in rows[1:]] == ["", "b", *"cccccccc"]
+        assert [row[2] for row in rows[1:]] == ["", "b", *"c" * (n - 2)]
         assert [float(row[1]) for row in rows[1:]] == Y[:, 1].tolist()
 
     def test_every_component_has_a_column(self, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -109,13 +109,13 @@ def explorer_columns(dataset: Dataset, found: dict[str, Array]) -> dict[str, Arr
     kept = {name: dataset.values(name) for name in dataset.columns.column_names}
     columns = {} if dataset.label is None else {dataset.label: kept[dataset.label]}
     columns |= {free_name(name, list(kept)): values for name, values in found.items()} | kept
-    if _are_few(dataset.features or (), dataset.X):
+    if _has_few(dataset):
         columns |= {name: dataset.X[:, i] for i, name in enumerate(dataset.features or ()) if name not in columns}
     return columns
 
 
-def _are_few(features: Sequence[str], X: Any) -> bool:
-    return len(features) <= _MAX_FEATURES and not scipy.sparse.issparse(X)
+def _has_few(dataset: Dataset) -> bool:
+    return len(dataset.features or ()) <= _MAX_FEATURES and not scipy.sparse.issparse(dataset.X)
 
 
 def explorer_extras(dataset: Dataset) -> dict[str, Any]:
@@ -129,6 +129,6 @@ def explorer_extras(dataset: Dataset) -> dict[str, Any]:
     if names is None and Path(dataset.name).suffix.lower() == ".h5ad":
         X, names = read_genes(Path(dataset.name)) or (X, None)
         names = names if X.shape[0] == dataset.X.shape[0] else None  # rows may be left out
-    if names is None or _are_few(names, X):
+    if names is None or (names is dataset.features and _has_few(dataset)):
         return {"images": images}
     return {"images": images, "features": X, "feature_names": names}

@@ -23,7 +23,7 @@ from laptsne._runtime.warn import warn
 from laptsne.cli import outputs
 from laptsne.cli.options import FeatureOptions, GraphOptions, InputOptions, MapFiles, MapOptions, OutputFiles
 from laptsne.cli.outputs import explorer_columns, free_name
-from laptsne.cli.reading import EXAMPLE, read_source
+from laptsne.cli.reading import read_source
 from laptsne.cli.tables import Dataset, choose_columns, listed, transposed
 from laptsne.cli.terminal import InputError, StoppedEarlyWarning, caution, console, input_errors, say, waiting
 from laptsne.clusters.table import ClusterTable
@@ -106,13 +106,15 @@ def _write(
     with input_errors():
         if files.save is not None:
             model.save(files.save)
-        table = None if files.distinguish is None else model.distinguish(*prepared.named_features)
+        if files.distinguish is not None:  # by the features as they came, or as they are embedded if some are missing
+            X = prepared.X if _is_incomplete(dataset.X).any() else dataset.X
+            found = model.distinguish(X, dataset.features if X.shape[1] == dataset.X.shape[1] else None)
+            table = pa.table({name: list(values) for name, values in vars(found).items()})
+            outputs.write_table(files.distinguish, table)
     outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
     if files.plot is not None:
         values = names if color is None else dataset.values(color)
         outputs.save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
-    if files.distinguish is not None:
-        outputs.write_table(files.distinguish, pa.table({name: list(values) for name, values in vars(table).items()}))
     if files.html is not None:
         columns = explorer_columns(dataset, {CLUSTERS: names})
         options = outputs.explorer_extras(dataset)
@@ -130,8 +132,7 @@ def _maps(model: Model, X: Any, *, quiet: bool) -> ContractionPath | Array:
         return Y
     if len(Y) > _MAX_POINTS:
         caution(
-            f"the explorer has no contraction slider: the maps for it would take too long with {len(Y)} points, more "
-            f"than {_MAX_POINTS}; embed fewer to get one."
+            f"the explorer has no contraction slider, as its maps take too long with more than {_MAX_POINTS} points."
         )
         return Y
     with waiting("fitting maps at increasing contraction", quiet=quiet), input_errors():
@@ -239,14 +240,6 @@ class PreparedDataset:
     steps: Preprocessing
     rep: str | None = None  # array of an h5ad file that was embedded
 
-    @property
-    def named_features(self) -> tuple[Any, tuple[str, ...] | None]:
-        """The features as they came and their names; as they are embedded if values are missing."""
-        X, names = self.dataset.X, self.dataset.features
-        if not _is_incomplete(X).any():
-            return X, names
-        return self.X, names if names is not None and self.X.shape[1] == len(names) else None
-
 
 def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = ()) -> PreparedDataset:
     """Read the data and preprocess them; print notes on the columns, and a warning if their scales differ."""
@@ -276,20 +269,17 @@ def load_dataset(
     data: InputOptions, column: Sequence[str] = (), drop: Sequence[str] = (), color: Sequence[str] = (), **model: Any
 ) -> Dataset:
     """Read the data and choose the columns to embed, or those of a model; those to colour by are beside the map."""
-    source, label, features = data.source, data.label, model.get("features")
+    label = data.label
     if label is not None and data.no_label:
         raise InputError("--label and --no-label exclude each other; give one of them.")
-    if label is not None and source == EXAMPLE:
-        raise InputError(f"--label {label} names a column of a file, but {source} is a data set with its own labels.")
-    contents = read_source(source, rep=data.rep or model.get("rep"), genes=color)
+    contents = read_source(data.source, rep=data.rep or model.get("rep"), genes=color)
     if data.transpose:
         contents, column, drop = transposed(contents, column, drop), (), ()
     min_rows = 1 if model else 2
     if contents.n_rows < min_rows:
         raise InputError(f"{contents.name} has too few rows, {contents.n_rows}; give at least {min_rows}.")
-    guess = not data.no_label
-    chosen = choose_columns(contents, label=label, guess=guess, column=column, drop=drop, features=features)
-    return chosen.with_columns(color)
+    choice: dict[str, Any] = {"column": column, "drop": drop, "features": model.get("features")}
+    return choose_columns(contents, label=label, guess=not data.no_label, **choice).with_columns(color)
 
 
 def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:

@@ -14,7 +14,6 @@ import pytest
 from laptsne import LaptSNE
 from laptsne._runtime import files
 from laptsne._runtime.files import atomic_write, read_archive, write_archive
-from laptsne.cli.reading import load_npz
 
 needs_unix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no files of this kind")
 
@@ -119,15 +118,6 @@ def header(shape, descr):
 
 
 class TestItemsWithoutBytes:
-    @pytest.mark.parametrize(("shape", "descr"), [((40_000_000,), "<U0"), ((10_000_000, 0), "<f8"), ((10**7,), "|V0")])
-    def test_they_do_not_pass_the_check_of_memory(self, monkeypatch, shape, descr):
-        monkeypatch.setattr("laptsne._runtime.available_memory.available_memory", lambda: 1 << 22)
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w") as archive:
-            archive.writestr("X.npy", header(shape, descr))
-        with pytest.raises(MemoryError, match="GiB"):
-            load_npz(packed, ["X"])
-
     @pytest.mark.parametrize(("shape", "descr"), [((40_000,), "<U0"), ((10**8, 0), "<f8"), ((0, 10**8), "<f8")])
     def test_they_are_refused_in_models(self, model, tmp_path, shape, descr):
         model.save(tmp_path / "model")

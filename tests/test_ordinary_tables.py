@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from laptsne import LaptSNE
 from laptsne.cli.commands import app
 from laptsne.cli.options import FeatureOptions, InputOptions
-from laptsne.cli.preparation import prepare
+from laptsne.cli.runs import prepare
 
 N = 120
 ZIPS = [f"{i * 7:05}" for i in range(N)]
@@ -99,7 +99,8 @@ class TestWhatNamesRows:
         assert [row["key"] for row in rows_of("m.csv")] == [str(value) for value in values]
         assert run("embed", name, "--iterations", 5, "--out", "m.parquet").exit_code == 0
         written = pa.parquet.read_table("m.parquet")["key"].to_pylist()
-        assert written == (values if write is write_parquet else [str(value) for value in values])
+        # Dates in text are text.
+        assert written == ([str(value) for value in values] if write is write_csv and values is DAYS else values)
 
     def test_transform_and_explorer_have_it_as_well(self, run, X, write, name, values, reason, monkeypatch):
         pages = []
@@ -231,14 +232,11 @@ class TestScales:
         np.save("t.npy", X * [1, 1, 1, 1e5])  # such as pixels, which share a unit
         assert "variances" not in embed("t.npy").stderr
 
-    def test_a_number_beside_lists_is_warned_of(self, embed, X):
-        write_parquet("t.parquet", {"e": list(X), "n": 1e4 * X[:, 0]})
-        assert "the widest is n (standard" in embed("t.parquet", "--column", "*").stderr
-
-    @pytest.mark.parametrize("convert", [np.asarray, scipy.sparse.coo_matrix])
-    def test_components_are_those_of_scikit_learn(self, X, convert, tmp_path):
-        scipy.io.mmwrite(tmp_path / "t.mtx", convert(X + 5), precision=17)
-        found = prepare(InputOptions(str(tmp_path / "t.mtx")), FeatureOptions(pca=2)).X
+    @pytest.mark.parametrize("name", ["t.npy", "t.mtx"])
+    def test_components_are_those_of_scikit_learn(self, X, name, tmp_path):
+        np.save(tmp_path / "t.npy", X + 5)
+        scipy.io.mmwrite(tmp_path / "t.mtx", scipy.sparse.coo_matrix(X + 5), precision=17)
+        found = prepare(InputOptions(str(tmp_path / name)), FeatureOptions(pca=2)).X
         np.testing.assert_allclose(np.abs(found), np.abs(PCA(2).fit_transform(X)), rtol=1e-6)
 
     def test_logarithm_and_components(self, embed, X):
@@ -286,18 +284,17 @@ class TestLists:
         embed("t.parquet")
         assert is_map_of(X.astype(np.float32))
 
-    def test_several_are_chosen_by_name_or_pattern(self, embed, X):
+    def test_one_is_chosen_by_name_or_pattern(self, embed, X):
         write_parquet("t.parquet", {"left": list(X), "right": list(X[:, :2] + 1), "n": X[:, 0]})
-        result = embed("t.parquet")
-        assert result.exit_code == 2
-        assert "several columns of lists, left, right; give one by --column" in result.stderr
+        for words, names in (((), "left, right"), (("--column", "?*t", "--column", "n"), "left, right, n")):
+            result = embed("t.parquet", *words)
+            assert result.exit_code == 2
+            assert f"a column of lists is embedded by itself, not {names}; give one by --column" in result.stderr
         result = embed("t.parquet", "--column", "right")
         assert is_map_of(X[:, :2] + 1)
         assert "left out, since they hold lists: left" in result.stderr
         embed("t.parquet", "--drop", "left")
         assert is_map_of(X[:, :2] + 1)
-        embed("t.parquet", "--column", "?*t", "--column", "n")
-        assert is_map_of(np.column_stack([X, X[:, :2] + 1, X[:, 0]]))
         result = embed("t.parquet", "--column", "up*")
         assert result.exit_code == 2
         assert "has no column of numbers up*; its columns are left, right, n" in result.stderr
@@ -311,14 +308,14 @@ class TestLists:
     @pytest.mark.parametrize(
         ("rows", "said"),
         [
-            ([[1.0, 2], [3.0]], " has lists of different lengths: row 1 has 2 values, row 2 has 1 values"),
-            ([[], []], " has empty lists"),
-            ([[1.0, np.inf], [3.0, 4]], "[1] is inf in row 1"),
+            ([[1.0, 2], [3.0]], "column e has lists of different lengths: row 1 has 2 values, row 2 has 1 values"),
+            ([[], []], "column e has empty lists"),
+            ([[1.0, np.inf], [3.0, 4]], "column 2 is inf in row 1"),
         ],
     )
     def test_what_is_wrong_is_said(self, embed, rows, said):
         write_parquet("t.parquet", {"e": pa.array(rows, pa.list_(pa.float64()))})
-        assert f"column e{said}" in embed("t.parquet").stderr
+        assert said in embed("t.parquet").stderr
 
     def test_transform_takes_the_column_by_its_name(self, run, X):
         write_parquet("t.parquet", {"e": list(X), "n": X[:, 0]})
@@ -328,7 +325,7 @@ class TestLists:
         np.testing.assert_allclose(np.load("p.npy"), np.load("m.npy")[:5])
         write_parquet("new.parquet", {"e": list(X[:5, :3])})
         result = run("transform", "m.laptsne", "new.parquet")
-        assert "column e has 3 values per row, but the model was fitted to 4" in result.stderr
+        assert "X has 3 features, but the map was fitted to 4" in result.stderr
 
 
 class TestDecimalCommas:
@@ -349,22 +346,17 @@ class TestDecimalCommas:
     def test_what_may_be_either_is_not_embedded_silently(self, embed, X):
         write_csv("t.csv", {"a": X[:, 0], "b": [f"{i + 1},234" for i in range(N)]}, ";")
         result = embed("t.csv")
-        assert "their commas may be decimal or group thousands (write them without): b" in result.stderr
+        assert "not embedded, since they hold text: b" in result.stderr
         assert is_map_of(X[:, :1])
 
     def test_no_thousands_begin_with_zero(self, embed):
-        write_csv("t.csv", {"a": [f"0,{i:03}" for i in range(N)]}, ";")
-        assert "read with decimal commas: a" in embed("t.csv").stderr
-        assert is_map_of(np.arange(N)[:, None] / 1000)
+        write_csv("t.csv", {"a": [f"0,{i:03}" for i in range(N)], "b": ["1,5", "2"] * (N // 2)}, ";")
+        assert "read with decimal commas: a, b" in embed("t.csv").stderr
+        assert is_map_of(np.column_stack([np.arange(N) / 1000, [1.5, 2] * (N // 2)]))
 
     def test_without_quotes_the_error_says_so(self, embed):
         Path("t.csv").write_text("a,b\n1,5,2,5\n3,5,4,5\n")
         assert "separate the columns by semicolons if the numbers have decimal commas" in embed("t.csv").stderr
-
-    def test_commas_in_quoted_names(self, embed, X):
-        write_csv("t.csv", {"length, in, cm": X[:, 0], "width, in, cm": X[:, 1]}, ";")
-        embed("t.csv")
-        assert is_map_of(X[:, :2])
 
 
 class TestTenX:
@@ -417,7 +409,7 @@ class TestTenX:
         assert "is a matrix of 30 x 120, but there are names of 1 genes and 120 cells" in embed("s").stderr
         self.write(tmp_path / "s", counts)
         assert "--landmarks needs dense data" in embed("s", "--landmarks", 50).stderr
-        assert "--scale robust needs dense data" in embed("s", "--scale", "robust").stderr
+        assert embed("s", "--scale", "robust").exit_code == 0
 
 
 class TestTranspose:

@@ -28,7 +28,7 @@ from kernel_calls import from_python
 import laptsne
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime import files
-from laptsne.cli.reading import load_npz, read_source
+from laptsne.cli.reading import read_source
 from laptsne.cli.tables import as_numpy
 from laptsne.cli.terminal import InputError, say
 from laptsne.engine import checkpoint
@@ -232,7 +232,8 @@ class TestPathsToOtherFiles:
         def virtual(file):
             layout = h5py.VirtualLayout((4, 2), "f4")
             layout[:] = h5py.VirtualSource("plain.h5ad", "X", (4, 2))
-            file["layers"].create_virtual_dataset("other", layout)
+            del file["X"]
+            file.create_virtual_dataset("X", layout)
 
         for change in (outside, linked, virtual):
             Path("x.h5ad").write_bytes(Path("plain.h5ad").read_bytes())
@@ -263,8 +264,8 @@ class TestBombs:
         assert "GiB" in refusal("x.npy", npy_head(shape))
         bomb = zipped({"X.npy": npy_head(shape) + bytes(1 << 20)})
         assert "GiB" in refusal("x.npz", bomb)
-        with pytest.raises(MemoryError):
-            load_npz(io.BytesIO(zipped({f"{i}.npy": npy_head((1 << 20,)) for i in range(3)})), ["0", "1", "2"])
+        n = 1 << 17  # the labels take more as text than they declare
+        assert "GiB" in refusal("y.npz", zipped({"X.npy": npy(np.zeros((n, 1), bool)), "y.npy": npy_head((n,), "<U2")}))
 
     @pytest.mark.parametrize("columns", [0, 1])
     def test_arrays_of_items_without_bytes(self, columns):
@@ -290,7 +291,8 @@ class TestBombs:
     def test_the_array_that_is_read_is_the_one_that_was_checked(self):
         """np.load would prefer a member without the suffix."""
         twice = zipped({"X.npy": npy(np.ones((3, 2))), "X": npy_head((1 << 16, 1 << 10)) + bytes(1 << 20)})
-        assert load_npz(io.BytesIO(twice), ["X"])["X"].shape == (3, 2)
+        Path("x.npz").write_bytes(twice)
+        assert read_source("x.npz").X.shape == (3, 2)
 
     def test_an_array_whose_header_has_no_end(self):
         head = b"\x93NUMPY\x02\x00" + struct.pack("<I", 1 << 28) + b" " * (1 << 28)
@@ -300,36 +302,30 @@ class TestBombs:
         tracemalloc.reset_peak()  # making the bomb took more
         assert "NPZ" in refusal("x.npz", bomb)
 
-    def test_text(self, monkeypatch):
-        monkeypatch.setattr("laptsne._runtime.available_memory.available_memory", lambda: 1 << 21)
-        rows = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 20), 1)
+    def test_text(self):
+        rows = gzip.compress(b"a,b\n" + b"1,2\n" * (1 << 23), 1)
         assert "GiB" in refusal("x.csv.gz", rows)
-        words = gzip.compress(b"a\tb\n" + b"xx\tyy\n" * (1 << 17), 1)
+        words = gzip.compress(b"a\tb\n" + b"xx\tyy\n" * (1 << 20), 1)
         assert "GiB" in refusal("x.tsv.gz", words)
 
-    def test_lines_without_end(self, monkeypatch):
-        monkeypatch.setattr("laptsne.cli.reading._LINE", 1 << 16)
-        packed = gzip.compress(b"1" * (1 << 25))
-        assert "a line of more than" in refusal("x.csv.gz", packed)
-        assert "a line of more than" in refusal("x.mtx.gz", packed)
-        assert "a line of more than" in refusal("y.csv.gz", gzip.compress(b"a,b\n" + b"1" * (1 << 25)))
+    def test_lines_without_end(self):
+        packed = gzip.compress(b"1" * (5 << 22))
+        assert "GiB" in refusal("x.csv.gz", packed)
+        assert "GiB" in refusal("x.mtx.gz", packed)
+        assert "GiB" in refusal("y.csv.gz", gzip.compress(b"a,b\n" + b"1" * (5 << 22)))
 
     def test_matrix_market(self):
         begin = b"%%MatrixMarket matrix "
         for sizes in (b"coordinate real general\n2 2 1000000000000\n", b"coordinate real general\n10000000000 2 1\n"):
             assert "GiB" in refusal("x.mtx.gz", gzip.compress(begin + sizes + b"1 1 1\n"))
-        assert "GiB" in refusal("x.mtx", begin + b"array real general\n1000000 1000000\n1\n")
-        longer = begin + b"coordinate real general\n2 2 1\n" + b"1 1 1\n" * (1 << 22)
-        assert "1 lines of 3 numbers should follow" in refusal("x.mtx.gz", gzip.compress(longer, 1))
+        longer = begin + b"coordinate real general\n2 2 1\n" + b"1 1 1\n" * (1 << 20)
+        assert "1 entries should follow" in refusal("x.mtx.gz", gzip.compress(longer, 1))
 
-    def test_names_beside_a_matrix(self, monkeypatch):
+    def test_names_beside_a_matrix(self):
         Path("matrix.mtx").write_bytes(b"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n")
         Path("features.tsv").write_text("g\nh\n")
         Path("barcodes.tsv.gz").write_bytes(gzip.compress(b"\n" * (1 << 22), 1))
         assert "GiB" in refusal("matrix.mtx")
-        monkeypatch.setattr("laptsne.cli.reading._NAMES", 1 << 20)
-        with pytest.raises(InputError, match="more than 1048576 characters of names"):
-            read_source("matrix.mtx")
 
     def test_parquet(self):
         arrow = pytest.importorskip("pyarrow", reason="needs the extra laptsne[cli]")

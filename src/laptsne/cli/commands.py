@@ -4,6 +4,7 @@ Each imports what it runs when it is called, so that ``laptsne --help`` does not
 """
 
 import webbrowser
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -69,19 +70,13 @@ def embed(
 def transform(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model written by `laptsne embed --save`.")],
     data: options.InputOptions,
-    out: Annotated[
-        Path | None, typer.Option(help=f"Table of the coordinates: {options.TABLES} (default: NAME-placed.csv).")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Plot of the new rows in colour and the old ones in grey: .png, .svg or .pdf.")
-    ] = None,
-    html: Annotated[Path | None, typer.Option(help="Interactive explorer of the new rows among the old ones.")] = None,
-    color: Annotated[list[str], typer.Option(help="Column or gene to colour by. Repeatable.")] = [],  # noqa: B006
+    files: options.MapFiles,
 ) -> None:
     """Place new rows on the map of a saved model, which does not change.
 
     The preprocessing of the model is applied to FILE. If the model has the names of its columns, those of FILE are
-    matched by name, in any order.
+    matched by name, in any order. Plots show the new rows in colour and the old ones in grey. Without --out, --plot and
+    --html, the coordinates are written to NAME-placed.csv.
 
     **Examples**
 
@@ -92,7 +87,7 @@ def transform(
     """
     from laptsne.cli.runs import transform_source
 
-    transform_source(model, data, options.OutputFiles(html, color, out=out, plot=plot))
+    transform_source(model, data, files.or_default(data.source, "placed"))
 
 
 @app.command()
@@ -126,7 +121,7 @@ def explore(
     data: options.InputOptions,
     features: options.FeatureOptions,
     settings: options.MapOptions,
-    shown: options.ExplorerOptions,
+    files: options.OutputFiles,
     no_open: Annotated[bool, typer.Option("--no-open", help="Write the HTML file without opening a browser.")] = False,
 ) -> None:
     """Embed a table and open the interactive explorer in the browser, or open one that was written before.
@@ -146,8 +141,8 @@ def explore(
     if explorer.suffix.lower() not in options.HTML:
         from laptsne.cli.runs import embed_source
 
-        explorer = shown.html or Path(f"{options.stem(data.source)}-map.html")
-        embed_source(data, features, settings, options.OutputFiles(explorer, shown.color, shown.text))
+        explorer = files.html or Path(f"{options.stem(data.source)}-map.html")
+        embed_source(data, features, settings, replace(files, html=explorer))
     elif not explorer.is_file():
         raise InputError(f"there is no file {explorer}; write one with laptsne embed FILE --html {explorer}.")
     if not no_open and not webbrowser.open(explorer.resolve().as_uri()):

@@ -14,10 +14,9 @@ import typer
 from laptsne.cli.terminal import InputError, reported
 
 STDOUT = Path("-")
-TABLES = ".csv, .tsv, .parquet, .feather, .arrow, .npy, or - for CSV to standard output"
 HTML = (".html", ".htm")
 _WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")  # the last for arrays alone
-_PLOTS = (".png", ".svg", ".pdf")
+_ENDINGS = {"out": _WRITABLE, "plot": (".png", ".svg", ".pdf"), "html": HTML, "distinguish": _WRITABLE[:-1]}
 
 
 def _option(help: str, *names: str, default: Any = None, panel: str | None = None, **limits: Any) -> Any:
@@ -90,22 +89,15 @@ class MapOptions(GraphOptions):
 
 
 @dataclass(frozen=True)
-class ExplorerOptions:
-    """The explorer, the columns to colour by, and the column whose words name clusters."""
+class MapFiles:
+    """The files that show a map, and the columns that they are coloured by."""
 
+    out: Path | None = _option(
+        "Table of the map: .csv, .tsv, .parquet, .feather, .arrow, .npy, or - for CSV to standard output."
+    )
+    plot: Path | None = _option("Plot of the map: .png, .svg or .pdf.")
     html: Path | None = _option("Interactive explorer of the map, a single HTML file.")
     color: list[str] = _table("Column or gene to colour by, the plot by the first of them. Repeatable.", default=())
-    text: str | None = _option("Column of texts, whose words name the clusters in the explorer.", metavar="COLUMN")
-
-
-@dataclass(frozen=True)
-class OutputFiles(ExplorerOptions):
-    """The files to write, and what they show."""
-
-    out: Path | None = _option(f"Table of the map: {TABLES}.")
-    plot: Path | None = _option("Plot of the map: .png, .svg or .pdf.")
-    save: Path | None = _option("Fitted model, for `laptsne transform`.")
-    distinguish: Path | None = _option("Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
 
     def or_default(self, source: str, what: str = "map") -> Self:
         """Return these files, or the default ones if none of them shows the embedding."""
@@ -117,24 +109,19 @@ class OutputFiles(ExplorerOptions):
 
     def paths(self) -> list[Path]:
         """Return the paths that are given."""
-        return [path for path in (self.out, self.plot, self.html, self.save, self.distinguish) if path is not None]
+        return [path for path in vars(self).values() if isinstance(path, Path)]
 
     def check(self, source: str, *, n_components: int = 2, force: bool) -> None:
         """Raise InputError, before the work, if a file could not be written after it."""
-        expected = ((self.out, _WRITABLE), (self.plot, _PLOTS), (self.html, HTML), (self.distinguish, _WRITABLE[:-1]))
-        for path, endings in expected:
+        for name, endings in _ENDINGS.items():
+            path = getattr(self, name, None)
             if path not in (None, STDOUT) and path.suffix.lower() not in endings:
                 raise InputError(f"{path} cannot be written; give a name that ends in {' or '.join(endings)}.")
-        if STDOUT in (self.plot, self.html, self.save, self.distinguish):
+        if STDOUT in [path for name, path in vars(self).items() if name != "out"]:
             raise InputError("only --out can be -, for standard output; give a file.")
-        if self.html is not None and n_components != 2:
-            remedy = "embed with --dims 2, or give --out alone"
-            raise InputError(f"{self.html} shows two dimensions, not {n_components}; {remedy}.")
-        if self.text is not None and self.html is None:
-            raise InputError(f"--text {self.text} names clusters in the explorer; give --html as well.")
         paths = [path for path in self.paths() if path != STDOUT]
-        for i, path in enumerate(paths):
-            if path.resolve() in [other.resolve() for other in paths[:i]]:
+        for path in paths:
+            if [other.resolve() for other in paths].count(path.resolve()) > 1:
                 raise InputError(f"{path} is named twice; give each file a name of its own.")
             if not path.parent.is_dir():
                 raise InputError(f"there is no folder {path.parent}; create it first.")
@@ -146,6 +133,18 @@ class OutputFiles(ExplorerOptions):
                 raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
             if not os.access(path.parent, os.W_OK):
                 raise InputError(f"the folder {path.parent} is not writable; choose another.")
+        if self.html is not None and n_components != 2:
+            remedy = "embed with --dims 2, or give --out alone"
+            raise InputError(f"{self.html} shows two dimensions, not {n_components}; {remedy}.")
+
+
+@dataclass(frozen=True)
+class OutputFiles(MapFiles):
+    """The files to write, and the column whose words name clusters in the explorer."""
+
+    text: str | None = _option("Column of texts, whose words name the clusters in the explorer.", metavar="COLUMN")
+    save: Path | None = _option("Fitted model, for `laptsne transform`.")
+    distinguish: Path | None = _option("Table of the features that set each cluster apart: .csv, .tsv or .parquet.")
 
 
 def stem(source: str) -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping
 from pathlib import Path
-from threading import Thread
 from typing import IO, Any
 
 import numpy as np
@@ -25,7 +23,6 @@ from laptsne.cli.tables import Dataset, spelled_times
 
 _ROWS = 1 << 16  # of text, written at a time
 _SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
-_MODULES = ("matplotlib.backends.backend_agg", "laptsne.plotting.canvas", "laptsne.plotting.text_labels")
 _MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 
 
@@ -83,11 +80,6 @@ def _spelled(column: pa.Array) -> list[Any]:
     return list((spelled_times(column) if pa.types.is_temporal(column.type) else column).to_pylist())
 
 
-def import_beside() -> None:
-    """Import matplotlib, which takes as long as the fit of a small table, in a thread beside that fit."""
-    Thread(target=lambda: [import_module(name) for name in _MODULES], daemon=True).start()
-
-
 def save_figure(ax: Any, path: Path) -> None:
     """Write a figure."""
     with atomic_write(path) as temporary:
@@ -117,13 +109,13 @@ def explorer_columns(dataset: Dataset, found: dict[str, Array]) -> dict[str, Arr
     kept = {name: dataset.values(name) for name in dataset.columns.column_names}
     columns = {} if dataset.label is None else {dataset.label: kept[dataset.label]}
     columns |= {free_name(name, list(kept)): values for name, values in found.items()} | kept
-    if _are_few(dataset.features or (), dataset.X):
+    if _has_few(dataset):
         columns |= {name: dataset.X[:, i] for i, name in enumerate(dataset.features or ()) if name not in columns}
     return columns
 
 
-def _are_few(features: Sequence[str], X: Any) -> bool:
-    return len(features) <= _MAX_FEATURES and not scipy.sparse.issparse(X)
+def _has_few(dataset: Dataset) -> bool:
+    return len(dataset.features or ()) <= _MAX_FEATURES and not scipy.sparse.issparse(dataset.X)
 
 
 def explorer_extras(dataset: Dataset) -> dict[str, Any]:
@@ -131,13 +123,12 @@ def explorer_extras(dataset: Dataset) -> dict[str, Any]:
 
     Those are many columns of a table, or the genes of cells.
     """
-    X, names, inputs = dataset.X, dataset.features, dataset.inputs or {}
+    X, names = dataset.X, dataset.features
     is_example = dataset.name == EXAMPLE and X.shape[1] == 64  # and not transposed
     images = np.rint(X * (255 / X.max())).astype(np.uint8).reshape(-1, 8, 8) if is_example else None
     if names is None and Path(dataset.name).suffix.lower() == ".h5ad":
         X, names = read_genes(Path(dataset.name)) or (X, None)
         names = names if X.shape[0] == dataset.X.shape[0] else None  # rows may be left out
-    # Numbers in lists have no meaning of their own.
-    if names is None or _are_few(names, X) or any(width > 1 for width in inputs.values()):
+    if names is None or (names is dataset.features and _has_few(dataset)):
         return {"images": images}
     return {"images": images, "features": X, "feature_names": names}

@@ -1,8 +1,11 @@
 """What the commands run: read and preprocess the data, fit or place, write the files, and print a summary."""
 
+from __future__ import annotations
+
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +13,19 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse
 import typer
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from laptsne import LandmarkLaptSNE, LaptSNE, plotting
-from laptsne._runtime.threads import Workers
+from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.cli import outputs, preparation
-from laptsne.cli.options import FeatureOptions, GraphOptions, InputOptions, MapOptions, OutputFiles
+from laptsne.cli import outputs
+from laptsne.cli.options import FeatureOptions, GraphOptions, InputOptions, MapFiles, MapOptions, OutputFiles
 from laptsne.cli.outputs import explorer_columns, free_name
-from laptsne.cli.preparation import Model, PreparedDataset, load_dataset, prepare, preprocessed
-from laptsne.cli.tables import Choice, Dataset
-from laptsne.cli.terminal import InputError, StoppedEarlyWarning, caution, console, input_errors, say, started, waiting
+from laptsne.cli.reading import read_source
+from laptsne.cli.tables import Dataset, choose_columns, listed, transposed
+from laptsne.cli.terminal import InputError, StoppedEarlyWarning, caution, console, input_errors, say, waiting
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.engine.progress import ProgressBar
@@ -31,23 +36,24 @@ from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_sp
 from laptsne.transform.preprocessing import Preprocessing
 from laptsne.transform.support import MIN_SUPPORT
 
-_MAX_SHOWN = 20  # clusters of which the evidence is printed
+Model = LaptSNE | LandmarkLaptSNE
+
+_MANY_FEATURES = 100  # of sparse data, beyond which principal components are faster and less noisy
+_MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smaller one
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
-_BAR_WIDTH = 40  # characters of the longest bar of an eigenvalue
 _NEW = "new"
 
 
 def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles) -> None:
     """Preprocess and embed the data, and write the files."""
-    started()
     begin = time.perf_counter()
     files.check(data.source, n_components=settings.n_components, force=data.force)
+    if files.text is not None and files.html is None:
+        raise InputError(f"--text {files.text} names clusters in the explorer; give --html as well.")
     prepared = prepare(data, features, files.color)
     if files.text is not None and prepared.dataset.values(files.text, "of texts").dtype.kind not in "OU":
         raise InputError(f"--text {files.text} is not a column of texts; name another.")
-    if files.plot is not None:
-        outputs.import_beside()
     fit_started = time.perf_counter()
     given = {name: value for name, value in vars(settings).items() if value is not None}
     model = fit_dataset(prepared, given | {"n_jobs": data.n_jobs}, quiet=data.quiet)
@@ -56,19 +62,17 @@ def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOpti
     if model.n_clusters_ > 1:  # with sizes in rows, even of clusters that were found among landmarks
         sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
         evidence = replace(model.clusters_, size=sizes)
-    path = _write(prepared, model, evidence, files, quiet=data.quiet)
+    _write(prepared, model, evidence, files, quiet=data.quiet)
     if data.quiet:
         return
     n_points, n_features = prepared.X.shape
     total = time.perf_counter() - begin
-    lines = [f"points       {n_points} x {n_features}", f"clusters     {_clusters(model, evidence)}"]
-    lines += [f"contraction  {_contraction(model, path)}"]
-    lines += [f"time         {total:.1f} s, {seconds:.1f} s of it for the fit, {model.n_iter_} iterations"]
-    say([*lines, f"files        {', '.join(map(str, files.paths()))}"])
+    say([f"points       {n_points} x {n_features}", f"clusters     {_clusters(model, evidence)}"])
+    say([f"contraction  {model.contraction_:.3g}, KL {model.kl_divergence_:.3f}"])
+    say([f"time         {total:.1f} s, {seconds:.1f} s of it for the fit, {model.n_iter_} iterations"])
+    say([f"files        {', '.join(map(str, files.paths()))}"])
     if evidence is not None:
-        header, *lines = str(evidence).splitlines()
-        more = len(lines) - _MAX_SHOWN
-        say(["", header, *lines[:_MAX_SHOWN], *([f"{more:>7} more"] if more > 0 else [])])
+        say(["", *str(evidence).splitlines()])
 
 
 def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet: bool) -> Model:
@@ -88,14 +92,13 @@ def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet:
             warn(message, StoppedEarlyWarning)
         if bar is not None:
             bar.end(model.n_iter_, model.kl_divergence_, model.contraction_)
-    preparation.store_preprocessing(model, prepared)
+    _store_preprocessing(model, prepared)
     return model
 
 
 def _write(
     prepared: PreparedDataset, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
-) -> ContractionPath | None:
-    """Write the files; return the contraction path that the explorer shows, if any."""
+) -> None:
     dataset, color, labels = prepared.dataset, [*files.color, prepared.dataset.label][0], model.labels_
     names = labels
     if (labels < 0).any():
@@ -103,36 +106,35 @@ def _write(
     with input_errors():
         if files.save is not None:
             model.save(files.save)
-        table = None if files.distinguish is None else model.distinguish(*prepared.named_features)
+        if files.distinguish is not None:  # by the features as they came, or as they are embedded if some are missing
+            X = prepared.X if _is_incomplete(dataset.X).any() else dataset.X
+            found = model.distinguish(X, dataset.features if X.shape[1] == dataset.X.shape[1] else None)
+            table = pa.table({name: list(values) for name, values in vars(found).items()})
+            outputs.write_table(files.distinguish, table)
     outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
     if files.plot is not None:
         values = names if color is None else dataset.values(color)
         outputs.save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
-    if files.distinguish is not None:
-        outputs.write_table(files.distinguish, pa.table({name: list(values) for name, values in vars(table).items()}))
-    if files.html is None:
-        return None
-    path = _contraction_path(model, prepared.X, quiet=quiet)
-    columns = explorer_columns(dataset, {CLUSTERS: names})
-    options = outputs.explorer_extras(dataset)
-    if evidence is not None and CLUSTERS not in dataset.columns.column_names:
-        options |= {"clusters": evidence, "text": files.text}
-    maps = model.embedding_ if path is None else path
-    outputs.write_explorer(maps, files.html, dataset, columns=columns, color=color or next(iter(columns)), **options)
-    return path
+    if files.html is not None:
+        columns = explorer_columns(dataset, {CLUSTERS: names})
+        options = outputs.explorer_extras(dataset)
+        if evidence is not None and CLUSTERS not in dataset.columns.column_names:
+            options |= {"clusters": evidence, "text": files.text}
+        maps = _maps(model, prepared.X, quiet=quiet)
+        color = color or next(iter(columns))
+        outputs.write_explorer(maps, files.html, dataset, columns=columns, color=color, **options)
 
 
-def _contraction_path(model: Model, X: Any, *, quiet: bool) -> ContractionPath | None:
-    """Return embeddings at increasing contraction; None if there is nothing to contract, or too much to compute."""
-    n_points = len(model.embedding_)
+def _maps(model: Model, X: Any, *, quiet: bool) -> ContractionPath | Array:
+    """Return embeddings at increasing contraction; only that of the model if there is nothing to contract."""
+    Y: Array = model.embedding_
     if model.n_clusters_ == 1 or isinstance(model, LandmarkLaptSNE):
-        return None
-    if n_points > _MAX_POINTS:
+        return Y
+    if len(Y) > _MAX_POINTS:
         caution(
-            f"the explorer has no contraction slider: the maps for it would take too long with {n_points} points, more "
-            f"than {_MAX_POINTS}; embed fewer to get one."
+            f"the explorer has no contraction slider, as its maps take too long with more than {_MAX_POINTS} points."
         )
-        return None
+        return Y
     with waiting("fitting maps at increasing contraction", quiet=quiet), input_errors():
         return contraction_path(model, X)
 
@@ -146,19 +148,9 @@ def _clusters(model: Model, evidence: ClusterTable | None) -> str:
     return f"{model.n_clusters_}: {', '.join(counts)}"
 
 
-def _contraction(model: Model, path: ContractionPath | None) -> str:
-    result = f"{model.contraction_:.3g}, KL {model.kl_divergence_:.3f}"
-    if not model.contraction_ or path is None:
-        return result
-    plain = float(path.kl_divergences[0])
-    return f"{result}: {model.kl_divergence_ - plain:+.3f} over the {plain:.3f} without contraction"
-
-
-def transform_source(model_path: Path, data: InputOptions, files: OutputFiles) -> None:
+def transform_source(model_path: Path, data: InputOptions, files: MapFiles) -> None:
     """Place the rows of the data on the map of the model, and write and draw their coordinates."""
-    started()
     begin = time.perf_counter()
-    files = files.or_default(data.source, "placed")
     if not model_path.is_file():
         raise InputError(f"there is no model {model_path}; write one with laptsne embed FILE --save {model_path}.")
     with input_errors():
@@ -169,13 +161,9 @@ def transform_source(model_path: Path, data: InputOptions, files: OutputFiles) -
     attributes = content.get("fitted", {})
     old = np.asarray(attributes.get("landmark_embedding_", fitted.embedding))
     files.check(data.source, n_components=old.shape[1], force=data.force)
-    features, rep = preparation.stored_columns(attributes, model_path)
-    dataset = load_dataset(data, Choice(features=features), files.color, rep=rep, min_rows=1)
-    if dataset.X.shape[1] != fitted.n_features:
-        raise InputError(
-            f"{dataset.name} has {dataset.X.shape[1]} features, but the model was fitted to {fitted.n_features}; "
-            "give the columns that it was fitted to."
-        )
+    stored = attributes.get("columns_", {})  # models from Python may have feature names alone
+    names = np.ravel(stored.get("names", attributes.get("feature_names_in_", ()))).astype(str).tolist()
+    dataset = load_dataset(data, color=files.color, features=names or None, rep=stored.get("rep"))
     # Here and not by the map, so that errors name columns and options.
     dataset, X = preprocessed(dataset, fitted.preprocessing or Preprocessing())
     say(() if data.quiet else dataset.notes, "dim")
@@ -197,7 +185,7 @@ def transform_source(model_path: Path, data: InputOptions, files: OutputFiles) -
         say([f"placed       {len(Y)} points among {len(old)}, in {seconds:.1f} s: {paths}"])
 
 
-def _draw(files: OutputFiles, old: Array, Y: Array, dataset: Dataset, found: dict[str, Array]) -> None:
+def _draw(files: MapFiles, old: Array, Y: Array, dataset: Dataset, found: dict[str, Array]) -> None:
     """Draw the new rows in colour among the old ones in grey."""
     both, color = np.vstack([old, Y]), [*files.color, dataset.label][0]
     names = np.full(len(Y), _NEW, dtype=object)
@@ -225,15 +213,17 @@ def _padded(values: Array, n_old: int) -> Array:
 
 def print_eigenvalues(data: InputOptions, features: FeatureOptions, settings: GraphOptions, plot: Path | None) -> None:
     """Print the smallest Laplacian eigenvalues of the data as a table, and plot them if a file is given."""
-    started()
-    OutputFiles(plot=plot).check(data.source, force=data.force)
+    MapFiles(plot=plot).check(data.source, force=data.force)
     X = prepare(data, features).X
     perplexity = settings.perplexity or auto_perplexity(X.shape[0])
     with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(data.n_jobs) as workers:
         P = joint_affinities(X, perplexity=perplexity, metric=settings.metric, workers=workers)
         eigenvalues = laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
     n_clusters = eigengap_clusters(eigenvalues)
-    typer.echo("\n".join(_table_lines(eigenvalues, n_clusters)))
+    typer.echo(f"{'k':>3}  {'eigenvalue':>10}  {'gap':>8}")
+    for k, (value, step) in enumerate(zip(eigenvalues, [*np.diff(eigenvalues), np.nan], strict=True), start=1):
+        mark = "  <- the gap" if k == n_clusters else ""
+        typer.echo(f"{k:>3}  {value:>10.4f}" + (f"  {step:8.4f}{mark}" if np.isfinite(step) else ""))
     if plot is not None:
         outputs.save_figure(plotting.eigenvalues(eigenvalues, n_clusters), plot)
     if not data.quiet:
@@ -241,12 +231,148 @@ def print_eigenvalues(data: InputOptions, features: FeatureOptions, settings: Gr
         say(lines if plot is None else [*lines, f"files        {plot}"])
 
 
-def _table_lines(eigenvalues: Array, n_clusters: int) -> list[str]:
-    """Return one line per eigenvalue, with a bar; the eigengap is marked."""
-    lines = [f"{'k':>3}  {'eigenvalue':>10}  {'gap':>8}"]
-    for k, (value, step) in enumerate(zip(eigenvalues, [*np.diff(eigenvalues), np.nan], strict=True), start=1):
-        bar = "#" * round(_BAR_WIDTH * value / (eigenvalues.max() or 1))
-        mark = "<- the gap" if k == n_clusters else ""
-        shown = f"{step:8.4f}" if np.isfinite(step) else " " * 8
-        lines.append(f"{k:>3}  {value:>10.4f}  {shown}  {f'{bar} {mark}'.strip()}".rstrip())
-    return lines
+@dataclass(frozen=True)
+class PreparedDataset:
+    """A dataset, its features as they are embedded, and how they were made."""
+
+    dataset: Dataset
+    X: Any
+    steps: Preprocessing
+    rep: str | None = None  # array of an h5ad file that was embedded
+
+
+def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = ()) -> PreparedDataset:
+    """Read the data and preprocess them; print notes on the columns, and a warning if their scales differ."""
+    dataset = load_dataset(data, options.column, options.drop, color)
+    say(() if data.quiet else dataset.notes, "dim")
+    medians = None if options.impute != "median" or scipy.sparse.issparse(dataset.X) else _medians(dataset)
+    steps = Preprocessing(options.impute, medians, log1p=options.log1p)
+    kept, X = preprocessed(dataset, steps)
+    if options.scale not in (None, "none"):
+        parts = _scaling(X, options.scale)
+        steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
+    if options.pca is not None:
+        parts = _projection(X, options.pca)
+        steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
+    if X.shape[0] < 2:
+        raise InputError(f"{dataset.name} has too few rows without missing values, {X.shape[0]}; give --impute median.")
+    if options.scale is None and options.pca is None:
+        _warn_of_scales(kept, X)
+    notes = list(kept.notes[len(dataset.notes) :])
+    if scipy.sparse.issparse(X) and X.shape[1] > _MANY_FEATURES:
+        notes.append("embedded without principal components; --log1p and --pca 50 are usual for counts")
+    say(() if data.quiet else notes, "dim")
+    return PreparedDataset(kept, X, steps, data.rep)
+
+
+def load_dataset(
+    data: InputOptions, column: Sequence[str] = (), drop: Sequence[str] = (), color: Sequence[str] = (), **model: Any
+) -> Dataset:
+    """Read the data and choose the columns to embed, or those of a model; those to colour by are beside the map."""
+    label = data.label
+    if label is not None and data.no_label:
+        raise InputError("--label and --no-label exclude each other; give one of them.")
+    contents = read_source(data.source, rep=data.rep or model.get("rep"), genes=color)
+    if data.transpose:
+        contents, column, drop = transposed(contents, column, drop), (), ()
+    min_rows = 1 if model else 2
+    if contents.n_rows < min_rows:
+        raise InputError(f"{contents.name} has too few rows, {contents.n_rows}; give at least {min_rows}.")
+    choice: dict[str, Any] = {"column": column, "drop": drop, "features": model.get("features")}
+    return choose_columns(contents, label=label, guess=not data.no_label, **choice).with_columns(color)
+
+
+def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:
+    """Return the rows that are embedded, and their features after the steps; errors name columns and options."""
+    incomplete = _is_incomplete(dataset.X)
+    if incomplete.any() and steps.impute == "drop":
+        if incomplete.all():
+            raise InputError(
+                f"{dataset.name}: values are missing in every row; give --impute median, or --drop columns."
+            )
+        note = f"left out, since values are missing: {incomplete.sum()} of {len(incomplete)} rows"
+        dataset = replace(dataset.rows(~incomplete), notes=(*dataset.notes, note))
+    elif incomplete.any() and steps.medians is None:
+        raise _missing_values(dataset, incomplete)
+    try:
+        return dataset, steps.apply(dataset.X)
+    except ValueError as error:
+        option = "--" if str(error).startswith("log1p") else ""
+        raise InputError(f"{dataset.name}: {option}{error}") from error
+
+
+def _is_incomplete(X: Any) -> Array:
+    # Sparse matrices have no missing values, as they are checked when they are read.
+    return np.zeros(X.shape[0], bool) if scipy.sparse.issparse(X) else np.asarray(np.isnan(X).any(axis=1))
+
+
+def _missing_values(dataset: Dataset, incomplete: Array) -> InputError:
+    names, counts = dataset.features, np.isnan(dataset.X).sum(axis=0)
+    if names is None and dataset.inputs is not None:  # a list
+        names, counts = dataset.inputs, incomplete.sum(keepdims=True)
+    found = [f"{f'column {i + 1}' if names is None else names[i]} ({counts[i]})" for i in np.flatnonzero(counts)]
+    row = int(np.flatnonzero(incomplete)[0]) + dataset.first_row
+    return InputError(
+        f"{dataset.name}: values are missing in {incomplete.sum()} of {len(incomplete)} rows, the first in row {row}; "
+        f"by column: {listed(found)}. Give --impute median to fill them in, --impute drop to leave out these rows, or "
+        "--drop to leave out columns."
+    )
+
+
+def _warn_of_scales(dataset: Dataset, X: Any) -> None:
+    if dataset.inputs is None or dataset.features is None:  # such as pixels, which share a unit
+        return
+    variances = zip(X.var(axis=0).tolist(), dataset.features, strict=True)
+    varying = sorted((variance, name) for variance, name in variances if variance > 0)
+    if varying and varying[-1][0] > _MAX_RATIO * varying[0][0]:
+        narrow, wide = (f"{name} (standard deviation {v**0.5:.3g})" for v, name in (varying[0], varying[-1]))
+        caution(
+            f"the variances of the columns differ by a factor of {varying[-1][0] / varying[0][0]:.3g}, so that some "
+            f"hardly count: the widest is {wide}, the narrowest {narrow}. Give --scale standard to let all count "
+            "alike, or --scale none to keep them as they are."
+        )
+
+
+def _medians(dataset: Dataset) -> Array:
+    empty = np.flatnonzero(np.isnan(dataset.X).all(axis=0))
+    if empty.size:
+        name = f"column {empty[0] + 1}" if dataset.features is None else dataset.features[empty[0]]
+        raise InputError(f"{dataset.name}: {name} has no values, so that it has no median; leave it out with --drop.")
+    return np.asarray(np.nanmedian(dataset.X, axis=0))
+
+
+def _scaling(X: Any, scale: str) -> dict[str, Any]:
+    """Return what each feature is shifted and divided by. Sparse features are only divided, to stay sparse."""
+    sparse = scipy.sparse.issparse(X)
+    if scale == "robust":
+        robust = RobustScaler(with_centering=not sparse).fit(X)
+        center, spread = robust.center_, robust.scale_
+    else:
+        standard = StandardScaler(with_mean=not sparse).fit(X)
+        center, spread = standard.mean_, standard.scale_
+    return {"center": np.zeros(X.shape[1]) if sparse else center, "spread": spread}
+
+
+def _projection(X: Any, n_components: int) -> dict[str, Any]:
+    sparse = scipy.sparse.issparse(X)
+    n_possible = min(X.shape) - sparse
+    if n_components > n_possible:
+        raise InputError(
+            f"--pca {n_components} is too many: {X.shape[0]} rows of {X.shape[1]} features have at most {n_possible}."
+        )
+    with single_threaded_blas():
+        pca = PCA(n_components, svd_solver="arpack" if sparse else "auto", random_state=0).fit(X)
+    return {"mean": pca.mean_, "components": pca.components_}
+
+
+def _store_preprocessing(model: Model, prepared: PreparedDataset) -> None:
+    """Set on a model what it takes to apply the same steps to the same columns, in Python and by the command."""
+    dataset, names = prepared.dataset, prepared.dataset.features
+    model.columns_ = {"rep": prepared.rep}
+    if dataset.inputs is not None:
+        model.columns_["names"] = np.array(dataset.inputs, dtype=object)
+    if names is not None:  # as after a fit to a data frame: transform of the estimator matches columns
+        model.feature_names_in_ = np.array(names, dtype=object)
+    if not prepared.steps.is_empty:
+        model.fitted_map_ = model.fitted_map_.after(prepared.steps)
+        model.n_features_in_ = dataset.X.shape[1]

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import signal
 import sys
 import traceback
 import warnings
@@ -11,8 +10,6 @@ from collections.abc import Iterable, Iterator
 
 import typer
 from rich.console import Console
-
-from laptsne.cli import stop_at_once
 
 console = Console(stderr=True, highlight=False)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -40,12 +37,6 @@ def caution(text: str) -> None:
 def waiting(text: str, *, quiet: bool) -> contextlib.AbstractContextManager[object]:
     """Show a spinner, if standard error is a terminal."""
     return contextlib.nullcontext() if quiet or not console.is_terminal else console.status(text)
-
-
-def started() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt, now that everything is imported."""
-    if signal.getsignal(signal.SIGINT) is stop_at_once:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @contextlib.contextmanager
@@ -84,13 +75,7 @@ def input_errors() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        reason = str(error)
-        if reason.startswith("The 'metric' parameter"):
-            reason = (
-                f"--metric {reason.rpartition('Got ')[2].removesuffix(' instead.')} is not known; "
-                "give euclidean, cosine, correlation, manhattan or another metric of scikit-learn's neighbours."
-            )
-        raise InputError(reason) from error
+        raise InputError(str(error)) from error
 
 
 def _on_one_line(text: str) -> str:

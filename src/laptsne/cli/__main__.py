@@ -1,5 +1,0 @@
-"""``python -m laptsne.cli``."""
-
-from laptsne.cli import main
-
-main()

@@ -28,7 +28,6 @@ from laptsne._runtime.typing import Array
 VERSION = 2  # of archives; 1 is that of laptsne 0.1.0, which is read as well
 _MARK = ".unfinished-"  # in the names of temporary files, by which leftovers are told from files of the user
 _HEADER = "header.json"
-_MAX_HEADER = 1 << 26  # bytes
 _MAX_ARRAY_HEADER = 1 << 14  # bytes; NumPy refuses longer ones
 _OBJECT = 16  # bytes of an item that has none in the file, as in arrays of type "<U0"
 
@@ -128,8 +127,7 @@ def write_archive(path: str | os.PathLike[str], content: Any, arrays: dict[str, 
 
 def read_archive(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any, dict[str, Array]]:
     """Read a file written by :func:`write_archive`; raise ValueError if it is damaged or anything else."""
-    path, arrays = Path(path), {}
-    size = path.stat().st_size
+    path, arrays, size = Path(path), {}, os.stat(path).st_size
     try:
         with zipfile.ZipFile(path) as archive:
             _check_sizes(archive.infolist(), npz_headers(path).values(), size)
@@ -160,8 +158,6 @@ def _check_sizes(members: list[zipfile.ZipInfo], headers: Collection[ArrayHeader
     # Members of a ZIP file may overlap: each could claim the same bytes.
     if sum(info.file_size for info in members) > size:
         raise ValueError("its members are larger than the file")
-    if any(info.filename == _HEADER and info.file_size > _MAX_HEADER for info in members):
-        raise ValueError("its header is too large")
     # Arrays may be empty, but not have more rows than the file has bytes.
     if max(sum(header.nbytes for header in headers), sum(header.n_items for header in headers)) > size:
         raise ValueError("its arrays are larger than the file")

@@ -99,19 +99,16 @@ def single_threaded_blas() -> Iterator[None]:
         _set_num_threads(of_thread, before)
         with _lock:
             _holders.remove(holder)
-            _restore_if_unused()
-
-
-def _restore_if_unused() -> None:
-    if not _holders:
-        _set_num_threads(_libraries()[0], _before)
+            if not _holders:
+                _set_num_threads(of_process, _before)
 
 
 def _after_fork_in_child() -> None:
     _lock.release()
     if _holders:  # only the thread that forked goes on in the child
         _holders[:] = [holder for holder in _holders if holder == get_ident()]
-        _restore_if_unused()
+        if not _holders:
+            _set_num_threads(_libraries()[0], _before)
 
 
 if hasattr(os, "register_at_fork"):

@@ -31,7 +31,6 @@ def knn_accuracy(Y: ArrayLike, y: ArrayLike, k: int = 10, *, protocol: str = "cr
     Y : array of shape (n_samples, n_components)
     y : array of shape (n_samples,)
     k : int, default=10
-        Number of neighbours.
     protocol : {"cross-validated", "paper"}, default="cross-validated"
         "cross-validated": mean accuracy over five shuffled, stratified folds with a fixed seed. "paper": as in the
         LaptSNE paper, on the training points, where every point is its own nearest neighbour.

@@ -32,7 +32,8 @@ from laptsne import LandmarkLaptSNE, LaptSNE, LapUMAP
 Digests = dict[str, str]
 
 # Estimator, number of points, type of the features, settings.
-CASES: dict[str, tuple[Any, int, Any, dict[str, Any]]] = {
+Case = tuple[Any, int, Any, dict[str, Any]]
+CASES: dict[str, Case] = {
     "exact": (LaptSNE, 1200, np.float64, {"max_iter": 60}),
     "exact, float32, 5 clusters": (LaptSNE, 1200, np.float32, {"max_iter": 60, "n_clusters": 5}),
     "fourier": (LaptSNE, 7000, np.float64, {"max_iter": 60}),
@@ -75,9 +76,9 @@ def digest(part: Any) -> str:
     return hashlib.sha256(np.ascontiguousarray(part).tobytes()).hexdigest()[:16]
 
 
-def digests(name: str, n_jobs: int | None = None) -> Digests:
+def digests(case: Case, n_jobs: int | None = None) -> Digests:
     """Return the digest of each part of the result of a case."""
-    make, n, form, settings = CASES[name]
+    make, n, form, settings = case
     X = points(n + 50)
     X = X.astype(form) if form in (np.float64, np.float32) else form(np.rint(X))
     model = make(random_state=0, n_jobs=n_jobs, **settings).fit(X[:n])
@@ -90,29 +91,29 @@ def digests(name: str, n_jobs: int | None = None) -> Digests:
     }
 
 
-def write(file: Path) -> None:
+def write(file: Path, cases: dict[str, Case] = CASES) -> None:
     """Write the digests of all cases, by case and part."""
-    file.write_text(json.dumps({name: digests(name, n_jobs=2) for name in CASES}, indent=1) + "\n")
-    print(f"{len(CASES)} cases written to {file}")
+    file.write_text(json.dumps({name: digests(case, n_jobs=2) for name, case in cases.items()}, indent=1) + "\n")
+    print(f"{len(cases)} cases written to {file}")
 
 
-def compare_with(file: Path) -> int:
+def compare_with(file: Path, cases: dict[str, Case] = CASES) -> int:
     """Print which parts differ from those in a file; return the exit code."""
     stored = json.loads(file.read_text())
     n_different = 0
-    for name in CASES:
+    for name, case in cases.items():
         if name not in stored:
             print(f"not in the file      {name}", flush=True)
             continue
-        differing = [part for part, found in digests(name, n_jobs=2).items() if stored[name].get(part) != found]
+        differing = [part for part, found in digests(case, n_jobs=2).items() if stored[name].get(part) != found]
         n_different += bool(differing)
         print(f"{'DIFFERENT' if differing else 'same':20} {name}", *differing, sep="; ", flush=True)
-    print(f"{n_different} of {len(CASES)} cases differ")
+    print(f"{n_different} of {len(cases)} cases differ")
     return int(n_different > 0)
 
 
 def laptsne(n_jobs: int | None = None) -> Digests:
-    return {name: " ".join(digests(name, n_jobs).values()) for name in IN_ALL_ENVIRONMENTS}
+    return {name: " ".join(digests(CASES[name], n_jobs).values()) for name in IN_ALL_ENVIRONMENTS}
 
 
 def opentsne(n_jobs: int | None = None) -> Digests:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 
 from laptsne import LaptSNE, plotting
-from laptsne.metrics import neighbors_kept
+from laptsne.metrics import Faithfulness
 
 
 def main() -> None:
@@ -19,7 +19,7 @@ def main() -> None:
     figure = Figure(figsize=(11, 5.4), layout="constrained")
     for ax, contraction, name in zip(figure.subplots(1, 2), (0, "auto"), ("t-SNE", "LaptSNE"), strict=True):
         model = LaptSNE(contraction=contraction, random_state=0).fit(X)
-        kept = neighbors_kept(X, model.embedding_, n_neighbors=30)
+        kept = Faithfulness(X).neighbors_kept(model.embedding_)
         title = f"{name}: KL {model.kl_divergence_:.2f}, {kept:.0%} of the neighbours kept"
         plotting.scatter(model.embedding_, y, ax=ax, title=title)
     figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "docs/images/digits.png", dpi=110)

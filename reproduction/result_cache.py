@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,8 +58,13 @@ def _compute(key: str, compute: Callable[[], T]) -> T:  # joblib stores the resu
 @cache
 def code_digest(module: str) -> str:
     """Digest of the code of a laptsne module and its imports; comments, docstrings and line breaks do not count."""
+    return digest_of(sources_of(module))
+
+
+def digest_of(paths: Iterable[Path]) -> str:
+    """Digest of the code in some files."""
     digest = hashlib.sha256()
-    for path in sources_of(module):
+    for path in paths:
         tree = ast.parse(path.read_bytes())
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):

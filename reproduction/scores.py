@@ -57,8 +57,7 @@ def cluster_name(score: str, n_clusters: int) -> str:
 def knn_scores(data: Dataset, Y: NDArray[Any], ks: tuple[int, ...], protocol: str) -> dict[str, float]:
     """Accuracy of k-NN classification in the embedding."""
     usable = [k for k in ks if k < 0.8 * len(Y)]
-    accuracies = np.atleast_1d(metrics.knn_accuracy(Y, data.y, usable, protocol=protocol))
-    return {knn_name(k, protocol): float(value) for k, value in zip(usable, accuracies, strict=True)}
+    return {knn_name(k, protocol): metrics.knn_accuracy(Y, data.y, k, protocol=protocol) for k in usable}
 
 
 def kmeans_scores(data: Dataset, Y: NDArray[Any], n_clusters: int) -> dict[str, float]:

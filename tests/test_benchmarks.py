@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from laptsne import LaptSNE
 
@@ -45,7 +46,7 @@ def test_the_docstring_has_a_question_and_commands_that_are_understood(name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help(name, monkeypatch, capsys):
+def test_help(name, capsys):
     with pytest.raises(SystemExit) as end:
         imported(name).parser().parse_args(["--help"])
     assert end.value.code == 0
@@ -86,28 +87,25 @@ def test_a_changed_constant_changes_the_map_and_is_restored():
 
 class TestBits:
     @pytest.fixture
-    def bits(self, monkeypatch):
-        module = import_module("bits")
-        cases = {"small": (LaptSNE, 100, np.float64, {"max_iter": 5}), "sparse": module.CASES["sparse"]}
-        cases["sparse"] = (*cases["sparse"][:1], 100, *cases["sparse"][2:])
-        monkeypatch.setattr(module, "CASES", cases)
-        return module
+    def cases(self):
+        forms = {"small": np.float64, "sparse": csr_matrix}
+        return {name: (LaptSNE, 100, form, {"max_iter": 5}) for name, form in forms.items()}
 
-    def test_digests_are_compared_with_those_of_a_file(self, bits, tmp_path, capsys):
-        file = tmp_path / "before.json"
-        bits.write(file)
-        assert bits.compare_with(file) == 0
+    def test_digests_are_compared_with_those_of_a_file(self, cases, tmp_path, capsys):
+        bits, file = import_module("bits"), tmp_path / "before.json"
+        bits.write(file, cases)
+        assert bits.compare_with(file, cases) == 0
         stored = json.loads(file.read_text())
         assert set(stored["small"]) == {"embedding", "transform", "labels", "eigenvalues", "objective"}
         stored["small"]["transform"] = "0"
         file.write_text(json.dumps(stored))
         capsys.readouterr()
-        assert bits.compare_with(file) == 1
+        assert bits.compare_with(file, cases) == 1
         assert re.search(r"DIFFERENT +small; transform\nsame +sparse\n1 of 2 cases differ", capsys.readouterr().out)
 
-    def test_cases_that_a_file_lacks_are_named(self, bits, tmp_path, capsys):
+    def test_cases_that_a_file_lacks_are_named(self, cases, tmp_path, capsys):
         (tmp_path / "empty.json").write_text("{}")
-        assert bits.compare_with(tmp_path / "empty.json") == 0
+        assert import_module("bits").compare_with(tmp_path / "empty.json", cases) == 0
         assert capsys.readouterr().out.count("not in the file") == 2
 
 
@@ -178,12 +176,10 @@ def test_the_fastest_peer_is_the_unit(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(("slowdown", "code"), [(1.0, 0), (2.5, 1)])
-def test_a_fit_that_is_much_slower_than_stored_fails_the_check(monkeypatch, capsys, slowdown, code):
-    regression = import_module("regression")
-    monkeypatch.setattr(regression, "WORKLOADS", {"small": (50, {"max_iter": 2}, 3.0)})
+def test_a_fit_that_is_much_slower_than_stored_fails_the_check(capsys, slowdown, code):
     times = iter([9.0, 1.0, 3.0 * slowdown, 1.0, 8.0, 2.0])  # fits and calibrations take turns; minima count
-    monkeypatch.setattr(regression, "cpu_seconds", lambda _: next(times))
-    assert regression.main() == code
+    workloads = {"small": (50, {"max_iter": 2}, 3.0)}
+    assert import_module("regression").main(workloads, lambda _: next(times)) == code
     assert ("More than 2 times slower than stored: small" in capsys.readouterr().out) == bool(code)
 
 

@@ -107,7 +107,7 @@ def test_without_clusters_the_table_is_empty(rng):
     ("X", "labels", "options", "message"),
     [
         ([[np.nan], [1.0]], [0, 1], {}, "X contains NaN"),
-        ([["a"], ["b"]], [0, 1], {}, "expected a matrix of numbers"),
+        ([["a"], ["b"]], [0, 1], {}, "Convert your data to numeric values"),
         ([[1.0], [2.0]], [0.0, 1.0], {}, "labels: expected 2 integers"),
         ([[1.0], [2.0]], [0, 1], {"max_features": 0}, "max_features=0"),
     ],
@@ -125,7 +125,6 @@ def test_clusters_of_landmarks_are_described_by_all_rows(blobs):
         model.distinguish(X[model.landmarks_])
 
 
-@pytest.mark.usefixtures("kernel_threads")
 def test_the_table_does_not_depend_on_the_number_of_threads(counts):
     X, labels = counts
     one, two = (distinguishing_features(X, labels, nearest=NEAREST, n_jobs=n) for n in (1, 2))

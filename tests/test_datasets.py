@@ -28,6 +28,13 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "home" / "laptsne"
 
 
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder of the user's data."""
+    monkeypatch.setenv("LAPTSNE_DATA", str(tmp_path))
+    return tmp_path
+
+
 class Handler(SimpleHTTPRequestHandler):
     def log_message(self, *args):
         pass
@@ -255,17 +262,15 @@ def test_the_folder_of_the_environment_comes_first(tmp_path, publish, server, mo
     assert len(server.requests) == 4
 
 
-def test_a_damaged_file_is_named(tmp_path, monkeypatch):
-    (tmp_path / "coil20.npz").write_bytes(b"PK\x03\x04 not quite")
-    monkeypatch.setenv("LAPTSNE_DATA", str(tmp_path))
+def test_a_damaged_file_is_named(own):
+    (own / "coil20.npz").write_bytes(b"PK\x03\x04 not quite")
     with pytest.raises(OSError, match=r"coil20.npz is not an NPZ file of arrays X and y"):
         load("coil20")
 
 
-def test_an_npz_file_that_decompresses_to_too_much_is_refused(tmp_path, monkeypatch):
+def test_an_npz_file_that_decompresses_to_too_much_is_refused(own, monkeypatch):
     monkeypatch.setattr(readers, "_MAX_UNPACKED", 1 << 16)
-    np.savez_compressed(tmp_path / "coil20.npz", X=np.zeros((1 << 10, 1 << 10)), y=np.zeros(1 << 10))
-    monkeypatch.setenv("LAPTSNE_DATA", str(tmp_path))
+    np.savez_compressed(own / "coil20.npz", X=np.zeros((1 << 10, 1 << 10)), y=np.zeros(1 << 10))
     with pytest.raises(OSError, match="more than the limit of 65536"):
         load("coil20")
 
@@ -296,14 +301,15 @@ def test_har(publish):
     assert found[0].dtype == np.float32
 
 
-def test_titles_say_whether_har_is_a_reconstruction(tmp_path, monkeypatch):
-    assert title("har") == "HAR"
-    assert [title(name) for name in ("digits", "coil20", "mnist")] == ["Digits", "COIL20", "MNIST"]
-    monkeypatch.setenv("LAPTSNE_DATA", str(tmp_path))
-    np.savez(tmp_path / "har_reconstructed.npz", X=np.ones((4, 3)), y=np.arange(4))
+def test_titles_of_data_in_the_cache():
+    assert [title(name) for name in ("har", "digits", "coil20", "mnist")] == ["HAR", "Digits", "COIL20", "MNIST"]
+
+
+def test_titles_say_whether_har_is_a_reconstruction(own):
+    np.savez(own / "har_reconstructed.npz", X=np.ones((4, 3)), y=np.arange(4))
     assert title("har") == "HAR (rebuilt)"
     assert load("har")[0].shape == (4, 3)
-    np.savez(tmp_path / "har.npz", X=np.ones((5, 3)), y=np.arange(5))
+    np.savez(own / "har.npz", X=np.ones((5, 3)), y=np.arange(5))
     assert title("har") == "HAR"
     assert load("har")[0].shape == (5, 3)
 

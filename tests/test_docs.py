@@ -42,15 +42,21 @@ NEEDS_SITE = pytest.mark.skipif(
 )
 
 
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty folder as the current one."""
+    monkeypatch.chdir(tmp_path)
+
+
 def blocks(page):
     return [match.groups() for match in BLOCK.finditer(page.read_text())]
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda page: page.stem)
-def test_blocks_of_a_page_run_in_their_order(page, tmp_path, monkeypatch):
+def test_blocks_of_a_page_run_in_their_order(page):
     if page.stem == "single-cell":
         pytest.importorskip("scanpy", reason='single cells need pip install "laptsne[scanpy]"')
-    monkeypatch.chdir(tmp_path)
     _write_cells()
     names = {}
     for remark, language, text in blocks(page):
@@ -99,6 +105,7 @@ def _run(line, *, must_fail=False):
     assert done.stdout or must_fail or "|" not in words, f"{line} writes nothing\n{done.stderr}"
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("line", "must_fail"),
     [
@@ -112,15 +119,14 @@ def _run(line, *, must_fail=False):
         ("false > nothing.txt", False),
     ],
 )
-def test_a_block_that_does_not_do_what_the_page_says_is_noticed(line, must_fail, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_block_that_does_not_do_what_the_page_says_is_noticed(line, must_fail):
     _write_cells()
     with pytest.raises(AssertionError):
         _run(line, must_fail=must_fail)
 
 
-def test_pipes_that_work_pass(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+@pytest.mark.usefixtures("folder")
+def test_pipes_that_work_pass():
     _write_cells()
     _run("cat cells.csv | head -n 1")
     _run("yes | head -n 1")  # yes ends by SIGPIPE
@@ -220,9 +226,9 @@ def test_the_gallery_has_eight_examples():
     assert {f"plot_{name}" for name in FAST} <= {example.stem for example in EXAMPLES}
 
 
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("name", FAST)
-def test_example_runs(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_example_runs(name, monkeypatch):
     monkeypatch.setenv("MPLBACKEND", "agg")
     plt = pytest.importorskip("matplotlib.pyplot", reason='examples draw: pip install "laptsne[plot]"')
     if name == "single_cell":

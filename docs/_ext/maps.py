@@ -19,7 +19,7 @@ from sphinx.application import Sphinx
 
 from laptsne import Descent, LaptSNE, plotting
 from laptsne.kernels import Gaussian
-from laptsne.metrics import neighbors_kept
+from laptsne.metrics import Faithfulness
 
 _FOLDER = Path("generated", "maps")
 _NAMES = {"Descent": Descent, "Gaussian": Gaussian, "LaptSNE": LaptSNE}
@@ -65,7 +65,7 @@ def drawn(data: str, lines: list[str], n_new: int = 0) -> Figure:
         plotting.scatter(model, y[:n_fit], ax=ax, legend=None if y.dtype.kind == "f" else "auto")
         if n_new:
             ax.scatter(*model.transform(X[n_fit:]).T, s=10, c="black", linewidths=0)
-        kept = neighbors_kept(X[:n_fit], model.embedding_)
+        kept = Faithfulness(X[:n_fit]).neighbors_kept(model.embedding_)
         ax.set_title(line, fontsize=10, family="monospace")
         clusters = f"{model.n_clusters_} cluster{'s' if model.n_clusters_ > 1 else ''}"
         ax.set_xlabel(f"{clusters}, KL {model.kl_divergence_:.2f}, neighbours kept {kept:.2f}", fontsize=9)

@@ -1,6 +1,8 @@
 """Memory available to this process."""
 
+import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +21,6 @@ def available_memory(root: Path = Path("/")) -> int | None:
     The minimum of what the machine has available (free swap included), what the limits of its control groups leave
     (page cache not counted as used), and what the limit on the address space leaves. ``root`` contains proc and sys.
     """
-    found = [_machine_memory(root), *_cgroup_memory(root), _address_space(root)]
-    known = [size for size in found if size is not None]
-    return max(min(known), 0) if known else None
-
-
-def _machine_memory(root: Path) -> int | None:
     if sys.platform == "win32":
         import ctypes  # noqa: PLC0415  needed here only
 
@@ -32,49 +28,43 @@ def _machine_memory(root: Path) -> int | None:
         status = (ctypes.c_uint64 * 8)()
         ctypes.cast(status, ctypes.POINTER(ctypes.c_uint32))[0] = ctypes.sizeof(status)
         return int(status[4]) if ctypes.windll.kernel32.GlobalMemoryStatusEx(status) else None
-    lines = (line.split() for line in _text(root / "proc/meminfo").splitlines())
-    sizes = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines if len(words) > 1}
-    if "MemAvailable" in sizes:
-        return sizes["MemAvailable"] + sizes.get("SwapFree", 0)
-    try:  # other systems: at least no more than the machine has
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError):
-        return None
+    import resource  # noqa: PLC0415  Unix only
+
+    sizes, machine = list(_cgroup_memory(root)), _numbers(root / "proc/meminfo")
+    if "MemAvailable" in machine:
+        sizes.append(1024 * (machine["MemAvailable"] + machine.get("SwapFree", 0)))
+    else:  # other systems: at least no more than the machine has
+        with contextlib.suppress(ValueError, OSError):
+            sizes.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    limit, pages = resource.getrlimit(resource.RLIMIT_AS)[0], _text(root / "proc/self/statm").split()
+    if limit != resource.RLIM_INFINITY:
+        sizes.append(limit - int(pages[0] if pages else 0) * resource.getpagesize())
+    return max(min(sizes), 0) if sizes else None
 
 
 def _cgroup_memory(root: Path) -> Iterator[int]:
     """Yield what the memory limits of this process's control groups leave, for versions 1 and 2."""
     for line in _text(root / "proc/self/cgroup").splitlines():
-        number, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
-        if number == "0" and not controllers:
-            top, names = root / "sys/fs/cgroup", ("memory.max", "memory.current", "")
+        _, controllers, path = line.split(":", 2)
+        if not controllers:
+            group, limit, usage, prefix = root / "sys/fs/cgroup", "memory.max", "memory.current", ""
         elif "memory" in controllers.split(","):
-            top, names = root / "sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_")
+            group, limit, usage = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            prefix = "total_"
         else:
             continue
-        group = top / path.lstrip("/")
+        group = group / path.lstrip("/")
         # Limits of parent groups apply as well. In a container the path may exist only on the host.
         for directory in (group, *group.parents):
-            maximum, used = (_text(directory / name).strip() for name in names[:2])
+            maximum, used = (_text(directory / name).strip() for name in (limit, usage))
             if maximum.isdecimal() and used.isdecimal():
-                pairs = (line.split() for line in _text(directory / "memory.stat").splitlines())
-                files = {f"{names[2]}active_file", f"{names[2]}inactive_file"}
-                yield int(maximum) - max(int(used) - sum(int(pair[1]) for pair in pairs if pair[0] in files), 0)
-            if directory == top:
-                break
+                statistics = _numbers(directory / "memory.stat")
+                cache = sum(statistics.get(f"{prefix}{name}", 0) for name in ("active_file", "inactive_file"))
+                yield int(maximum) - max(int(used) - cache, 0)
 
 
-def _address_space(root: Path) -> int | None:
-    if sys.platform == "win32":
-        return None
-    import resource  # noqa: PLC0415  Unix only
-
-    maximum = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if maximum == resource.RLIM_INFINITY:
-        return None
-    pages = _text(root / "proc/self/statm").split()
-    return maximum - int(pages[0]) * resource.getpagesize() if pages else maximum
+def _numbers(path: Path) -> dict[str, int]:
+    return {name: int(number) for name, number in re.findall(r"^(\w+):?\s+(\d+)", _text(path), re.MULTILINE)}
 
 
 def _text(path: Path) -> str:

@@ -1,7 +1,6 @@
 """Atomic writes; arrays in NPY and NPZ files, and in the archives of arrays and JSON that hold models and checkpoints.
 
-Reading never executes anything from a file and never allocates more than the memory available; for archives, no more
-than the size of the file.
+Reading never executes anything from a file; archives never allocate more than the size of the file.
 """
 
 import contextlib
@@ -15,9 +14,10 @@ import shutil
 import stat
 import tempfile
 import tokenize
+import uuid
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -28,7 +28,6 @@ from laptsne._runtime.typing import Array
 VERSION = 2  # of archives; 1 is that of laptsne 0.1.0, which is read as well
 _MARK = ".unfinished-"  # in the names of temporary files, by which leftovers are told from files of the user
 _HEADER = "header.json"
-_MAX_HEADER = 1 << 26  # bytes
 _MAX_ARRAY_HEADER = 1 << 14  # bytes; NumPy refuses longer ones
 _OBJECT = 16  # bytes of an item that has none in the file, as in arrays of type "<U0"
 
@@ -41,8 +40,8 @@ DAMAGE = (
 
 
 @contextlib.contextmanager
-def atomic_open(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary binary file, which becomes ``path`` on success and is removed on failure.
+def atomic_write(path: Path) -> Iterator[Path]:
+    """Yield the path of a temporary file, which becomes ``path`` on success and is removed on failure.
 
     Symbolic links are followed, and an existing file keeps its permissions. What is not a regular file, such as a
     device or a pipe, and a file that has several names, is written through when the temporary file is complete.
@@ -50,42 +49,23 @@ def atomic_open(path: Path) -> Iterator[IO[bytes]]:
     existing = path.stat() if path.exists() else None
     in_place = existing is not None and (not stat.S_ISREG(existing.st_mode) or existing.st_nlink > 1)
     target = path if in_place else Path(os.path.realpath(path))
-    # Some libraries choose the format by the suffix; remove_leftovers goes by the prefix.
-    names: dict[str, Any] = {"prefix": f".{target.name}{_MARK}", "suffix": path.suffix}
-    file = tempfile.NamedTemporaryFile("w+b", dir=None if in_place else target.parent, delete=False, **names)  # noqa: SIM115
-    temporary = Path(file.name)
+    folder = tempfile.gettempdir() if in_place else target.parent
+    # Some libraries choose the format by the suffix; remove_leftovers goes by the beginning.
+    temporary = Path(folder, f".{target.name}{_MARK}{uuid.uuid4().hex}{path.suffix}")
     try:
-        with file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        if in_place:
-            with temporary.open("rb") as complete, path.open("wb") as out:
-                shutil.copyfileobj(complete, out)
-            return
+        temporary.touch(0o666 if existing is None else 0o600, exist_ok=False)
+        yield temporary
+        with temporary.open("rb+") as complete:
+            os.fsync(complete.fileno())
+            if in_place:
+                with path.open("wb") as out:
+                    shutil.copyfileobj(complete, out)
+                return
         if existing is not None:
-            mode = stat.S_IMODE(existing.st_mode)
-        else:  # the umask can be read only by setting it: to the strictest, as other threads may create files meanwhile
-            umask = os.umask(0o077)
-            os.umask(umask)
-            mode = 0o666 & ~umask
-        temporary.chmod(mode)
+            temporary.chmod(stat.S_IMODE(existing.st_mode))
         temporary.replace(target)
-        with contextlib.suppress(OSError):  # where the system cannot write the entries of a folder to the disk
-            folder = os.open(target.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
     finally:
         temporary.unlink(missing_ok=True)
-
-
-@contextlib.contextmanager
-def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file that becomes ``path``, as with :func:`atomic_open`."""
-    with atomic_open(path) as file:
-        yield Path(file.name)
 
 
 def remove_leftovers(path: Path) -> None:
@@ -135,27 +115,28 @@ def write_archive(path: str | os.PathLike[str], content: Any, arrays: dict[str, 
     """Write a JSON value and arrays atomically; return the size of the file in bytes."""
     digests = {name: _digest(array) for name, array in arrays.items()}
     header = {"format": "laptsne", "version": VERSION, "content": content, "arrays": digests}
-    with atomic_open(Path(path)) as file:
+    with atomic_write(Path(path)) as temporary:
         # Without compression no member can be larger than the file.
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(_HEADER, json.dumps(header, allow_nan=True))
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(_HEADER, json.dumps(header))
             for key, array in arrays.items():
                 with archive.open(f"{key}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-        return file.seek(0, os.SEEK_END)
+        return temporary.stat().st_size
 
 
 def read_archive(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any, dict[str, Array]]:
     """Read a file written by :func:`write_archive`; raise ValueError if it is damaged or anything else."""
-    path, arrays = Path(path), {}
-    size = path.stat().st_size
+    path, arrays, size = Path(path), {}, os.stat(path).st_size
     try:
         with zipfile.ZipFile(path) as archive:
-            _check_sizes(archive, npz_headers(path), size)
-            header = _read_header(archive)
-            version = header["version"]
+            _check_sizes(archive.infolist(), npz_headers(path).values(), size)
+            header = json.loads(archive.read(_HEADER))
+            if header["format"] != "laptsne":
+                raise ValueError("its header has another format")
+            content, digests, version = header["content"], dict(header["arrays"]), header["version"]
             supported = isinstance(version, int) and version <= VERSION
-            for name in header["arrays"] if supported else ():
+            for name in digests if supported else ():
                 with archive.open(f"{name}.npy") as member:
                     arrays[name] = np.lib.format.read_array(member, allow_pickle=False)
     except DAMAGE as error:
@@ -165,34 +146,21 @@ def read_archive(path: str | os.PathLike[str], kind: str = "model") -> tuple[Any
     if not supported:
         raise ValueError(f"{path} has format version {version!r}, but the latest known is {VERSION}; update laptsne.")
     for name, array in arrays.items():
-        if _digest(array) != header["arrays"][name]:
+        if _digest(array) != digests[name]:
             raise ValueError(f"{path}: the array {name!r} has changed since it was saved; make the {kind} again.")
-    return header["content"], arrays
+    return content, arrays
 
 
-def _check_sizes(archive: zipfile.ZipFile, headers: dict[str, ArrayHeader], size: int) -> None:
+def _check_sizes(members: list[zipfile.ZipInfo], headers: Collection[ArrayHeader], size: int) -> None:
     """Raise ValueError if more would be allocated than the size of the file."""
-    members = archive.infolist()
     if any(info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size for info in members):
         raise ValueError("its members are compressed")
     # Members of a ZIP file may overlap: each could claim the same bytes.
     if sum(info.file_size for info in members) > size:
         raise ValueError("its members are larger than the file")
     # Arrays may be empty, but not have more rows than the file has bytes.
-    if max(sum(getattr(header, part) for header in headers.values()) for part in ("nbytes", "n_items")) > size:
+    if max(sum(header.nbytes for header in headers), sum(header.n_items for header in headers)) > size:
         raise ValueError("its arrays are larger than the file")
-
-
-def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
-    if archive.getinfo(_HEADER).file_size > _MAX_HEADER:
-        raise ValueError("its header is too large")
-    try:
-        header = json.loads(archive.read(_HEADER))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"its header is not JSON: {error}") from error
-    if not isinstance(header, dict) or header.get("format") != "laptsne" or not isinstance(header.get("arrays"), dict):
-        raise ValueError("its header has another format")
-    return {"version": None} | header
 
 
 def _digest(array: Array) -> str:

@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 
 def stacked_rows(X: Any) -> Any:
@@ -11,14 +10,11 @@ def stacked_rows(X: Any) -> Any:
 
     The column is a Series of pandas or polars, a one-dimensional array of objects, or an Arrow array.
     """
-    if isinstance(X, list | tuple) or scipy.sparse.issparse(X):
-        return X
     if hasattr(X, "to_pylist") and hasattr(X, "type"):  # Arrow
         X = np.array([*X.to_pylist(), None], dtype=object)[:-1]
-    shape = getattr(X, "shape", ())
-    if not shape or not isinstance(shape[0], int):  # a Dask data frame does not know its length
-        return X
-    if len(shape) > 1 and not hasattr(X, "columns"):
+    shape: tuple[Any, ...] = getattr(X, "shape", ())
+    knows_length = bool(shape) and isinstance(shape[0], int)  # a Dask data frame does not
+    if not knows_length or (len(shape) > 1 and not hasattr(X, "columns")):
         return X
     columns = [X] if len(shape) == 1 else [X.iloc[:, i] if hasattr(X, "iloc") else X[:, i] for i in range(shape[1])]
     found = next((column for column in columns if _has_rows(column)), None)
@@ -40,7 +36,5 @@ def stacked_rows(X: Any) -> Any:
 
 def _has_rows(column: Any) -> bool:
     """Return whether the first value that is not missing is a list or an array."""
-    if getattr(column.dtype, "kind", "O") != "O":
-        return False
     value = next((value for value in column if value is not None), None)
     return isinstance(value, list | tuple) or len(getattr(value, "shape", ())) == 1

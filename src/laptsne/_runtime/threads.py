@@ -6,12 +6,12 @@ import multiprocessing
 import os
 import re
 import sys
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from functools import cache
-from itertools import count
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from itertools import pairwise
 from threading import Lock, get_ident
 from typing import Any
 
@@ -36,23 +36,15 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 def _usable_cores() -> int:
     cores = int(joblib.cpu_count())
     # Dask comes first: it sets OMP_NUM_THREADS=1 in its workers, whatever their number of threads.
-    if dask_threads := _dask_threads():
-        return min(cores, dask_threads)
+    distributed: Any = sys.modules.get("distributed")  # imported in every Dask task
+    with suppress(ValueError, AttributeError):  # not a task, or distributed is not imported or not completely
+        return min(cores, int(distributed.get_worker().state.nthreads))
     variables = [os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")]  # joblib sets both
     limits = [int(match[1]) for value in variables if (match := re.match(r"\s*([1-9]\d*)", value))]  # 4 for "4,2"
     if limits:
         return min(cores, *limits)
     # A multiprocessing pool does not tell its workers how many they are; most have one per core.
     return 1 if multiprocessing.current_process().daemon else cores
-
-
-def _dask_threads() -> int:
-    """Return the number of threads of the Dask worker that runs this task, 0 outside of Dask."""
-    distributed: Any = sys.modules.get("distributed")  # imported in every Dask task
-    try:
-        return int(distributed.get_worker().state.nthreads)
-    except (ValueError, AttributeError):  # not a task, or distributed is not imported or not completely
-        return 0
 
 
 @cache
@@ -66,14 +58,14 @@ def _libraries() -> tuple[list[Any], list[Any]]:
     return found
 
 
-def _set_num_threads(libraries: list[Any], n_threads: list[int]) -> list[int]:
-    """Set the thread counts of libraries; return the counts before.
+def _set_num_threads(libraries: list[Any], n_threads: list[int] | None = None) -> list[int]:
+    """Set the thread counts of libraries, by default to one; return the counts before.
 
     From version 3.8 on, threadpoolctl ignores requests for OpenBLAS from all threads but the first, the controlling
     one. Fits run in any thread, so each request takes control, and gives it up again for other users of threadpoolctl.
     """
     before = [library.num_threads for library in libraries]
-    for library, old, new in zip(libraries, before, n_threads, strict=True):
+    for library, old, new in zip(libraries, before, n_threads or [1] * len(before), strict=True):
         if old != new:
             release_control = getattr(library, "clear_controlling_thread", lambda **_: None)
             release_control(force=True)
@@ -82,59 +74,9 @@ def _set_num_threads(libraries: list[Any], n_threads: list[int]) -> list[int]:
     return before
 
 
-class _BlasLimit:
-    """One thread for libraries whose thread count belongs to the process, as long as any thread holds the limit.
-
-    The first holder sets the limit and the last one restores the thread counts from before.
-    """
-
-    def __init__(self) -> None:
-        self.lock = Lock()
-        self.holders: Counter[int] = Counter()  # thread identifier: how many times it holds the limit
-        self._before: list[int] = []
-
-    def acquire(self, thread: int) -> None:
-        with self.lock:
-            if not self.holders:
-                self._before = [library.num_threads for library in _libraries()[0]]
-            self.holders[thread] += 1
-        self.enforce()
-
-    def release(self, thread: int) -> None:
-        with self.lock:
-            self.holders -= Counter([thread])
-            self._restore_if_unused()
-
-    def enforce(self) -> None:
-        """Set the limit again if other code has raised the thread counts since."""
-        libraries = _libraries()[0] if self.holders else []
-        if any(library.num_threads != 1 for library in libraries):
-            with self.lock:
-                _set_num_threads(libraries, [1] * len(libraries))
-
-    def after_fork_in_child(self) -> None:
-        """Drop the other holders: only the thread that forked goes on in the child."""
-        self.lock.release()
-        if self.holders:
-            thread = get_ident()
-            self.holders = +Counter({thread: self.holders[thread]})
-            self._restore_if_unused()
-
-    def _restore_if_unused(self) -> None:
-        if not self.holders:
-            _set_num_threads(_libraries()[0], self._before)
-
-
-_limit = _BlasLimit()
-
-if hasattr(os, "register_at_fork"):
-    # With the lock held, no other thread is in the middle of a change, which the child would never see completed.
-    os.register_at_fork(before=_limit.lock.acquire, after_in_parent=_limit.lock.release)
-    os.register_at_fork(after_in_child=_limit.after_fork_in_child)
-
-
-def _limit_this_thread() -> list[int]:
-    return _set_num_threads(_libraries()[1], [1] * len(_libraries()[1]))
+_lock = Lock()  # of the two lists
+_holders: list[int] = []  # threads that need one thread per library of the process, each as often as it entered
+_before: list[int] = []  # thread counts when the first one entered, which the last one restores
 
 
 @contextmanager
@@ -143,14 +85,35 @@ def single_threaded_blas() -> Iterator[None]:
 
     Little speed is lost: on narrow blocks their threads mostly spin and compete with those of :class:`Workers`.
     """
-    thread = get_ident()
-    _limit.acquire(thread)
-    before = _limit_this_thread()
+    of_process, of_thread = _libraries()
+    holder = get_ident()
+    with _lock:
+        if not _holders:
+            _before[:] = [library.num_threads for library in of_process]
+        _holders.append(holder)
+        _set_num_threads(of_process)
+    before = _set_num_threads(of_thread)
     try:
         yield
     finally:
-        _set_num_threads(_libraries()[1], before)
-        _limit.release(thread)
+        _set_num_threads(of_thread, before)
+        with _lock:
+            _holders.remove(holder)
+            if not _holders:
+                _set_num_threads(of_process, _before)
+
+
+def _after_fork_in_child() -> None:
+    _lock.release()
+    if _holders:  # only the thread that forked goes on in the child
+        _holders[:] = [holder for holder in _holders if holder == get_ident()]
+        if not _holders:
+            _set_num_threads(_libraries()[0], _before)
+
+
+if hasattr(os, "register_at_fork"):
+    # With the lock held, no other thread is in the middle of a change, which the child would never see completed.
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork_in_child)
 
 
 class Workers:
@@ -167,12 +130,14 @@ class Workers:
         self._max_threads = effective_n_jobs(n_jobs)
         self._shares_cores = n_jobs is None or n_jobs < 0
         n_others = self._max_threads - 1
-        self._pool = ThreadPoolExecutor(n_others, "laptsne", initializer=_limit_this_thread) if n_others else None
+        initializer = partial(_set_num_threads, _libraries()[1])
+        self._pool = ThreadPoolExecutor(n_others, "laptsne", initializer) if n_others else None
 
     @property
     def n_threads(self) -> int:
         """Number of threads to use now."""
-        return max(1, self._max_threads // max(1, len(_limit.holders))) if self._shares_cores else self._max_threads
+        n_pools = len(set(_holders)) if self._shares_cores else 1
+        return max(1, self._max_threads // max(1, n_pools))
 
     def __enter__(self) -> Workers:
         self._blas = single_threaded_blas()
@@ -191,7 +156,8 @@ class Workers:
 
         Chunks of rows start at multiples of ``alignment``.
         """
-        _limit.enforce()
+        with _lock:
+            _set_num_threads(_libraries()[0])  # again, if other code has raised the thread counts since
         n_threads = self.n_threads  # read once: pools of other threads may open and close meanwhile
         n_blocks = -(-n_rows // alignment)
         if self._pool is None or n_threads == 1 or n_blocks < 2 or work < MIN_WORK:
@@ -199,16 +165,11 @@ class Workers:
             return
         n_chunks = min(n_blocks, n_threads * _CHUNKS_PER_THREAD)
         edges = [min(n_blocks * c // n_chunks * alignment, n_rows) for c in range(n_chunks + 1)]
-        # A shared iterator may skip or repeat values without the interpreter lock.
-        chunks, lock = count(), Lock()
+        chunks = deque([*pairwise(edges), *[None] * n_threads])  # of which each thread finds one None
 
         def run_chunks() -> None:
-            while True:
-                with lock:
-                    chunk = next(chunks)
-                if chunk >= n_chunks:
-                    return
-                kernel(edges[chunk], edges[chunk + 1], *args)
+            for chunk in iter(chunks.popleft, None):  # of threads without the interpreter lock as well
+                kernel(*chunk, *args)
 
         others = [self._pool.submit(run_chunks) for _ in range(n_threads - 1)]
         run_chunks()

@@ -15,7 +15,7 @@ import pyarrow.parquet
 import scipy.sparse
 
 from laptsne import plotting
-from laptsne._runtime.files import atomic_open, atomic_write
+from laptsne._runtime.files import atomic_write
 from laptsne._runtime.typing import Array
 from laptsne.cli.options import STDOUT
 from laptsne.cli.reading import EXAMPLE, read_genes
@@ -29,7 +29,7 @@ _MAX_FEATURES = 20  # that are columns of the explorer; more would bury the othe
 def write_map(out: Path | None, Y: Array, columns: pa.Table, found: Mapping[str, Array] | None = None) -> None:
     """Write the coordinates, what was found on the samples, and the columns as they came; to .npy the first alone."""
     if out is not None and out.suffix.lower() == ".npy":
-        with atomic_open(out) as file:  # np.save would add another ending to .NPY
+        with atomic_write(out) as path, path.open("wb") as file:  # np.save would add another ending to .NPY
             np.save(file, Y, allow_pickle=False)
     elif out is not None:
         own, names = {**dict(zip("xyz", Y.T, strict=False)), **(found or {})}, columns.column_names

@@ -53,22 +53,21 @@ class Faithfulness:
 
     def continuity(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
         """Return the continuity of the embedding Y; see :func:`continuity`."""
-        _check_fewer_than_half(n_neighbors, len(self._X))
-        return _preservation(_paired(self._X, Y)[1], self._first(n_neighbors))
+        return continuity(self._X, Y, n_neighbors=n_neighbors)
 
     def neighbors_kept(self, Y: ArrayLike, *, n_neighbors: int | None = None) -> float:
-        """Return the share of neighbours kept by Y, by default of all that were found; see :func:`neighbors_kept`."""
-        kept = self.neighbors if n_neighbors is None else self._first(n_neighbors)
-        found = nearest(_paired(self._X, Y)[1], kept.shape[1])
-        row = np.arange(len(kept))[:, None] * len(kept)  # entries of different rows differ
-        return float(np.isin((row + kept).ravel(), (row + found).ravel(), assume_unique=True).mean())
+        """Return the mean share of a point's nearest neighbours, by default all that were found, that Y preserves.
 
-    def _first(self, n_neighbors: int) -> Array:
+        As many neighbours are found in the embedding. A point is not its own neighbour, but its duplicates may be.
+        """
         n_found = self.neighbors.shape[1]
-        if not 1 <= n_neighbors <= n_found:
-            found = f"{n_found}, the n_neighbors of this Faithfulness"
-            raise ValueError(f"n_neighbors must be from 1 to {found}; got {n_neighbors}.")
-        return self.neighbors[:, :n_neighbors]
+        k = n_found if n_neighbors is None else n_neighbors
+        if not 1 <= k <= n_found:
+            raise ValueError(f"n_neighbors must be from 1 to {n_found}, that of this Faithfulness; got {k}.")
+        found = nearest(_paired(self._X, Y)[1], k)
+        row = np.arange(len(found))[:, None] * len(found)  # entries of different rows differ
+        kept = np.isin((row + self.neighbors[:, :k]).ravel(), (row + found).ravel(), assume_unique=True)
+        return float(kept.mean())
 
 
 def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric: Any = "euclidean") -> float:
@@ -100,38 +99,24 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric:
     1.0
     """
     data, points = _paired(X, Y)
-    _check_fewer_than_half(n_neighbors, len(data))
+    if not 1 <= n_neighbors < len(data) / 2:
+        limits = f"at least 1 and less than half of the {len(data)} points"
+        raise ValueError(f"n_neighbors must be {limits}, beyond which the score is undefined; got {n_neighbors}.")
     return _preservation(data, nearest(points, n_neighbors), metric)
 
 
 def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
-    """Compute how far neighbourhoods of the data stay together: trustworthiness with data and embedding exchanged.
+    """Compute how far neighbourhoods of the data stay together: :func:`trustworthiness` of Y and X exchanged.
 
     Neighbours in the data that are not neighbours in the embedding lower it, the more so the higher their rank there.
-    Parameters are those of :func:`trustworthiness`.
     """
     return trustworthiness(Y, X, n_neighbors=n_neighbors)
-
-
-def neighbors_kept(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 30) -> float:
-    """Compute the mean share of a point's nearest neighbours that the embedding preserves.
-
-    Neighbours are exact, by Euclidean distance, ``n_neighbors`` in the data and in the embedding. A point is not its
-    own neighbour, but its duplicates may be.
-
-    Examples
-    --------
-    >>> from laptsne.metrics import neighbors_kept
-    >>> neighbors_kept([[0.0, 0.0], [1.0, 0.0], [0.0, 3.0], [1.0, 3.0]], [[0.0], [1.0], [3.0], [4.0]], n_neighbors=1)
-    1.0
-    """
-    return Faithfulness(X, n_neighbors=n_neighbors).neighbors_kept(Y)
 
 
 def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayLike | None = None) -> float:
     """Compute the mean share of a point's largest affinities that belong to its nearest neighbours in the embedding.
 
-    The counterpart of :func:`neighbors_kept` for data of which only affinities are known.
+    The counterpart of :meth:`Faithfulness.neighbors_kept` for data of which only affinities are known.
 
     Parameters
     ----------
@@ -159,8 +144,7 @@ def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayL
 def rasterized(Y: ArrayLike, size: int = 400) -> Array:
     """Return the pixels of the points when the embedding fills a square image, with its aspect ratio kept.
 
-    Neighbours kept by these are the neighbours that can be *seen*: points of the same pixel cannot be told apart. Noise
-    far below the difference between two distances breaks ties at random.
+    Neighbours kept by these can be *seen*: points of the same pixel cannot be told apart. Tiny noise breaks ties.
 
     Parameters
     ----------
@@ -182,18 +166,21 @@ def rasterized(Y: ArrayLike, size: int = 400) -> Array:
     return np.asarray(pixels + np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape))
 
 
-def nearest(points: Array, n_neighbors: int, queries: Array | None = None) -> Array:
-    """Return the nearest points of every query, nearest first; by default of the points, without the point itself."""
-    centre = np.median(points, axis=0)  # scikit-learn's search is more accurate near the origin
-    index = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=effective_n_jobs(None)).fit(points - centre)
-    return np.asarray(index.kneighbors(None if queries is None else queries - centre, return_distance=False))
+def nearest(points: Array, n_neighbors: int) -> Array:
+    """Return the nearest other points of every point, nearest first."""
+    index = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=effective_n_jobs(None)).fit(centred(points))
+    return np.asarray(index.kneighbors(return_distance=False))
+
+
+def centred(points: Array) -> Array:
+    """Return the points moved to the origin, where scikit-learn computes distances more accurately."""
+    return np.asarray(points - np.median(points, axis=0))
 
 
 def _preservation(points: Array, neighbors: Array, metric: Any = "euclidean") -> float:
     """Return one minus the normalised excess of the ranks of given neighbours among ``points`` over k."""
     n, k = neighbors.shape
-    if metric == "euclidean":
-        points = points - np.median(points, axis=0)
+    points = centred(points) if metric == "euclidean" else points
     start, excess = 0, 0.0
     for found in pairwise_distances_chunked(points, metric=metric, working_memory=_WORKING_MEMORY_MIB):
         block = found.copy()  # distances that are given come as they are
@@ -217,11 +204,3 @@ def _paired(X: ArrayLike, Y: ArrayLike) -> tuple[Array, Array]:
     if len(data) != len(points):
         raise ValueError(f"X and Y must have the same number of rows; got {len(data)} and {len(points)}.")
     return data, points
-
-
-def _check_fewer_than_half(n_neighbors: int, n_samples: int) -> None:
-    if not 1 <= n_neighbors < n_samples / 2:
-        raise ValueError(
-            f"n_neighbors must be at least 1 and less than half of the {n_samples} points, beyond which the score is "
-            f"undefined; got {n_neighbors}."
-        )

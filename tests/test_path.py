@@ -3,7 +3,7 @@ import pytest
 from scipy.spatial.distance import pdist, squareform
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.contraction import contraction_path
+from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.metrics import silhouette, trustworthiness
 
 
@@ -118,3 +118,9 @@ def test_what_cannot_be_walked_is_refused(near_blobs, tmp_path):
     model.save(tmp_path / "model")
     with pytest.raises(ValueError, match="fit it again"):
         contraction_path(LaptSNE.load(tmp_path / "model"), X)
+
+
+def test_a_path_has_a_short_repr():
+    values = np.linspace(0, 0.12, 7)
+    path = ContractionPath(values, np.zeros((7, 1000, 2)), values, values, values, values, np.zeros((7, 3)), 3)
+    assert repr(path) == "ContractionPath(7 maps of 1,000 points, contraction 0 to 0.12, chosen=3)"

@@ -142,13 +142,11 @@ class Tsne(Method):
     n_batch_neighbors: int
 
     def graph(self, X: Any, workers: Workers) -> Any:
-        """Return the affinities of the data."""
         metric = self.metric
         options = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": metric.n_neighbors}
         return joint_affinities(X, perplexity=self.perplexity, workers=workers, **options)
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
-        """Return the KL divergence."""
         return KLDivergence(P, Sums(self.kernel, self.fourier, self.coarse, workers))
 
     def step(self, P: Any, random_state: Any) -> AllPoints:
@@ -175,13 +173,12 @@ class Umap(Method):
     def graph(self, X: Any, workers: Workers) -> Any:
         """Return the fuzzy graph of the data, or the given graph, divided by its sum."""
         metric, params = self.metric, self.metric.params
-        if isinstance(metric.name, str) and metric.name == "affinities":
+        if metric.name == "affinities":
             return joint_affinities(X, perplexity=metric.perplexity, metric="affinities", metric_params=params)
         options: dict[str, Any] = {"metric": metric.name, "metric_params": params, "n_neighbors": self.n_neighbors}
         options |= {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
-        return joint_affinities(
-            fuzzy_graph(X, workers=workers, **options), perplexity=metric.perplexity, metric="affinities"
-        )
+        graph = fuzzy_graph(X, workers=workers, **options)
+        return joint_affinities(graph, perplexity=metric.perplexity, metric="affinities")
 
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
@@ -197,7 +194,6 @@ class Umap(Method):
         return Y
 
     def loss(self, P: Any, workers: Workers) -> CrossEntropy:
-        """Return the cross entropy."""
         return CrossEntropy(P, kernel=self.kernel, repulsion=self.repulsion, exact=self.exact, workers=workers)
 
 

@@ -34,7 +34,7 @@ _UMAP_MAX_STEP = 0.5  # in units of the spread
 # Step size of a point of mean degree, times n_samples. From 0.5 on, the objective oscillates (docs/umap.md).
 _UMAP_RATE = 0.3
 _UMAP_DECAY = 0.5  # fraction of the iterations, at the end, in which the step size falls to 0, as in umap-learn
-UMAP_MAX_EXACT = {1: 300, 2: 500, 3: 3000}
+_UMAP_MAX_EXACT = {1: 300, 2: 500, 3: 3000}
 
 _SHARED: dict[str, list[Any]] = {
     "n_components": [Interval(Integral, 1, 3, closed="both")],
@@ -77,9 +77,10 @@ UMAP_CONSTRAINTS: dict[str, list[Any]] = _SHARED | {
 
 
 def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
-    """Return the method of t-SNE with the parameters of a LaptSNE, resolved for data that passed the checks."""
-    n_samples = X.shape[0]
-    kernel, perplexity = kernel_of(p["kernel"]), requested_perplexity(p["perplexity"], n_samples)
+    """Return the method of t-SNE with the parameters of a LaptSNE, resolved for X; raise ValueError if it cannot be."""
+    n_samples, kernel = X.shape[0], kernel_of(p["kernel"])
+    check_tsne(p, n_samples)
+    perplexity = float(auto_perplexity(n_samples) if p["perplexity"] == "auto" else p["perplexity"])
     neighbors = {"metric": p["metric"], "n_neighbors": p["n_neighbors"]}
     feasible = feasible_perplexity(X, perplexity=perplexity, **neighbors)
     one_kernel = p["contraction_kernel"] == "student" or not isinstance(kernel, Student)
@@ -115,9 +116,12 @@ def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
 
 
 def umap_method(p: dict[str, Any], X: Any) -> Umap:
-    """Return the method of UMAP with the parameters of a LapUMAP, resolved for data that passed the checks."""
+    """Return the method of UMAP with the parameters of a LapUMAP, resolved for X; raise ValueError if it cannot be."""
     n_samples, n_components, spread = X.shape[0], int(p["n_components"]), float(p["spread"])
     n_neighbors = int(p["n_neighbors"])
+    _check_shared(p, n_samples)
+    if p["min_dist"] > p["spread"]:
+        raise ValueError(f"min_dist={p['min_dist']!r} is larger than spread={p['spread']!r}; give at most the latter.")
     if n_neighbors > n_samples and p["metric"] != "affinities":
         n_neighbors = n_samples
         warn(
@@ -148,7 +152,7 @@ def umap_method(p: dict[str, Any], X: Any) -> Umap:
         ),
         kernel=UmapKernel.of(float(p["min_dist"]), spread, n_components),
         repulsion=float(p["repulsion_strength"]) * p["negative_sample_rate"],
-        exact=p["method"] == "exact" or (p["method"] == "auto" and n_samples <= UMAP_MAX_EXACT[n_components]),
+        exact=sums_all_pairs(p, n_samples),
         local_connectivity=p["local_connectivity"],
         set_op_mix_ratio=p["set_op_mix_ratio"],
         init=p["init"],
@@ -158,11 +162,6 @@ def umap_method(p: dict[str, Any], X: Any) -> Umap:
 def _number(value: float | str) -> float | None:
     """Return a parameter as a number, None for "auto"."""
     return None if isinstance(value, str) else float(value)
-
-
-def requested_perplexity(perplexity: float | str, n_samples: int) -> float:
-    """Return the parameter ``perplexity`` as a number."""
-    return float(auto_perplexity(n_samples) if isinstance(perplexity, str) else perplexity)
 
 
 def kernel_of(kernel: str | Kernel) -> Kernel:
@@ -185,6 +184,11 @@ def uses_fourier(p: dict[str, Any], n_samples: int) -> bool:
     return bool(method == "fourier")
 
 
+def sums_all_pairs(p: dict[str, Any], n_samples: int) -> bool:
+    """Whether the repulsion of UMAP is computed over all pairs."""
+    return p["method"] == "exact" or (p["method"] == "auto" and n_samples <= _UMAP_MAX_EXACT[p["n_components"]])
+
+
 def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:
     """Return the parameter ``callbacks`` as a list."""
     given = [] if callbacks is None else callbacks
@@ -195,45 +199,44 @@ def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callba
     return found
 
 
-def without_transform(p: dict[str, Any]) -> str | None:
-    """Return why no new points can be embedded with the parameters of an estimator, or None."""
-    if isinstance(p["metric"], str) and p["metric"] == "affinities":
-        return "transform needs features or distances, but this model was fitted to affinities"
-    if isinstance(kernel_of(p.get("kernel", "student")), Gaussian) and p["out_of_sample"] == "placement":
-        return (
-            f"transform is not available with kernel={p['kernel']!r} and out_of_sample='placement', which needs "
-            "kernel='student'; use out_of_sample='network'"
-        )
+def obstacle(method: str, p: dict[str, Any]) -> str | None:
+    """Return why an estimator with these parameters lacks "transform", "support" or "predict", or None."""
+    in_network = p.get("out_of_sample") == "network"
+    if p["metric"] == "affinities":
+        return f"{method} needs features or distances, but this model was fitted to affinities."
+    if in_network and method != "transform":
+        return f"{method} compares with the data, which out_of_sample='network' does not keep; use 'placement'."
+    if isinstance(kernel_of(p.get("kernel", "student")), Gaussian) and not in_network:
+        instead = " or out_of_sample='network'" if method == "transform" else ""
+        return f"{method} is not available with kernel={p['kernel']!r}; use kernel='student'{instead}."
     return None
 
 
-def without_comparison(p: dict[str, Any]) -> str | None:
-    """Return why new points cannot be compared with the data with the parameters of an estimator, or None."""
-    if isinstance(p["metric"], str) and p["metric"] == "affinities":
-        return "support and predict need features or distances, but this model was fitted to affinities"
-    reason = None
-    if p.get("out_of_sample") == "network":
-        reason = "out_of_sample='network', which keeps no data to compare with; use out_of_sample='placement'"
-    elif isinstance(kernel_of(p.get("kernel", "student")), Gaussian):
-        reason = f"kernel={p['kernel']!r}, which keeps no data to compare with; use kernel='student'"
-    return None if reason is None else f"support and predict are not available with {reason}"
-
-
-def check_shared(p: dict[str, Any], n_samples: int) -> None:
-    """Raise ValueError for parameters of any estimator that do not work together, or not for this number of samples."""
+def _check_shared(p: dict[str, Any], n_samples: int) -> None:
     if not isinstance(p["n_clusters"], str) and p["n_clusters"] >= n_samples:
         raise ValueError(
             f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; "
             f"give a number from 1 to {n_samples - 1}, or 'auto'."
         )
     callbacks_of(p["callbacks"])
-    if p["checkpoint"] is not None:
-        _check_checkpoint(p["checkpoint"], p["random_state"])
+    path, random_state = p["checkpoint"], p["random_state"]
+    if path is None:
+        return
+    if not isinstance(random_state, Integral):
+        raise ValueError(
+            f"checkpoint={str(path)!r} needs a reproducible run, but random_state={random_state!r}; "
+            "set random_state to an integer."
+        )
+    if Path(path).is_dir() or not Path(path).parent.is_dir():
+        raise ValueError(
+            f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; "
+            "give the path of a file in an existing folder."
+        )
 
 
 def check_tsne(p: dict[str, Any], n_samples: int) -> None:
     """Raise ValueError for parameters of t-SNE that do not work together, or not for this number of samples."""
-    check_shared(p, n_samples)
+    _check_shared(p, n_samples)
     if p["out_of_sample"] == "network" and is_pairwise(p["metric"]):
         raise ValueError(
             f"out_of_sample='network' learns from features, but metric={p['metric']!r} has none; "
@@ -254,26 +257,6 @@ def check_tsne(p: dict[str, Any], n_samples: int) -> None:
             f"contraction_width={p['contraction_width']!r} needs a Gaussian kernel of the contraction of its own, but "
             f"kernel={p['kernel']!r} and contraction_kernel={p['contraction_kernel']!r}; use kernel='student' and "
             "contraction_kernel='gaussian', or contraction_width='auto'."
-        )
-
-
-def check_umap(p: dict[str, Any], n_samples: int) -> None:
-    """Raise ValueError for parameters of UMAP that do not work together, or not for this number of samples."""
-    check_shared(p, n_samples)
-    if p["min_dist"] > p["spread"]:
-        raise ValueError(f"min_dist={p['min_dist']!r} is larger than spread={p['spread']!r}; give at most the latter.")
-
-
-def _check_checkpoint(path: str | os.PathLike[str], random_state: Any) -> None:
-    if not isinstance(random_state, Integral):
-        raise ValueError(
-            f"checkpoint={str(path)!r} needs a reproducible run, but random_state={random_state!r}; "
-            "set random_state to an integer."
-        )
-    if Path(path).is_dir() or not Path(path).parent.is_dir():
-        raise ValueError(
-            f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; "
-            "give the path of a file in an existing folder."
         )
 
 

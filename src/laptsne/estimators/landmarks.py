@@ -100,8 +100,7 @@ class LandmarkLaptSNE(MapEstimator):
         **TSNE_CONSTRAINTS,
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
     }
-    _kind: ClassVar[str] = "landmarks"
-    _loss_attribute: ClassVar[str] = "kl_divergence_"
+    _prefix: ClassVar[str] = "landmark_"
 
     landmark_embedding_: Array
     landmark_labels_: Array
@@ -162,7 +161,7 @@ class LandmarkLaptSNE(MapEstimator):
                 validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
             if _is_array(X) and not found.result.interrupted:
                 self._place_all(X)
-        self._raise_if_interrupted(found, "landmark_embedding_")
+        self._raise_if_interrupted(found)
         return self
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -189,9 +188,7 @@ class LandmarkLaptSNE(MapEstimator):
         return (np.asarray(super(LandmarkLaptSNE, self).transform(block)) for block in _checked(X))
 
     def _method(self, X: Any) -> Tsne:
-        parameters = self.get_params(deep=False)
-        del parameters["n_landmarks"]
-        return tsne_method(parameters, X)
+        return tsne_method(self.get_params(deep=False), X)
 
     def _check_parameters(self, n_samples: int) -> None:
         check_tsne(self.get_params(deep=False), n_samples)
@@ -212,9 +209,9 @@ class LandmarkLaptSNE(MapEstimator):
     def _fit_sample(self, sample: Sample, seed: int) -> Fit:
         """Embed the landmarks of a sample, and place its other rows, by which new rows are placed."""
         X = validate_data(self, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
-        check_memory(self.get_params(deep=False), "landmarks", X)
-        random_state = check_random_state(self.random_state)
         method = self._method(X)
+        check_memory(self.get_params(deep=False), X)
+        random_state = check_random_state(self.random_state)
         rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))
         n_clusters = 1 if isinstance(self.n_clusters, str) else self.n_clusters
         if len(rows) <= n_clusters:
@@ -231,7 +228,7 @@ class LandmarkLaptSNE(MapEstimator):
             self.landmark_embedding_ = found.result.embedding.astype(X.dtype, copy=False)
             del self.labels_  # those of all rows
             if found.result.interrupted or found.result.potential is None:
-                self.fitted_map_ = self._mapped(landmarks, X[rows], found, random_state, keeps_data=False)
+                self.fitted_map_ = replace(self._mapped(landmarks, X[rows], found, random_state), data=None)
                 return found
             placed = self._placed(X, rows, found, near, workers)
             if self.out_of_sample == "network":  # which learns from all sampled rows
@@ -277,22 +274,11 @@ class LandmarkLaptSNE(MapEstimator):
             self.labels_ = np.concatenate(labels)
 
     def _take_over(self, fitted_map: FittedMap) -> None:
-        self.fitted_map_ = fitted_map
-        self._check_widths()
-        for name in ("embedding_", "labels_"):  # those of all rows, which the file lacks
-            if hasattr(self, name):
-                delattr(self, name)
+        super()._take_over(fitted_map)
+        del self.embedding_, self.labels_  # those of all rows, which the file lacks
         shape = (len(self.landmark_labels_), self.n_components)
         if self.landmark_embedding_.shape != shape or not np.isfinite(self.landmark_embedding_).all():
             raise ValueError(f"landmark_embedding_ is not a finite array of shape {shape}")
-
-    @property
-    def _clustered_labels(self) -> Array:
-        return self.landmark_labels_
-
-    @property
-    def _clustered_embedding(self) -> Array:
-        return self.landmark_embedding_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,7 +13,7 @@ from laptsne.engine.state import Callback
 from laptsne.estimators.base import MapEstimator
 from laptsne.kernels import Kernel
 from laptsne.methods import Tsne
-from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, paper_settings, tsne_method
+from laptsne.settings import TSNE_CONSTRAINTS, paper_settings, tsne_method
 
 
 class LaptSNE(MapEstimator):
@@ -168,8 +168,6 @@ class LaptSNE(MapEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TSNE_CONSTRAINTS
-    _kind: ClassVar[str] = "tsne"
-    _loss_attribute: ClassVar[str] = "kl_divergence_"
 
     def __init__(
         self,
@@ -223,15 +221,5 @@ class LaptSNE(MapEstimator):
         """
         return cls(n_clusters=n_clusters, contraction=contraction, **(paper_settings() | changes))
 
-    @classmethod
-    def _loadable(cls) -> dict[str, Any]:
-        from laptsne.estimators.landmarks import LandmarkLaptSNE  # noqa: PLC0415  which have a LaptSNE
-        from laptsne.estimators.lapumap import LapUMAP  # noqa: PLC0415  numba kernels of its own
-
-        return {kind.__name__: kind for kind in (LandmarkLaptSNE, LapUMAP)} | super()._loadable()
-
     def _method(self, X: Any) -> Tsne:
         return tsne_method(self.get_params(deep=False), X)
-
-    def _check_parameters(self, n_samples: int) -> None:
-        check_tsne(self.get_params(deep=False), n_samples)

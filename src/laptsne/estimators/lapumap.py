@@ -12,7 +12,7 @@ from laptsne.engine.schedule import Descent
 from laptsne.engine.state import Callback
 from laptsne.estimators.base import MapEstimator
 from laptsne.methods import Umap
-from laptsne.settings import UMAP_CONSTRAINTS, check_umap, umap_method
+from laptsne.settings import UMAP_CONSTRAINTS, umap_method
 
 
 class LapUMAP(MapEstimator):
@@ -98,10 +98,6 @@ class LapUMAP(MapEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = UMAP_CONSTRAINTS
-    _kind: ClassVar[str] = "umap"
-    _loss_attribute: ClassVar[str] = "cross_entropy_"
-
-    cross_entropy_: float
 
     def __init__(
         self,
@@ -134,6 +130,3 @@ class LapUMAP(MapEstimator):
 
     def _method(self, X: Any) -> Umap:
         return umap_method(self.get_params(deep=False), X)
-
-    def _check_parameters(self, n_samples: int) -> None:
-        check_umap(self.get_params(deep=False), n_samples)

@@ -99,7 +99,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Compute the embedding of X and return it; see :meth:`fit`."""
-        return np.asarray(self.fit(X).embedding_)
+        return self.fit(X).embedding_
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """Compute the embedding of X and return the cluster of each point, -1 for none; see :meth:`fit`."""

@@ -1,6 +1,5 @@
 """A path of embeddings from plain t-SNE to strong contraction, each started from its neighbour on the path."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +17,7 @@ from laptsne.engine.schedule import LATE_EXAGGERATION
 from laptsne.engine.state import Position
 from laptsne.estimators.base import MapEstimator
 from laptsne.fitted_map import FittedMap
+from laptsne.graph.distances import is_pairwise
 from laptsne.graph.ordering import in_order, of_points, ordered_for_locality
 from laptsne.methods import Method
 from laptsne.metrics import affinity_recall, rasterized, trustworthiness
@@ -124,31 +124,22 @@ def contraction_path(
     with Workers(n_jobs) as workers:
         walk = _Walk(fitted, fitted.method, workers)
         strengths, chosen = walk.strengths(n_maps)
-        start = walk.stop_at(in_order(np.asarray(fitted.embedding, dtype=np.float64), walk.order))
-        stronger = walk.stops(start, strengths[chosen + 1 :])
-        weaker = walk.stops(start, strengths[:chosen][::-1])
-    stops = [*weaker[::-1], start, *stronger]
-    embeddings = np.stack([of_points(stop.Y, walk.order) for stop in stops]).astype(np.float32)
-    scores = _Scores(fitted, X)
+        start = in_order(np.asarray(fitted.embedding, dtype=np.float64), walk.order)
+        stops = [walk.stop(start)]
+        stops += walk.stops(start, strengths[chosen + 1 :])
+        stops = walk.stops(start, strengths[:chosen][::-1])[::-1] + stops
+    embeddings = np.stack([of_points(Y, walk.order) for Y, _, _ in stops]).astype(np.float32)
     return ContractionPath(
         contractions=strengths,
         embeddings=embeddings,
-        kl_divergences=np.array([stop.loss for stop in stops]),
-        trustworthiness=np.array([scores.trustworthiness(Y) for Y in embeddings]),
-        neighbors_kept=np.array([scores.kept(Y) for Y in embeddings]),
-        neighbors_seen=np.array([scores.kept(rasterized(Y)) for Y in embeddings]),
-        eigenvalues=np.stack([stop.eigenvalues for stop in stops]),
+        kl_divergences=np.array([loss for _, loss, _ in stops]),
+        eigenvalues=np.stack([eigenvalues for _, _, eigenvalues in stops]),
         chosen=chosen,
+        **_scores(fitted, X, embeddings),
     )
 
 
-@dataclass(frozen=True)
-class _Stop:
-    """One embedding of the path."""
-
-    Y: Array
-    loss: float
-    eigenvalues: Array
+_Stop = tuple[Array, float, Array]  # an embedding, its loss and its eigenvalues
 
 
 class _Walk:
@@ -180,18 +171,18 @@ class _Walk:
         strengths = self.reference * np.concatenate([np.arange(below) / below, factors])
         return strengths, below if self.own else 0
 
-    def stop_at(self, Y: Array) -> _Stop:
+    def stop(self, Y: Array) -> _Stop:
         """Evaluate an embedding."""
         fields, term = self.loss.fields(Y), self._term()
         term.refresh(fields, tol=_TOL, max_passes=_MAX_PASSES)
-        return _Stop(Y, self.loss.value(fields), term.eigenvalues)
+        return Y, self.loss.value(fields), term.eigenvalues
 
-    def stops(self, stop: _Stop, strengths: Sequence[float] | Array) -> list[_Stop]:
+    def stops(self, Y: Array, strengths: Array) -> list[_Stop]:
         """Return embeddings at these strengths, each started from the one before."""
         found = []
         for strength in strengths:
-            stop = self.stop_at(self._descended(stop.Y, float(strength)))
-            found.append(stop)
+            Y = self._descended(Y, float(strength))
+            found.append(self.stop(Y))
         return found
 
     def _term(self) -> Term:
@@ -208,33 +199,24 @@ class _Walk:
         return descending.position.Y
 
 
-class _Scores:
-    """Faithfulness of embeddings, measured on a sample of the points."""
+def _scores(fitted: FittedMap, X: Any, embeddings: Array) -> dict[str, Array]:
+    """Return the faithfulness of embeddings, measured on a sample of the points."""
+    n_samples, metric = len(fitted.embedding), fitted.metric.name
+    size = min(n_samples, _MAX_SCORED)
+    rows = np.sort(np.random.default_rng(0).choice(n_samples, size, replace=False))
+    n_neighbors = max(1, min(_NEIGHBORS, (size - 1) // 2))
+    trusted = np.full(len(embeddings), np.nan)
+    has_distances = metric == "precomputed" and hasattr(X, "shape") and not scipy.sparse.issparse(X)
+    if size >= 4 and (has_distances or not is_pairwise(metric)):
+        data = X[rows].toarray() if scipy.sparse.issparse(X) else np.asarray(X)[rows]
+        data = data[:, rows] if has_distances else data
+        trusted[:] = [trustworthiness(data, Y[rows], n_neighbors=n_neighbors, metric=metric) for Y in embeddings]
 
-    def __init__(self, fitted: FittedMap, X: Any) -> None:
-        n_samples = len(fitted.embedding)
-        size = min(n_samples, _MAX_SCORED)
-        self._rows = np.sort(np.random.default_rng(0).choice(n_samples, size, replace=False))
-        self._metric = fitted.metric.name
-        self._data = self._distances_or_features(X)
-        self._n_neighbors = max(1, min(_NEIGHBORS, (size - 1) // 2))
-        self._P = fitted.affinities
+    def kept(Y: Array) -> float:
+        return affinity_recall(fitted.affinities, Y, n_neighbors=n_neighbors, rows=rows)
 
-    def _distances_or_features(self, X: Any) -> Array | None:
-        """Return the input of trustworthiness; None if there are neither features nor all distances."""
-        pairwise = isinstance(self._metric, str) and self._metric == "precomputed"
-        if self._metric == "affinities" or (pairwise and not hasattr(X, "shape")):
-            return None
-        if scipy.sparse.issparse(X):
-            return None if pairwise else np.asarray(X[self._rows].toarray())
-        sample = np.asarray(X)[self._rows]
-        return sample[:, self._rows] if pairwise else sample
-
-    def trustworthiness(self, Y: Array) -> float:
-        if self._data is None or len(self._rows) < 4:
-            return float("nan")
-        options = {"n_neighbors": self._n_neighbors, "metric": self._metric}
-        return float(trustworthiness(self._data, Y[self._rows], **options))
-
-    def kept(self, Y: Array) -> float:
-        return affinity_recall(self._P, Y, n_neighbors=self._n_neighbors, rows=self._rows)
+    return {
+        "trustworthiness": trusted,
+        "neighbors_kept": np.array([kept(Y) for Y in embeddings]),
+        "neighbors_seen": np.array([kept(rasterized(Y)) for Y in embeddings]),
+    }

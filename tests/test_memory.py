@@ -184,8 +184,8 @@ def test_all_pairs_need_a_matrix():
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        ((0, 5), {}, "n_samples must be at least 1, got 0"),
-        ((5, 0), {}, "n_features must be at least 1, got 0"),
+        ((0, 5), {}, "must be at least 1, got 0 and 5"),
+        ((5, 0), {}, "must be at least 1, got 5 and 0"),
         ((50, 5), {"perplexity": -1}, "perplexity"),
         ((50, 5), {"estimator": LapUMAP, "n_neighbors": -1}, "n_neighbors"),
         ((50, 5), {"estimator": dict}, "estimator=<class 'dict'> is not known; give LaptSNE, "),

@@ -45,11 +45,9 @@ class FittedMap:
         Cluster of each point, -1 for none.
     n_clusters : int
     metric : Metric
-        How the data are compared.
     kernel : UmapKernel or None
         Kernel of the attraction; None for Student's.
     contraction : float
-        Strength of the contraction, with a kernel of the ``contraction_width``.
     contraction_width : float or None
     data : array or sparse matrix of shape (n_samples, n_features), or None
         The data, if new points are compared with them and they have features.
@@ -64,9 +62,8 @@ class FittedMap:
     is_sample : bool
         Whether the points are a sample that was placed among landmarks, rather than embedded together.
     method : Method or None
-        Settings of the fit; None if the map was read from a file.
     affinities : sparse matrix or array of shape (n_samples, n_samples), or None
-        Affinities of the data; None if the map was read from a file.
+        Of the fit; None if the map was read from a file.
     """
 
     embedding: NDArray[Any]
@@ -149,9 +146,9 @@ class FittedMap:
         if self.network is not None:
             return None
         if self.metric.name == "affinities":
-            return "transform needs features or distances, but this model was fitted to affinities"
+            return "a new point needs features or distances, but this model was fitted to affinities"
         if self.potential is None or (self.data is None and not is_pairwise(self.metric.name)):
-            return "transform needs a fit that was not interrupted, and kernel='student' or out_of_sample='network'"
+            return "a new point needs a fit that was not interrupted, with kernel='student' or out_of_sample='network'"
         return None
 
     def place(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
@@ -196,10 +193,6 @@ class FittedMap:
         with Workers(n_jobs) as workers:
             return replace(self, potential=self._placement.potential(workers))
 
-    def after(self, preprocessing: Preprocessing) -> FittedMap:
-        """Return the same map for rows that go through these steps first."""
-        return replace(self, preprocessing=preprocessing)
-
     def to_file(self, path: str | os.PathLike[str], **content: Any) -> int:
         """Write the map, and other plain values, to a file of arrays and JSON; return its size in bytes."""
         computed = self.computed()
@@ -240,10 +233,10 @@ class FittedMap:
     @property
     def _compared(self) -> Placement:
         """The placement, by which new points are compared with the data."""
-        if self.network is not None:
-            raise ValueError("this map keeps no data to compare with; fit it with out_of_sample='placement'.")
-        if self.obstacle is not None:
-            raise ValueError(f"{self.obstacle.replace('transform needs', 'new points need')}.")
+        without_data = "this map keeps no data to compare with; fit it with out_of_sample='placement'"
+        reason = self.obstacle if self.network is None else without_data
+        if reason is not None:
+            raise ValueError(f"{reason}.")
         return self._placement
 
 

@@ -71,9 +71,8 @@ def estimate_memory(
     """
     import laptsne  # noqa: PLC0415  the estimators import this module
 
-    for name, value in (("n_samples", n_samples), ("n_features", n_features)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
+    if min(n_samples, n_features) < 1:
+        raise ValueError(f"n_samples and n_features must be at least 1, got {n_samples} and {n_features}.")
     estimator = estimator or (laptsne.LandmarkLaptSNE if "n_landmarks" in settings else laptsne.LaptSNE)
     if estimator not in (laptsne.LaptSNE, laptsne.LandmarkLaptSNE, laptsne.LapUMAP):
         raise ValueError(f"estimator={estimator!r} is not known; give LaptSNE, LandmarkLaptSNE or LapUMAP.")
@@ -83,7 +82,7 @@ def estimate_memory(
     if "n_landmarks" not in p:
         return demand(p, n_samples, n_features, itemsize)
     n_sampled = min(n_samples, Sampler.of(p["n_landmarks"], seed=0).n_wanted)
-    return demand(p, n_sampled, n_features, itemsize) + int(n_samples * p["n_components"] * itemsize)
+    return demand(p, n_sampled, n_features, itemsize) + n_samples * int(p["n_components"]) * itemsize
 
 
 def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: float = 0) -> int:

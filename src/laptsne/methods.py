@@ -150,7 +150,6 @@ class Tsne(Method):
         return KLDivergence(P, Sums(self.kernel, self.fourier, self.coarse, workers))
 
     def step(self, P: Any, random_state: Any) -> AllPoints:
-        """Return the rule by which points move: all of them, or mini-batches."""
         size = self.schedule.batch_size
         if size is None:
             return AllPoints()
@@ -171,7 +170,6 @@ class Umap(Method):
     exact: bool
 
     def graph(self, X: Any, workers: Workers) -> Any:
-        """Return the fuzzy graph of the data, or the given graph, divided by its sum."""
         metric, params = self.metric, self.metric.params
         if metric.name == "affinities":
             return joint_affinities(X, perplexity=metric.perplexity, metric="affinities", metric_params=params)
@@ -202,7 +200,7 @@ class Fit:
     """The result of a descent, and what is known of the data's graph.
 
     ``labels`` has the cluster of every point, from 0, and -1 for none. ``data_eigenvalues`` are None if the descent did
-    not need them (:func:`data_eigenvalues`).
+    not need them.
     """
 
     result: Result
@@ -258,11 +256,6 @@ def fit(
     # Of clusters for which there is evidence, small ones are not contracted.
     n_clusters = int(labels.max()) + 1 if requested == "auto" else n_clusters
     return Fit(result, P, labels, n_clusters, None if requested == "auto" else spectrum.eigenvalues)
-
-
-def data_eigenvalues(P: Any, n_components: int, workers: Workers) -> NDArray[np.float64]:
-    """Return the smallest eigenvalues of the Laplacian of the affinities, enough for the eigengap heuristic."""
-    return laplacian_spectrum(P, max(MAX_CLUSTERS, n_components) + 1, workers).eigenvalues
 
 
 def _clusters(settings: ContractionSettings, P: Any, eigenvalues: Array, workers: Workers) -> tuple[Array, Array, int]:

@@ -175,10 +175,7 @@ def uses_fourier(p: dict[str, Any], n_samples: int) -> bool:
     if method == "fourier" and not is_student:
         raise ValueError(f"method='fourier' needs kernel='student', got kernel={p['kernel']!r}; use method='exact'.")
     if method == "fourier" and p["batch_size"] is not None:
-        raise ValueError(
-            f"method='fourier' moves all points at once, but batch_size={p['batch_size']}; use method='auto', or no "
-            "batches."
-        )
+        raise ValueError(f"method='fourier' moves all points, but batch_size={p['batch_size']}; use method='auto'.")
     if method == "auto":
         return p["batch_size"] is None and is_student and n_samples > _MAX_EXACT[p["n_components"]]
     return bool(method == "fourier")
@@ -199,64 +196,46 @@ def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callba
     return found
 
 
-def obstacle(method: str, p: dict[str, Any]) -> str | None:
-    """Return why an estimator with these parameters lacks "transform", "support" or "predict", or None."""
+def has_method(name: str, p: dict[str, Any]) -> bool:
+    """Whether an estimator has "transform", "support" or "predict"; raise an AttributeError that says why if not."""
     in_network = p.get("out_of_sample") == "network"
     if p["metric"] == "affinities":
-        return f"{method} needs features or distances, but this model was fitted to affinities."
-    if in_network and method != "transform":
-        return f"{method} compares with the data, which out_of_sample='network' does not keep; use 'placement'."
+        raise AttributeError(f"{name} needs features or distances, but this model was fitted to affinities.")
+    if in_network and name != "transform":
+        raise AttributeError(f"{name} needs the data, which out_of_sample='network' does not keep; use 'placement'.")
     if isinstance(kernel_of(p.get("kernel", "student")), Gaussian) and not in_network:
-        instead = " or out_of_sample='network'" if method == "transform" else ""
-        return f"{method} is not available with kernel={p['kernel']!r}; use kernel='student'{instead}."
-    return None
+        instead = " or out_of_sample='network'" if name == "transform" else ""
+        raise AttributeError(f"{name} is not available with kernel={p['kernel']!r}; use kernel='student'{instead}.")
+    return True
 
 
 def _check_shared(p: dict[str, Any], n_samples: int) -> None:
     if not isinstance(p["n_clusters"], str) and p["n_clusters"] >= n_samples:
-        raise ValueError(
-            f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; "
-            f"give a number from 1 to {n_samples - 1}, or 'auto'."
-        )
+        allowed = f"give a number from 1 to {n_samples - 1}, or 'auto'"
+        raise ValueError(f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; {allowed}.")
     callbacks_of(p["callbacks"])
     path, random_state = p["checkpoint"], p["random_state"]
-    if path is None:
-        return
-    if not isinstance(random_state, Integral):
-        raise ValueError(
-            f"checkpoint={str(path)!r} needs a reproducible run, but random_state={random_state!r}; "
-            "set random_state to an integer."
-        )
-    if Path(path).is_dir() or not Path(path).parent.is_dir():
-        raise ValueError(
-            f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; "
-            "give the path of a file in an existing folder."
-        )
+    if path is not None and not isinstance(random_state, Integral):
+        raise ValueError(f"checkpoint needs a reproducible run; set random_state to an integer, not {random_state!r}.")
+    if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
+        raise ValueError(f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; give a file.")
 
 
 def check_tsne(p: dict[str, Any], n_samples: int) -> None:
     """Raise ValueError for parameters of t-SNE that do not work together, or not for this number of samples."""
     _check_shared(p, n_samples)
     if p["out_of_sample"] == "network" and is_pairwise(p["metric"]):
-        raise ValueError(
-            f"out_of_sample='network' learns from features, but metric={p['metric']!r} has none; "
-            "use out_of_sample='placement'."
-        )
+        raise ValueError(f"metric={p['metric']!r} has no features to learn from; use out_of_sample='placement'.")
     if p["batch_size"] is None and p["n_batch_neighbors"]:
-        raise ValueError(
-            f"n_batch_neighbors={p['n_batch_neighbors']} has no effect without mini-batches; set batch_size as well."
-        )
+        raise ValueError(f"n_batch_neighbors={p['n_batch_neighbors']} has no effect; set batch_size as well.")
     one_kernel = not isinstance(kernel_of(p["kernel"]), Student)
     if one_kernel and p["contraction_kernel"] == "student":
-        raise ValueError(
-            f"contraction_kernel='student' has no effect with kernel={p['kernel']!r}, which both terms share; "
-            "use kernel='student', or leave contraction_kernel at its default."
-        )
+        shared = f"kernel={p['kernel']!r}, which both terms share"
+        raise ValueError(f"contraction_kernel='student' has no effect with {shared}; use kernel='student' as well.")
     if not isinstance(p["contraction_width"], str) and (one_kernel or p["contraction_kernel"] == "student"):
         raise ValueError(
-            f"contraction_width={p['contraction_width']!r} needs a Gaussian kernel of the contraction of its own, but "
-            f"kernel={p['kernel']!r} and contraction_kernel={p['contraction_kernel']!r}; use kernel='student' and "
-            "contraction_kernel='gaussian', or contraction_width='auto'."
+            f"contraction_width={p['contraction_width']!r} needs a Gaussian kernel of the contraction alone; use "
+            "kernel='student' and contraction_kernel='gaussian', or contraction_width='auto'."
         )
 
 

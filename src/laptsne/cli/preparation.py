@@ -193,7 +193,7 @@ def store_preprocessing(model: Model, prepared: PreparedDataset) -> None:
         inputs = dict.fromkeys(names, 1) if dataset.inputs is None else dataset.inputs
         model.columns_ |= {"names": np.array(list(inputs), dtype=object), "widths": np.array(list(inputs.values()))}
     if not steps.is_empty:
-        model.fitted_map_ = model.fitted_map_.after(steps)
+        model.fitted_map_ = replace(model.fitted_map_, preprocessing=steps)
         model.n_features_in_ = dataset.X.shape[1]
 
 

@@ -26,10 +26,11 @@ from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
 from laptsne.graph.neighbors import neighbor_graph
+from laptsne.graph.spectrum import MAX_CLUSTERS, laplacian_spectrum
 from laptsne.memory import check_memory
-from laptsne.methods import Fit, Method, data_eigenvalues, fit
+from laptsne.methods import Fit, Method, fit
 from laptsne.reliability import Reliability
-from laptsne.settings import callbacks_of, obstacle
+from laptsne.settings import callbacks_of, has_method
 from laptsne.transform import Network
 
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
@@ -80,7 +81,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             is a matrix with one row per list.
         y : ignored
         """
-        if isinstance(X, tuple) and isinstance(self.metric, str) and self.metric == "precomputed":
+        if isinstance(X, tuple) and self.metric == "precomputed":
             if len(X) != 2:
                 raise ValueError(f"X: expected a tuple (indices, distances), got one of {len(X)} elements.")
             X = neighbor_graph(*X)
@@ -129,15 +130,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._new(X)
         return self.fitted_map_.place(rows, self.n_jobs)
 
-    @available_if(lambda self: self._can("support"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: has_method("support", self.get_params(deep=False)))  # type: ignore[untyped-decorator]
     def support(self, X: Any) -> NDArray[np.float64]:
         """Compare the distances of new points to their neighbours in the training data with distances within the data.
 
-        The support of a point is the share of training points that are at least as isolated as it is; see
-        :class:`laptsne.transform.support.Support`. It is uniform between 0 and 1 for new points of the distribution of
-        the training data, and close to 0 for points unlike them, which :meth:`transform` places nevertheless. A row
-        equal to one of the training data has the support of the latter without itself. Not available with
-        ``metric="affinities"``, with ``out_of_sample="network"``, which keeps no data, nor with a Gaussian kernel.
+        The support of a point is the share of training points that are at least as isolated as it is: uniform between
+        0 and 1 for new points of the distribution of the training data, and close to 0 for points unlike them, which
+        :meth:`transform` places nevertheless. A row equal to one of the training data has the support of the latter
+        without itself. Not available with ``metric="affinities"``, with ``out_of_sample="network"``, which keeps no
+        data, nor with a Gaussian kernel.
 
         Parameters
         ----------
@@ -151,7 +152,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._new(X)
         return self.fitted_map_.support(rows, self.n_jobs)
 
-    @available_if(lambda self: self._can("predict"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: has_method("predict", self.get_params(deep=False)))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the cluster of new points: that of their neighbours in the training data.
 
@@ -174,26 +175,23 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @cached_property
     def clusters_(self) -> ClusterTable:
         """Evidence for each cluster, computed when it is first read."""
-        check_is_fitted(self)
         with Workers(self.n_jobs) as workers:
-            P = self._known_affinities("clusters_", workers)
+            P = self._known_affinities(workers)
             return cluster_table(getattr(self, f"{self._prefix}labels_"), P, workers)
 
     @cached_property
     def data_eigenvalues_(self) -> NDArray[np.float64]:
         """Smallest eigenvalues of the Laplacian of the affinities, computed when they are first read."""
-        check_is_fitted(self)
         with Workers(self.n_jobs) as workers:
-            P = self._known_affinities("data_eigenvalues_", workers)
-            return data_eigenvalues(P, self.n_components, workers)
+            P = self._known_affinities(workers)
+            return laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues  # for the eigengap heuristic
 
     def diagnose(self, *, length: float | None = None) -> Reliability:
         """Compute how far the position of each point can be relied on, and store it as ``reliability_``.
 
-        A score per point, in linear time; :class:`laptsne.reliability.Reliability` defines it. It is None, and
-        ``reliability_.reason`` says why, for a loss other than that of t-SNE, with a Gaussian kernel, without features
-        to be nudged, that is with ``metric="precomputed"``, ``metric="affinities"`` or ``out_of_sample="network"``, and
-        with a metric other than "euclidean", "sqeuclidean", "cosine" and "correlation".
+        A score per point, in linear time; :class:`laptsne.reliability.Reliability` defines it. It is for LaptSNE with
+        the Student kernel and ``out_of_sample="placement"``, and features in "euclidean", "sqeuclidean", "cosine" or
+        "correlation"; otherwise it is None, and ``reliability_.reason`` says why.
 
         Parameters
         ----------
@@ -216,18 +214,13 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ) -> FeatureTable:
         """Rank the features of each cluster against its nearest cluster and against all other points.
 
-        See :func:`laptsne.clusters.distinguishing_features`, and :func:`laptsne.clusters.selection_features` for an
-        arbitrary selection of points.
-
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             Features of the training data. They may be others than those of the embedding, such as genes instead of
-            principal components. Sparse data are not made dense.
-        feature_names : sequence of str, optional
-            Names of the features; by default the columns of a data frame, or "x0", "x1" and so on.
-        max_features : int or None, default=20
-            Features per comparison; None for all.
+            principal components.
+        feature_names, max_features
+            As in :func:`laptsne.clusters.distinguishing_features`.
 
         Returns
         -------
@@ -247,9 +240,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Write the fitted model to a file of arrays and JSON, without pickle.
 
         ``affinities_``, ``callbacks``, and a ``random_state`` that is not a number are not saved. The file contains the
-        data if :meth:`transform` needs them, which is the case with ``out_of_sample="placement"``.
-
-        An existing file is replaced atomically. The size of the file in bytes is returned.
+        data if :meth:`transform` needs them, which is the case with ``out_of_sample="placement"``. An existing file is
+        replaced atomically. The size of the file in bytes is returned.
         """
         check_is_fitted(self)
         parameters = {
@@ -357,27 +349,18 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         finite = True if self.fitted_map_.preprocessing is None else "allow-nan"
         return self._validated(X, reset=False, ensure_all_finite=finite)
 
-    def _known_affinities(self, wanted: str, workers: Workers) -> Any:
+    def _known_affinities(self, workers: Workers) -> Any:
         """Return the affinities of the data, computed again if the model was read from a file."""
+        check_is_fitted(self)
         if hasattr(self, "affinities_"):
             return self.affinities_
         if not self._can_compute_affinities:
-            raise AttributeError(
-                f"{wanted} needs affinities_, which the file of this model lacks; fit the model again, and read "
-                f"{wanted} before it is saved."
-            )
+            raise AttributeError("The file of this model has neither affinities_ nor data; fit the model again.")
         return self._method(self.fitted_map_.data).graph(self.fitted_map_.data, workers)
 
     @property
     def _can_compute_affinities(self) -> bool:
         return self.fitted_map_.data is not None and not self.fitted_map_.is_sample
-
-    def _can(self, method: str) -> bool:
-        """Whether the parameters allow a method; raise an AttributeError that says why if not."""
-        reason = obstacle(method, self.get_params(deep=False))
-        if reason is not None:
-            raise AttributeError(reason)
-        return True
 
     @property
     def _n_features_out(self) -> int:
@@ -392,4 +375,5 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
 
 # After the class: set_output would wrap a conditional method into one that is always there.
-MapEstimator.transform = available_if(lambda self: self._can("transform"))(MapEstimator.transform)  # type: ignore[method-assign]
+_if_available = available_if(lambda self: has_method("transform", self.get_params(deep=False)))
+MapEstimator.transform = _if_available(MapEstimator.transform)  # type: ignore[method-assign]

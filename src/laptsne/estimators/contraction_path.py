@@ -69,18 +69,16 @@ class ContractionPath:
         return f"ContractionPath({n_maps} maps of {n_samples:,} points, contraction {span}, chosen={self.chosen})"
 
 
-def contraction_path(
-    model: MapEstimator | FittedMap, X: Any, *, n_maps: int = 7, n_jobs: int | None = None
-) -> ContractionPath:
+def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: int | None = None) -> ContractionPath:
     """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.
 
     The path starts at the embedding of the model and proceeds in small steps in both directions, so that points can be
-    followed along it, and changes are due to contraction alone. The exaggeration that comes with contraction (see
-    :class:`laptsne.Descent`) increases with it, up to that of the model.
+    followed along it. The exaggeration that comes with contraction (see :class:`laptsne.Descent`) increases with it, up
+    to that of the model.
 
     Parameters
     ----------
-    model : LaptSNE, LapUMAP or FittedMap
+    model : LaptSNE or LapUMAP
         A model fitted in this process: a loaded one has no affinities.
     X : array or sparse matrix
         The data of the model, for the trustworthiness.
@@ -100,28 +98,18 @@ def contraction_path(
     >>> from laptsne.contraction import contraction_path
     >>> X = load_iris().data
     >>> model = LaptSNE(n_clusters=3, max_iter=250, random_state=0).fit(X)
-    >>> path = contraction_path(model, X, n_maps=4)
-    >>> path.embeddings.shape
+    >>> contraction_path(model, X, n_maps=4).embeddings.shape
     (4, 150, 2)
-    >>> bool(path.eigenvalues[-1, 2] < path.eigenvalues[0, 2])
-    True
     """
     if n_maps < 2:
         raise ValueError(f"n_maps must be at least 2, for no and for strong contraction; got {n_maps}.")
-    if isinstance(model, MapEstimator):
-        check_is_fitted(model)
-        n_jobs = model.n_jobs if n_jobs is None else n_jobs
-    fitted = model.fitted_map_ if isinstance(model, MapEstimator) else model
+    check_is_fitted(model)
+    fitted = model.fitted_map_
     if fitted.method is None or fitted.affinities is None:
-        landmarks = hasattr(model, "landmark_embedding_")
-        raise ValueError(
-            "model has the affinities_ of landmarks, not those of all points; fit a LaptSNE."
-            if landmarks
-            else "model was loaded from a file, which has no affinities_; fit it again."
-        )
+        raise ValueError("model was loaded from a file or is one of landmarks, without affinities_; fit a LaptSNE.")
     if fitted.n_clusters == 1:
         raise ValueError("model has n_clusters_=1, so there is nothing to contract; fit it with n_clusters.")
-    with Workers(n_jobs) as workers:
+    with Workers(model.n_jobs if n_jobs is None else n_jobs) as workers:
         walk = _Walk(fitted, fitted.method, workers)
         strengths, chosen = walk.strengths(n_maps)
         start = in_order(np.asarray(fitted.embedding, dtype=np.float64), walk.order)
@@ -154,10 +142,9 @@ class _Walk:
         self.n_clusters = int(self.labels.max()) + 1
         # The width of the model for all embeddings, so that only the strength changes.
         self.settings = replace(method.contraction, width=fitted.contraction_width)
-        self.own, default = fitted.contraction, method.contraction.strength_of(self.n_clusters)
-        if not default:  # contraction=0
-            default = replace(method.contraction, strength=None).strength_of(self.n_clusters)
-        self.reference = self.own or default
+        default = replace(method.contraction, strength=method.contraction.strength or None)
+        self.own = fitted.contraction
+        self.reference = self.own or default.strength_of(self.n_clusters)
         self.exaggeration = method.schedule.descent.exaggeration or LATE_EXAGGERATION
         max_iter = int(np.clip(_MAX_MOVES / len(labels), _MIN_ITER, _MAX_ITER))
         descent = replace(method.schedule.descent, contraction_start=0, contraction_ramp=0)
@@ -167,9 +154,8 @@ class _Walk:
     def strengths(self, n_maps: int) -> tuple[Array, int]:
         """Return the strengths of the embeddings, and the index of the model's."""
         below = n_maps // 2 if self.own else 1
-        factors = np.geomspace(1, _STRONGEST, n_maps - below) if n_maps - below > 1 else np.ones(1)
-        strengths = self.reference * np.concatenate([np.arange(below) / below, factors])
-        return strengths, below if self.own else 0
+        factors = np.concatenate([np.arange(below) / below, np.geomspace(1, _STRONGEST, n_maps - below)])
+        return self.reference * factors, below if self.own else 0
 
     def stop(self, Y: Array) -> _Stop:
         """Evaluate an embedding."""

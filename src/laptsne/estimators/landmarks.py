@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import _fit_context, clone
+from sklearn.base import _fit_context
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import sort_graph_by_row_values
@@ -25,7 +25,7 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.contraction.term import LazyPotential
 from laptsne.estimators.base import MapEstimator
-from laptsne.estimators.distributed import is_dask, mapped, on_one_worker, rows_of
+from laptsne.estimators.distributed import is_dask, mapped, rows_of, sampled
 from laptsne.estimators.laptsne import LaptSNE
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
@@ -34,7 +34,7 @@ from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.kernels import Gaussian
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Tsne
-from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, paper_settings, tsne_method
+from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, tsne_method
 from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
 from laptsne.transform.sampling import Sample, Sampler, checked_block, row_hashes
@@ -56,14 +56,13 @@ class LandmarkLaptSNE(MapEstimator):
     """LaptSNE for large data, with landmarks.
 
     The paper's Algorithm 2: k-means finds centres, the rows nearest to them are the landmarks, LaptSNE embeds these,
-    and every row is placed among them as :meth:`LaptSNE.transform` places new points. Unlike in the paper, a landmark
-    represents the sampled rows around it: the affinity of two landmarks is the sum over their rows, and rows are placed
-    by their neighbours in the whole sample.
+    and every row is placed among them. Unlike in the paper, the affinity of two landmarks is the sum over the sampled
+    rows around them, and rows are placed by their neighbours in the whole sample.
 
     ``fit`` and ``transform`` accept arrays, including memory-mapped ones, of which ``fit`` reads a block of rows at a
     time, and Dask arrays. The result does not depend on how the rows are split into blocks.
-    ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is more. The sample of a Dask array is
-    gathered on one worker, which fits the model; ``transform`` sends the model to the blocks.
+    ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is more. Of a Dask array, only the sample
+    is gathered; ``transform`` sends the model to the blocks.
 
     Parameters
     ----------
@@ -113,15 +112,6 @@ class LandmarkLaptSNE(MapEstimator):
     def __init__(self, n_landmarks: int = 1000, **settings: Any) -> None:
         self._store({"n_landmarks": n_landmarks, **LaptSNE(**settings).get_params(deep=False)})
 
-    @classmethod
-    def paper(cls, n_clusters: int | str = "eigengap", contraction: float = 0.01, **changes: Any) -> Self:
-        """Return the estimator with the settings of the paper, see :meth:`LaptSNE.paper`, for the landmarks.
-
-        Affinities are those of neighbours instead of all pairs, since those of landmarks are sums over their rows.
-        """
-        changes = {"n_neighbors": "auto"} | changes
-        return cls(n_clusters=n_clusters, contraction=contraction, **(paper_settings() | changes))
-
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the landmarks of X, embed them, and place all rows.
@@ -134,10 +124,6 @@ class LandmarkLaptSNE(MapEstimator):
         X : array or Dask array of shape (n_samples, n_features)
             The data.
         y : ignored
-
-        Returns
-        -------
-        self : LandmarkLaptSNE
         """
         self._check_parameters()
         X = stacked_rows(X)
@@ -151,13 +137,9 @@ class LandmarkLaptSNE(MapEstimator):
         sampler = Sampler.of(self.n_landmarks, seed)
         with self._unchanged_by_failure():
             if is_dask(X):
-                state = on_one_worker(_fitted_state, X, sampler, clone(self), seed)
-                self.__setstate__(self.__getstate__() | state)
-                self.embedding_ = mapped(X, self.fitted_map_, self.n_jobs)
-                if self.fitted_map_.network is None:
-                    self.labels_ = mapped(X, self.fitted_map_, self.n_jobs, labels=True)
-                return self
-            sample = sampler.sample(checked_block(rows, number) for number, rows in enumerate(_blocks(X)))
+                sample = sampled(X, sampler)
+            else:
+                sample = sampler.sample(checked_block(rows, number) for number, rows in enumerate(_blocks(X)))
             found = self._fit_sample(sample, seed)
             if hasattr(X, "columns"):
                 validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
@@ -212,6 +194,11 @@ class LandmarkLaptSNE(MapEstimator):
     def _place_all(self, X: Any) -> None:
         """Set the positions and the clusters of all rows."""
         fitted, positions, labels = self.fitted_map_, [], []
+        if is_dask(X):
+            self.embedding_ = mapped(X, fitted, self.n_jobs)
+            if fitted.network is None:
+                self.labels_ = mapped(X, fitted, self.n_jobs, labels=True)
+            return
         for rows in _blocks(X):  # one at a time is in memory
             block = self._validated(rows, reset=False)
             positions.append(fitted.place(block, self.n_jobs))
@@ -232,13 +219,6 @@ class LandmarkLaptSNE(MapEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
-
-
-def _fitted_state(sample: Sample, model: LandmarkLaptSNE, seed: int) -> dict[str, Any]:
-    """Fit a model and return what that adds to it; its parameters stay the objects that the caller gave."""
-    model._fit_sample(sample, seed)
-    state: dict[str, Any] = model.__getstate__()  # type: ignore[assignment]
-    return {name: value for name, value in state.items() if name not in model.get_params(deep=False)}
 
 
 def find_landmarks(X: Array, n_landmarks: int, hashes: Array) -> Array:
@@ -311,9 +291,7 @@ def _placed(
 def _matrix(X: Any) -> Any:
     """Return X with a shape; raise ValueError if it is not a dense matrix."""
     if scipy.sparse.issparse(X):
-        raise ValueError(
-            "X is sparse, but LandmarkLaptSNE needs dense data; use sklearn.decomposition.TruncatedSVD first."
-        )
+        raise ValueError("X is sparse; use sklearn.decomposition.TruncatedSVD first, or LaptSNE.")
     X = X if hasattr(X, "shape") else np.asarray(X)
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an array of shape {X.shape}; use X.reshape(n_samples, -1).")

@@ -46,10 +46,6 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     # Of the attributes with the embedding and the clusters of the points of affinities_.
     _prefix: ClassVar[str] = ""
 
-    embedding_: NDArray[Any]
-    labels_: NDArray[Any]
-    n_clusters_: int
-    fitted_map_: FittedMap
     reliability_: Reliability | None = None
 
     metric: Any
@@ -181,10 +177,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @cached_property
     def data_eigenvalues_(self) -> NDArray[np.float64]:
-        """Smallest eigenvalues of the Laplacian of the affinities, computed when they are first read."""
+        """Smallest eigenvalues of the Laplacian of the affinities, for the eigengap heuristic."""
         with Workers(self.n_jobs) as workers:
-            P = self._known_affinities(workers)
-            return laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues  # for the eigengap heuristic
+            return laplacian_spectrum(self._known_affinities(workers), MAX_CLUSTERS + 1, workers).eigenvalues
 
     def diagnose(self, *, length: float | None = None) -> Reliability:
         """Compute how far the position of each point can be relied on, and store it as ``reliability_``.
@@ -233,8 +228,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(f"X has {X.shape[0]} rows, but labels_ has {len(self.labels_)}; give the rows of the fit.")
         labels, Y = (getattr(self, f"{self._prefix}{name}") for name in ("labels_", "embedding_"))
         nearest = nearest_clusters(labels, getattr(self, "affinities_", None), Y)
-        options: dict[str, Any] = {"feature_names": feature_names, "max_features": max_features, "n_jobs": self.n_jobs}
-        return distinguishing_features(X, self.labels_, nearest=nearest, **options)
+        options: dict[str, Any] = {"nearest": nearest, "feature_names": feature_names, "n_jobs": self.n_jobs}
+        return distinguishing_features(X, self.labels_, max_features=max_features, **options)
 
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the fitted model to a file of arrays and JSON, without pickle.

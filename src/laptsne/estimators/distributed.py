@@ -33,12 +33,10 @@ def sampled(X: Any, sampler: Sampler) -> Sample:
     """Return a sample of X, as :func:`rows_of` returns it. Only sampled rows move from where their block is."""
     from dask.delayed import delayed
 
-    offsets = np.cumsum([0, *X.chunks[0][:-1]])
-    sample_block = delayed(_block_sample, pure=True)
-    parts = [
-        sample_block(block, int(offset), X.shape[0], sampler, number)
-        for number, (block, offset) in enumerate(zip(X.to_delayed().ravel(), offsets, strict=True))
-    ]
+    offsets, parts = np.cumsum([0, *X.chunks[0][:-1]]), []
+    for number, (block, offset) in enumerate(zip(X.to_delayed().ravel(), offsets, strict=True)):
+        rows = delayed(checked_block, pure=True)(block, number)
+        parts.append(delayed(sampler.block_sample, pure=True)(rows, int(offset), X.shape[0]))
     sample: Sample = delayed(Sample.concatenated)(parts).compute()
     return sample
 
@@ -67,7 +65,3 @@ def _placed(block: Any, fitted: FittedMap, n_threads: int, labels: bool, block_i
     number = block_info[0]["chunk-location"][0] if block_info else "?"
     rows = checked_block(block, number, accept_sparse="csr")
     return fitted.predict(rows, n_threads) if labels else fitted.place(rows, n_threads)
-
-
-def _block_sample(block: Any, offset: int, n_rows: int, sampler: Sampler, number: int) -> Sample:
-    return sampler.block_sample(checked_block(block, number), offset, n_rows)

@@ -59,10 +59,9 @@ class LandmarkLaptSNE(MapEstimator):
     and every row is placed among them. Unlike in the paper, the affinity of two landmarks is the sum over the sampled
     rows around them, and rows are placed by their neighbours in the whole sample.
 
-    ``fit`` and ``transform`` accept arrays, including memory-mapped ones, of which ``fit`` reads a block of rows at a
-    time, and Dask arrays. The result does not depend on how the rows are split into blocks.
-    ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is more. Of a Dask array, only the sample
-    is gathered; ``transform`` sends the model to the blocks.
+    X is an array, which may be memory-mapped, since ``fit`` reads a block of rows at a time, or a Dask array. The
+    result does not depend on the blocks. ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is
+    more. Of a Dask array, only the sample is gathered; ``transform`` sends the model to the blocks.
 
     Parameters
     ----------
@@ -95,14 +94,11 @@ class LandmarkLaptSNE(MapEstimator):
     (2000, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TSNE_CONSTRAINTS,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TSNE_CONSTRAINTS | {
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
     }
     _prefix: ClassVar[str] = "landmark_"
 
-    landmark_embedding_: Array
-    landmark_labels_: Array
     n_landmarks: int
     n_neighbors: int | str
     kernel: Any
@@ -129,10 +125,8 @@ class LandmarkLaptSNE(MapEstimator):
         X = stacked_rows(X)
         X = rows_of(X) if is_dask(X) else _matrix(X)
         if self.n_landmarks > X.shape[0]:
-            warn(
-                f"n_landmarks={self.n_landmarks} is more than the {X.shape[0]} rows of X, so every distinct row is a "
-                "landmark. Lower n_landmarks, or use LaptSNE.",
-            )
+            many = f"n_landmarks={self.n_landmarks} is more than the {X.shape[0]} rows of X"
+            warn(f"{many}, so every distinct row is a landmark. Lower n_landmarks, or use LaptSNE.")
         seed = int(check_random_state(self.random_state).randint(2**31))
         sampler = Sampler.of(self.n_landmarks, seed)
         with self._unchanged_by_failure():
@@ -169,10 +163,8 @@ class LandmarkLaptSNE(MapEstimator):
         rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))
         n_clusters = 1 if isinstance(self.n_clusters, str) else self.n_clusters
         if len(rows) <= n_clusters:
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks} gave only {len(rows)} landmarks, because X has few distinct rows, but "
-                f"more than {n_clusters} are needed. Use LaptSNE, or a lower n_clusters."
-            )
+            few = f"n_landmarks={self.n_landmarks} gave only {len(rows)} landmarks, since X has few distinct rows"
+            raise ValueError(f"{few}, but more than {n_clusters} are needed. Use LaptSNE, or a lower n_clusters.")
         with Workers(self.n_jobs) as workers:
             near, P = _neighborhood(X, rows, method, workers)
             # Sums of t-SNE follow the number of landmarks, not of sampled rows.

@@ -43,8 +43,7 @@ _ON_DEMAND = ("clusters_", "data_eigenvalues_")
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of the estimators; a subclass says which method its parameters stand for."""
 
-    # Of the attributes with the embedding and the clusters of the points of affinities_.
-    _prefix: ClassVar[str] = ""
+    _prefix: ClassVar[str] = ""  # of the attributes that describe the points of affinities_
 
     reliability_: Reliability | None = None
 

@@ -127,14 +127,13 @@ class LandmarkLaptSNE(MapEstimator):
         if self.n_landmarks > X.shape[0]:
             many = f"n_landmarks={self.n_landmarks} is more than the {X.shape[0]} rows of X"
             warn(f"{many}, so every distinct row is a landmark. Lower n_landmarks, or use LaptSNE.")
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        sampler = Sampler.of(self.n_landmarks, seed)
+        sampler = Sampler.of(self.n_landmarks, seed=int(check_random_state(self.random_state).randint(2**31)))
         with self._unchanged_by_failure():
             if is_dask(X):
                 sample = sampled(X, sampler)
             else:
                 sample = sampler.sample(checked_block(rows, number) for number, rows in enumerate(_blocks(X)))
-            found = self._fit_sample(sample, seed)
+            found = self._fit_sample(sample, sampler.seed)
             if hasattr(X, "columns"):
                 validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
             if not found.result.interrupted:

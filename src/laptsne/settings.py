@@ -218,7 +218,7 @@ def _check_shared(p: dict[str, Any], n_samples: int) -> None:
     if path is not None and not isinstance(random_state, Integral):
         raise ValueError(f"checkpoint needs a reproducible run; set random_state to an integer, not {random_state!r}.")
     if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
-        raise ValueError(f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; give a file.")
+        raise ValueError(f"checkpoint={str(path)!r}: give the path of a file in an existing folder.")
 
 
 def check_tsne(p: dict[str, Any], n_samples: int) -> None:

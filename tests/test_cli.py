@@ -494,7 +494,7 @@ class TestTransform:
         ("settings", "reason"),
         [
             ({"metric": "affinities"}, "needs features or distances, but this model was fitted to affinities"),
-            ({"kernel": "gaussian"}, "transform needs a fit that was not interrupted, and kernel='student'"),
+            ({"kernel": "gaussian"}, "needs a fit that was not interrupted, with kernel='student'"),
         ],
     )
     def test_models_that_cannot_place_new_rows(self, run, table, blobs, settings, reason):

@@ -4,7 +4,7 @@ import subprocess
 import sys
 import time
 import warnings
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import dask.array as da
 import numpy as np
@@ -68,7 +68,7 @@ def test_the_first_save_computes_nothing_that_can_wait(blobs, tmp_path, monkeypa
     model = fitted(LaptSNE, X, perplexity=10)
     with monkeypatch.context() as patch:
         patch.setattr("laptsne.estimators.base.cluster_table", None)
-        patch.setattr("laptsne.estimators.base.data_eigenvalues", None)
+        patch.setattr("laptsne.estimators.base.laplacian_spectrum", None)
         model.save(tmp_path / "model")
     loaded = LaptSNE.load(tmp_path / "model")
     assert repr(loaded.clusters_) == repr(model.clusters_)
@@ -95,7 +95,7 @@ def test_new_rows_go_through_the_saved_steps(blobs, tmp_path):
     steps = Preprocessing(center=center, spread=spread, mean=np.zeros(X.shape[1]), components=components)
     model = fitted(LaptSNE, steps.apply(X[::2]))
     expected = model.transform(steps.apply(X[1::2]))
-    model.fitted_map_, model.n_features_in_ = model.fitted_map_.after(steps), X.shape[1]
+    model.fitted_map_, model.n_features_in_ = replace(model.fitted_map_, preprocessing=steps), X.shape[1]
     np.testing.assert_array_equal(model.transform(X[1::2]), expected)
     np.testing.assert_array_equal(model.transform(X[::2]), model.embedding_)
     model.save(tmp_path / "model")
@@ -126,9 +126,9 @@ class TestLandmarks:
             assert fitted(LandmarkLaptSNE, blobs[0], perplexity=30, n_neighbors=15).perplexity_ == 5
 
     def test_the_settings_of_the_paper(self, blobs):
-        model = LandmarkLaptSNE.paper(n_landmarks=60, n_clusters=3, max_iter=20, random_state=0).fit(blobs[0])
+        settings = LaptSNE.paper(n_clusters=3, n_neighbors="auto", max_iter=20, random_state=0).get_params()
+        model = LandmarkLaptSNE(n_landmarks=60, **settings).fit(blobs[0])
         assert model.embedding_.shape == (len(blobs[0]), 2)
-        assert not hasattr(LapUMAP, "paper")
 
 
 class TestUmap:

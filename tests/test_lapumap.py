@@ -270,7 +270,6 @@ def test_stages_of_the_engine(digits, tmp_path):
     assert seen[-1] < seen[0]
     path = tmp_path / "state"
     assert (LapUMAP(checkpoint=path, **settings).fit(X).embedding_ == model.embedding_).all()
-    assert "cross entropy" in model._repr_html_inner()
     assert model.diagnose().perturbation is None
     assert contraction_path(model, X, n_maps=2).embeddings.shape == (2, 900, 2)
 

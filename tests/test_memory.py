@@ -133,7 +133,7 @@ def test_nothing_is_said_where_there_is_room_or_nothing_is_known(room, X, share)
     ("settings", "remedy"),
     [
         ({"n_neighbors": "all"}, "n_neighbors='auto'"),
-        ({"metric": "affinities"}, "sparse matrix of the larger ones"),
+        ({"metric": "affinities"}, "sparse matrix with fewer neighbours per point"),
         ({"metric": "precomputed"}, "Give a sparse neighbour graph, or fewer"),
         ({"perplexity": 15}, "perplexity=10 instead of 15"),
     ],
@@ -160,7 +160,7 @@ def test_a_graph_that_was_given_counts_with_its_entries(room, X):
     with pytest.raises(MemoryError, match="fewer neighbours per point"):
         LaptSNE(metric="precomputed").fit(graph)
     parameters = LaptSNE(metric="precomputed").get_params()
-    wide, narrow = (demand(parameters, "tsne", 100_000, 100_000, 8, n_given=k) for k in (500, 50))
+    wide, narrow = (demand(parameters, 100_000, 100_000, 8, n_given=k) for k in (500, 50))
     assert wide > 3 * narrow
 
 
@@ -184,11 +184,11 @@ def test_all_pairs_need_a_matrix():
 @pytest.mark.parametrize(
     ("arguments", "settings", "message"),
     [
-        ((0, 5), {}, "n_samples must be at least 1, got 0"),
-        ((5, 0), {}, "n_features must be at least 1, got 0"),
+        ((0, 5), {}, "must be at least 1, got 0 and 5"),
+        ((5, 0), {}, "must be at least 1, got 5 and 0"),
         ((50, 5), {"perplexity": -1}, "perplexity"),
         ((50, 5), {"estimator": LapUMAP, "n_neighbors": -1}, "n_neighbors"),
-        ((50, 5), {"estimator": dict}, "estimator=<class 'dict'> is not known; give one of the classes LaptSNE, "),
+        ((50, 5), {"estimator": dict}, "estimator=<class 'dict'> is not known; give LaptSNE, "),
         ((50, 5), {"method": "fourier", "kernel": "gaussian"}, "method='fourier' needs kernel='student'"),
     ],
 )
@@ -272,7 +272,7 @@ def test_given_distances_are_not_copied(n, measured):
 
 def test_the_refusal_of_umap_says_what_to_use_instead(X, monkeypatch):
     monkeypatch.setattr("laptsne._runtime.available_memory.available_memory", lambda: 1000)
-    with pytest.raises(MemoryError, match="fewer neighbours: n_neighbors=5 instead of 15"):
+    with pytest.raises(MemoryError, match="or n_neighbors=5 instead of 15"):
         LapUMAP().fit(X)
 
 

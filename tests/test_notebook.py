@@ -2,11 +2,8 @@
 
 import base64
 import contextlib
-import copy
-import html
 import json
 import os
-import re
 import secrets
 import socket
 import subprocess
@@ -16,17 +13,11 @@ import time
 import numpy as np
 import pytest
 from browser import chromium
-from sklearn import config_context
-from sklearn.base import clone
 
-from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne._runtime.colours import MISSING, PALETTE
-from laptsne.contraction import ContractionPath
 from laptsne.explorer.export import ExplorerFrame
 from laptsne.plotting import explorer
 
 Y = np.arange(20.0).reshape(10, 2)
-PLACE = re.compile(r"M([\d.]+) ([\d.]+)h0")
 
 
 @pytest.fixture
@@ -259,76 +250,3 @@ def test_jupyterlab(tmp_path):
         search.fill("kind 4")
         wait_for(lambda: page.evaluate(f"{view}[0].lit.length") == 0)  # none of the selected rows
         assert errors == []
-
-
-@pytest.fixture(scope="module")
-def model():
-    X = np.random.default_rng(0).normal(size=(60, 3)) + 9 * (np.arange(60) % 2)[:, None]
-    return LaptSNE(max_iter=30, perplexity=5, n_clusters=2, random_state=0).fit(X)
-
-
-class TestSummary:
-    def test_a_fitted_model_shows_its_map(self, model):
-        shown = model._repr_mimebundle_()
-        assert shown["text/plain"] == repr(model)
-        assert "60 points" in shown["text/html"]
-        assert "2 clusters" in shown["text/html"]
-        assert 'aria-label="Map of 60 points"' in shown["text/html"]
-        assert "sk-" in shown["text/html"]  # the parameters, as scikit-learn shows them
-        assert "60 points" in model._repr_html_()
-
-    def test_the_thumbnail_has_the_points_in_the_colours_of_the_clusters(self, model):
-        paths = dict(re.findall(r'<path d="([^"]+)" stroke="(#\w+)"/>', model._repr_mimebundle_()["text/html"]))
-        found = {colour: [tuple(map(float, place)) for place in PLACE.findall(path)] for path, colour in paths.items()}
-        assert set(found) == set(PALETTE[:2])
-        for k, places in enumerate(found[colour] for colour in PALETTE[:2]):
-            expected = model.embedding_[model.labels_ == k] * [1, -1]  # rows of an image run downwards
-            assert len(places) == len(expected) == 30
-            correlation = np.corrcoef(np.ravel(places - np.mean(places, 0)), np.ravel(expected - expected.mean(0)))
-            assert correlation[0, 1] > 0.999
-        assert 0 <= np.min([*found.values()]) < np.max([*found.values()]) <= 200
-
-    def test_the_thumbnail_of_many_points_is_small(self, model, rng):
-        many = copy.copy(model)
-        many.__class__ = type("<b>", (LaptSNE,), {})
-        before = len(many._repr_mimebundle_()["text/html"])
-        many.embedding_, many.labels_ = rng.normal(size=(100_000, 2)), np.repeat([-1, 0, 70, 1], 25_000)
-        text = many._repr_mimebundle_()["text/html"]
-        assert len(text) < before + 20_000
-        assert len(PLACE.findall(text)) == 1000
-        assert set(re.findall(r'stroke="(#\w{6})"', text)) == {MISSING, PALETTE[0], PALETTE[1], PALETTE[10]}
-        assert "<b>&lt;b&gt;</b>" in text
-        many.embedding_, many.labels_ = np.zeros((1, 2)), np.zeros(1, int)
-        assert "M100.0 100.0h0" in many._repr_mimebundle_()["text/html"]
-
-    def test_models_of_landmarks_and_of_other_dimensions(self, tmp_path):
-        X = np.random.default_rng(0).normal(size=(80, 3))
-        for kind, n_components in ((LaptSNE, 1), (LaptSNE, 3), (LandmarkLaptSNE, 2)):
-            options = {"n_landmarks": 40} if kind is LandmarkLaptSNE else {}
-            fitted = kind(n_components=n_components, max_iter=20, perplexity=5, random_state=0, **options).fit(X)
-            shown = fitted._repr_mimebundle_()["text/html"]
-            assert "80 points" in shown
-            assert f"<b>{kind.__name__}</b>" in shown
-            if n_components == 2:
-                assert explorer(fitted, tmp_path / "map.html").exists()
-
-    def test_before_fit_it_is_that_of_scikit_learn(self, model):
-        fresh = clone(model)
-        assert "Map of" not in fresh._repr_mimebundle_()["text/html"]
-        assert "sk-" in fresh._repr_html_()
-        with config_context(display="text"):
-            assert set(model._repr_mimebundle_()) == {"text/plain"}
-
-    def test_a_path_has_a_short_repr(self):
-        values = np.linspace(0, 0.12, 7)
-        path = ContractionPath(values, np.zeros((7, 1000, 2)), values, values, values, values, np.zeros((7, 3)), 3)
-        assert repr(path) == "ContractionPath(7 maps of 1,000 points, contraction 0 to 0.12, chosen=3)"
-
-
-def test_names_in_the_summary_are_escaped(model):
-    text = model._repr_mimebundle_()["text/html"]
-    assert html.unescape(text)
-    with chromium() as browser:
-        tab = browser.new_context().new_page()
-        tab.set_content(text)
-        assert tab.get_by_role("img", name="Map of 60 points").evaluate("(it) => it.getBBox().width") > 50

@@ -4,7 +4,7 @@ from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import silhouette_score
 
 from laptsne import LandmarkLaptSNE, LaptSNE
-from laptsne.contraction import contraction_path
+from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.metrics import trustworthiness
 
 
@@ -114,8 +114,14 @@ def test_what_cannot_be_walked_is_refused(near_blobs, tmp_path):
         contraction_path(model, X, n_maps=1)
     with pytest.raises(ValueError, match="nothing to contract"):
         contraction_path(LaptSNE(n_clusters=1, max_iter=10).fit(X), X)
-    with pytest.raises(ValueError, match="of landmarks"):
+    with pytest.raises(ValueError, match="one of landmarks"):
         contraction_path(LandmarkLaptSNE(n_landmarks=60, n_clusters=3, max_iter=10).fit(X), X)
     model.save(tmp_path / "model")
-    with pytest.raises(ValueError, match="fit it again"):
+    with pytest.raises(ValueError, match="loaded from a file"):
         contraction_path(LaptSNE.load(tmp_path / "model"), X)
+
+
+def test_a_path_has_a_short_repr():
+    values = np.linspace(0, 0.12, 7)
+    path = ContractionPath(values, np.zeros((7, 1000, 2)), values, values, values, values, np.zeros((7, 3)), 3)
+    assert repr(path) == "ContractionPath(7 maps of 1,000 points, contraction 0 to 0.12, chosen=3)"

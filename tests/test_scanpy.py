@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.csgraph
-from sklearn.neighbors import KNeighborsTransformer
 
 import laptsne.scanpy as lsc
 from laptsne import LaptSNE

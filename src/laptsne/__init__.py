@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from laptsne.engine.schedule import Descent
     from laptsne.engine.state import State
     from laptsne.estimators.landmarks import LandmarkLaptSNE
-    from laptsne.estimators.laptsne import LaptSNE
-    from laptsne.estimators.lapumap import LapUMAP
+    from laptsne.estimators.laptsne import LaptSNE, LapUMAP
     from laptsne.fitted_map import FittedMap
     from laptsne.memory import estimate_memory
 
@@ -33,7 +32,7 @@ _MODULE_OF = {
     "Descent": "engine.schedule",
     "FittedMap": "fitted_map",
     "LandmarkLaptSNE": "estimators.landmarks",
-    "LapUMAP": "estimators.lapumap",
+    "LapUMAP": "estimators.laptsne",
     "LaptSNE": "estimators.laptsne",
     "State": "engine.state",
     "contract": "contraction.finished",

@@ -45,11 +45,9 @@ class FittedMap:
         Cluster of each point, -1 for none.
     n_clusters : int
     metric : Metric
-        How the data are compared.
     kernel : UmapKernel or None
         Kernel of the attraction; None for Student's.
     contraction : float
-        Strength of the contraction, with a kernel of the ``contraction_width``.
     contraction_width : float or None
     data : array or sparse matrix of shape (n_samples, n_features), or None
         The data, if new points are compared with them and they have features.
@@ -64,9 +62,8 @@ class FittedMap:
     is_sample : bool
         Whether the points are a sample that was placed among landmarks, rather than embedded together.
     method : Method or None
-        Settings of the fit; None if the map was read from a file.
     affinities : sparse matrix or array of shape (n_samples, n_samples), or None
-        Affinities of the data; None if the map was read from a file.
+        Of the fit; None if the map was read from a file.
     """
 
     embedding: NDArray[Any]
@@ -86,10 +83,8 @@ class FittedMap:
     affinities: Any = field(default=None, metadata=_IN_MEMORY)
 
     @classmethod
-    def of(
-        cls, method: Method, X: Any, fit: Fit, *, network: Network | None = None, keeps_data: bool = True
-    ) -> FittedMap:
-        """Return the map of a fit to data; without ``keeps_data``, new points cannot be compared with them."""
+    def of(cls, method: Method, X: Any, fit: Fit) -> FittedMap:
+        """Return the map of a fit to data, which it keeps if they are features."""
         result, name = fit.result, method.metric.name
         fitted = cls(
             embedding=result.embedding.astype(X.dtype, copy=False),
@@ -99,15 +94,14 @@ class FittedMap:
             kernel=method.kernel if isinstance(method.kernel, UmapKernel) else None,
             contraction=result.contraction,
             contraction_width=result.contraction_width,
-            data=X if keeps_data and result.potential is not None and not is_pairwise(name) else None,
-            network=network,
+            data=None if result.potential is None or is_pairwise(name) else X,
             potential=result.potential,
             method=method,
             affinities=fit.affinities,
         )
-        if not (keeps_data and isinstance(name, str) and name == "precomputed") or fitted.potential is None:
+        if name != "precomputed" or fitted.potential is None:
             return fitted
-        # The distances are not kept. Given affinities say nothing about new points.
+        # The distances are not kept.
         return replace(fitted, spacing=support_of_distances(X, fitted._placement.n_neighbors))
 
     def __post_init__(self) -> None:
@@ -151,10 +145,10 @@ class FittedMap:
         """Why new points cannot be placed, or None."""
         if self.network is not None:
             return None
-        if isinstance(self.metric.name, str) and self.metric.name == "affinities":
-            return "transform needs features or distances, but this model was fitted to affinities"
+        if self.metric.name == "affinities":
+            return "a new point needs features or distances, but this model was fitted to affinities"
         if self.potential is None or (self.data is None and not is_pairwise(self.metric.name)):
-            return "transform needs a fit that was not interrupted, and kernel='student' or out_of_sample='network'"
+            return "a new point needs a fit that was not interrupted, with kernel='student' or out_of_sample='network'"
         return None
 
     def place(self, X: Any, n_jobs: int | None = None) -> NDArray[Any]:
@@ -179,15 +173,13 @@ class FittedMap:
 
     def reliability(self, length: float | None = None, n_jobs: int | None = None) -> Reliability:
         """Compute how far each point moves if its data are nudged by ``length``; see :meth:`LaptSNE.diagnose`."""
-        reason = None
-        if self.kernel is not None:
-            reason = "scores are for the loss of t-SNE; fit a LaptSNE"
-        elif self.is_sample:
-            reason = "scores need the affinities of all rows, not those of landmarks; fit a LaptSNE to a sample of them"
-        elif self.potential is None and self.network is None:
-            reason = "scores are for kernel='student'"
-        if reason is not None:
-            return Reliability(None, reason=reason)
+        for obstacle, reason in (
+            (self.kernel is not None, "scores are for the loss of t-SNE; fit a LaptSNE"),
+            (self.is_sample, "scores need the affinities of all rows, not of landmarks; fit a LaptSNE to some of them"),
+            (self.potential is None and self.network is None, "scores are for kernel='student'"),
+        ):
+            if obstacle:
+                return Reliability(None, reason=reason)
         options: dict[str, Any] = {"metric": self.metric.name, "metric_params": self.metric.params, "length": length}
         with Workers(n_jobs) as workers:
             potential = None if self.data is None else self._placement.potential(workers)
@@ -201,17 +193,14 @@ class FittedMap:
         with Workers(n_jobs) as workers:
             return replace(self, potential=self._placement.potential(workers))
 
-    def after(self, preprocessing: Preprocessing) -> FittedMap:
-        """Return the same map for rows that go through these steps first."""
-        return replace(self, preprocessing=preprocessing)
-
     def to_file(self, path: str | os.PathLike[str], **content: Any) -> int:
         """Write the map, and other plain values, to a file of arrays and JSON; return its size in bytes."""
-        writer = _Writer()
         computed = self.computed()
-        parts = {part.name: getattr(computed, part.name) for part in _saved(self)}
-        encoded = {name: writer.encode(value, name) for name, value in (content | parts).items()}
-        return write_archive(path, encoded, writer.arrays)
+        arrays: dict[str, NDArray[Any]] = {}
+        saved = [part.name for part in dataclasses.fields(self) if part.metadata.get("saved", True)]
+        content |= {name: getattr(computed, name) for name in saved}
+        encoded = {name: _encoded(value, name, arrays) for name, value in content.items()}
+        return write_archive(path, encoded, arrays)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> FittedMap:
@@ -227,11 +216,8 @@ class FittedMap:
 
     def _prepared(self, X: Any) -> Any:
         """Return new rows as they are compared with the data; raise ValueError if they do not fit them."""
-        X = (
-            check_array(X, ensure_min_samples=0, **CHECKS)
-            if self.preprocessing is None
-            else self.preprocessing.apply(X)
-        )
+        steps = self.preprocessing
+        X = check_array(X, ensure_min_samples=0, **CHECKS) if steps is None else steps.apply(X)
         if X.shape[1] != self._n_compared:
             raise ValueError(f"X has {X.shape[1]} features, but the map was fitted to {self._n_compared}.")
         if is_pairwise(self.metric.name) and (X.data if scipy.sparse.issparse(X) else X).min(initial=0) < 0:
@@ -247,30 +233,26 @@ class FittedMap:
     @property
     def _compared(self) -> Placement:
         """The placement, by which new points are compared with the data."""
-        if self.network is not None:
-            raise ValueError("this map keeps no data to compare with; fit it with out_of_sample='placement'.")
-        if self.obstacle is not None:
-            raise ValueError(f"{self.obstacle.replace('transform needs', 'new points need')}.")
+        without_data = "this map keeps no data to compare with; fit it with out_of_sample='placement'"
+        reason = self.obstacle if self.network is None else without_data
+        if reason is not None:
+            raise ValueError(f"{reason}.")
         return self._placement
 
 
-def _saved(fitted: FittedMap) -> list[Any]:
-    return [part for part in dataclasses.fields(fitted) if part.metadata.get("saved", True)]
-
-
-_OBJECTS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (ClusterTable, Descent, Gaussian, Metric, Network, Penalty, Potential, Preprocessing, Reliability)
-} | {kind.__name__: kind for kind in (Student, Support, UmapKernel)}
+# Classes of which files hold objects.
+_KINDS: tuple[Any, ...] = (ClusterTable, Descent, Gaussian, Metric, Network, Penalty, Potential, Preprocessing)
+_KINDS += (Reliability, Student, Support, UmapKernel)
+_CSR = ("data", "indices", "indptr")
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[FittedMap, dict[str, Any]]:
     """Read a map and the other values in its file; raise ValueError if it is damaged or anything else."""
     content, arrays = read_archive(path)
     try:
-        content = _converted(content)
-        reader = _Reader(arrays)
-        values = {name: reader.decode(value) for name, value in content.items()}
+        # Text is converted here, once: a file may refer to an array any number of times.
+        arrays = {name: a.astype(object) if a.dtype.kind == "U" else a for name, a in arrays.items()}
+        values = {name: _decoded(value, arrays) for name, value in _converted(content).items()}
         parts = {part.name: values.pop(part.name, part.default) for part in dataclasses.fields(FittedMap)}
         return FittedMap(**parts), values
     except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
@@ -283,9 +265,8 @@ def _converted(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file of version 0.1.0 as that of the present version; others as they are."""
     if "mapping" not in content:
         return content
-    content, mapping = dict(content), content["mapping"] or {}
-    fitted, parameters = content["fitted"], content["parameters"]
-    del content["mapping"]
+    mapping, fitted, parameters = content["mapping"] or {}, content["fitted"], content["parameters"]
+    content = {name: value for name, value in content.items() if name != "mapping"}
     metric = {"name": parameters["metric"], "params": parameters["metric_params"], "n_neighbors": "auto"}
     metric["perplexity"] = mapping.get("perplexity", fitted["perplexity_"])
     content |= {"metric": {"object": "Metric", "parts": metric}, "n_clusters": fitted["n_clusters_"]}
@@ -301,69 +282,56 @@ def _converted(content: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-class _Writer:
-    """Encode values as JSON and collect the arrays in them."""
+def _encoded(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return a value as JSON, and add the arrays in it to ``arrays``."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray) and value.dtype.kind == "O" and all(isinstance(v, str) for v in value.flat):
+        value = value.astype(str)  # feature names
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        # An array that occurs twice is written once.
+        name = next((key for key, known in arrays.items() if known is value), name)
+        arrays[name] = value
+        return {"array": name}
 
-    def __init__(self) -> None:
-        self.arrays: dict[str, NDArray[Any]] = {}
+    def parts(values: dict[Any, Any]) -> dict[str, Any]:
+        return {str(key): _encoded(part, f"{name}.{key}", arrays) for key, part in values.items()}
 
-    def encode(self, value: Any, name: str) -> Any:  # noqa: PLR0911
-        if value is None or isinstance(value, bool | int | float | str):
-            return value
-        if isinstance(value, np.generic):
-            return value.item()
-        if isinstance(value, list | tuple):
-            return {"tuple": [self.encode(part, f"{name}.{i}") for i, part in enumerate(value)]}
-        if isinstance(value, dict):
-            return {"dict": self._encode_parts(value, name)}
-        if scipy.sparse.issparse(value):
-            rows = value.tocsr()
-            parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
-            return {"csr": self._encode_parts(parts, name), "shape": list(rows.shape)}
-        if isinstance(value, np.ndarray) and value.dtype.kind == "O" and all(isinstance(v, str) for v in value.flat):
-            value = value.astype(str)  # feature names
-        if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-            # An array that occurs twice is written once.
-            name = next((key for key, known in self.arrays.items() if known is value), name)
-            self.arrays[name] = value
-            return {"array": name}
-        if type(value) in _OBJECTS.values():
-            parts = {part.name: getattr(value, part.name) for part in dataclasses.fields(value)}
-            return {"object": type(value).__name__, "parts": self._encode_parts(parts, name)}
-        raise ValueError(
-            f"{name}={value!r} cannot be saved: model files hold numbers, strings and arrays only. "
-            f"Use such a value of {name} before fit, or keep the model in memory."
-        )
-
-    def _encode_parts(self, parts: dict[Any, Any], name: str) -> dict[str, Any]:
-        return {str(key): self.encode(part, f"{name}.{key}") for key, part in parts.items()}
+    if isinstance(value, list | tuple):
+        return {"tuple": list(parts(dict(enumerate(value))).values())}
+    if isinstance(value, dict):
+        return {"dict": parts(value)}
+    if scipy.sparse.issparse(value):
+        rows = value.tocsr()
+        return {"csr": parts({key: getattr(rows, key) for key in _CSR}), "shape": list(rows.shape)}
+    if type(value) in _KINDS:
+        attributes = {part.name: getattr(value, part.name) for part in dataclasses.fields(value)}
+        return {"object": type(value).__name__, "parts": parts(attributes)}
+    raise ValueError(
+        f"{name}={value!r} cannot be saved: model files hold numbers, strings and arrays only. "
+        f"Use such a value of {name} before fit, or keep the model in memory."
+    )
 
 
-class _Reader:
-    """Decode values from JSON and arrays."""
-
-    def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
-        # Converted here, once: a file may refer to an array any number of times.
-        self.arrays = {name: a.astype(object) if a.dtype.kind == "U" else a for name, a in arrays.items()}
-
-    def decode(self, value: Any) -> Any:  # noqa: PLR0911
-        if not isinstance(value, dict):
-            return value
-        if "array" in value:
-            return self.arrays[value["array"]]
-        if "tuple" in value:
-            return tuple(self.decode(part) for part in value["tuple"])
-        if "dict" in value:
-            return {key: self.decode(part) for key, part in value["dict"].items()}
-        if "csr" in value:
-            parts = (self.decode(value["csr"][key]) for key in ("data", "indices", "indptr"))
-            matrix = scipy.sparse.csr_matrix(tuple(parts), shape=tuple(value["shape"]))
-            matrix.check_format()
-            return matrix
-        if "object" not in value:
-            return {key: self.decode(part) for key, part in value.items()}
+def _decoded(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
+    """Return what :func:`_encoded` made JSON of."""
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    if "tuple" in value:
+        return tuple(_decoded(part, arrays) for part in value["tuple"])
+    kind = next((kind for kind in ("dict", "csr", "parts") if kind in value), None)
+    parts = {key: _decoded(part, arrays) for key, part in (value if kind is None else value[kind]).items()}
+    if kind == "csr":
+        matrix = scipy.sparse.csr_matrix(tuple(parts[key] for key in _CSR), shape=tuple(value["shape"]))
+        matrix.check_format()
+        return matrix
+    if kind == "parts":
         # "Landscape" is the name of Potential in version 0.1.0, whose Descent had more settings.
         name = "Potential" if value["object"] == "Landscape" else value["object"]
-        kind = _OBJECTS[name]
-        known = {part.name for part in dataclasses.fields(kind)}
-        return kind(**{key: self.decode(part) for key, part in value["parts"].items() if key in known})
+        made = {kind.__name__: kind for kind in _KINDS}[name]
+        known = {part.name for part in dataclasses.fields(made)}
+        return made(**{key: part for key, part in parts.items() if key in known})
+    return parts

@@ -17,7 +17,7 @@ from laptsne.graph.distances import EUCLIDEAN_METRICS, ROWS_PER_BLOCK, WORKING_M
 from laptsne.graph.neighbors import MAX_EXACT_NEIGHBORS
 from laptsne.graph.spectrum import MAX_CLUSTERS
 from laptsne.kernels import Student
-from laptsne.settings import UMAP_MAX_EXACT, uses_fourier
+from laptsne.settings import sums_all_pairs, uses_fourier
 from laptsne.transform.sampling import Sampler
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
@@ -71,67 +71,59 @@ def estimate_memory(
     """
     import laptsne  # noqa: PLC0415  the estimators import this module
 
-    for name, value in (("n_samples", n_samples), ("n_features", n_features)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
-    kinds: dict[type[Any], str] = {
-        laptsne.LaptSNE: "tsne",
-        laptsne.LandmarkLaptSNE: "landmarks",
-        laptsne.LapUMAP: "umap",
-    }
+    if min(n_samples, n_features) < 1:
+        raise ValueError(f"n_samples and n_features must be at least 1, got {n_samples} and {n_features}.")
     estimator = estimator or (laptsne.LandmarkLaptSNE if "n_landmarks" in settings else laptsne.LaptSNE)
-    if estimator not in kinds:
-        names = ", ".join(known.__name__ for known in kinds)
-        raise ValueError(f"estimator={estimator!r} is not known; give one of the classes {names}.")
+    if estimator not in (laptsne.LaptSNE, laptsne.LandmarkLaptSNE, laptsne.LapUMAP):
+        raise ValueError(f"estimator={estimator!r} is not known; give LaptSNE, LandmarkLaptSNE or LapUMAP.")
     model = estimator(**settings)
     model._validate_params()
-    parameters, itemsize = model.get_params(deep=False), 4 if np.dtype(dtype) == np.float32 else 8
-    if "n_landmarks" not in parameters:
-        return demand(parameters, kinds[estimator], n_samples, n_features, itemsize)
-    n_sampled = min(n_samples, Sampler.of(model.n_landmarks, seed=0).n_wanted)
-    embedding: int = n_samples * model.n_components * itemsize
-    return demand(parameters, "landmarks", n_sampled, n_features, itemsize) + embedding
+    p, itemsize = model.get_params(deep=False), 4 if np.dtype(dtype) == np.float32 else 8
+    if "n_landmarks" not in p:
+        return demand(p, n_samples, n_features, itemsize)
+    n_sampled = min(n_samples, Sampler.of(p["n_landmarks"], seed=0).n_wanted)
+    return demand(p, n_sampled, n_features, itemsize) + n_samples * int(p["n_components"]) * itemsize
 
 
-def demand(
-    parameters: dict[str, Any], kind: str, n_samples: int, n_features: int, itemsize: int, n_given: float = 0
-) -> int:
-    """Return the estimate for the parameters of an estimator of a kind: "tsne", "umap" or "landmarks".
+def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: float = 0) -> int:
+    """Return the estimate for the parameters of an estimator and n points, or n sampled rows for landmarks.
 
-    A given graph has ``n_given`` entries per row; for "landmarks", ``n_samples`` is the size of the sample.
+    A given graph has ``n_given`` entries per row.
     """
-    p, n, d = parameters, n_samples, parameters["n_components"]
-    k = _n_neighbors(p, n, n_given)
+    d, k = p["n_components"], _n_neighbors(p, n, n_given)
     n_edges = n * min(k * (1.0 if p["metric"] == "affinities" else _MUTUAL), n - 1.0)
     n_clusters = _CLUSTERS if isinstance(p["n_clusters"], str) else p["n_clusters"]
     n_vectors = 4 + (d if p["n_clusters"] == "auto" else max(d, MAX_CLUSTERS, n_clusters))
     batches = p.get("batch_size") is not None and p["n_batch_neighbors"] > 0
     graph = _EDGE[batches] * n_edges + n * max(_POINT, _VECTOR * n_vectors) if k < n else _PAIR[batches] * n * n
-    union = _UNION * n * k if kind == "umap" else 0
+    union = _UNION * n * k if "min_dist" in p else 0  # of LapUMAP
     one_kernel = p.get("contraction_kernel") == "student" or p.get("kernel", "student") not in ("student", Student())
     mesh = _NODE * min(_CELLS_PER_CLUSTER**d * n_clusters, MAX_NODES)
     vectors = (n_clusters + 1) * (_STUDENT_VECTOR * n if one_kernel else mesh)
-    descent = n_edges * 8 + n * _POINT / 2 + _grid(p, kind, n) + vectors
-    sample = n * (itemsize * n_features + _SAMPLED) if kind == "landmarks" else 0
+    descent = n_edges * 8 + n * _POINT / 2 + _grid(p, n) + vectors
+    sample = n * (itemsize * n_features + _SAMPLED) if "n_landmarks" in p else 0
     return _FIXED + int(sample + max(graph, union, descent, _search(p, n, n_features, itemsize, k, n_given)))
 
 
 def _n_neighbors(p: dict[str, Any], n: int, n_given: float) -> float:
     """Neighbours per point with an affinity, n if P is dense."""
-    if p["n_neighbors"] == "all" or (p["metric"] == "affinities" and not n_given):
+    if p["metric"] == "affinities" and n_given:
+        return n_given
+    if p["n_neighbors"] == "all" or p["metric"] == "affinities":
         return n
     perplexity = auto_perplexity(n) if p.get("perplexity", "auto") == "auto" else p["perplexity"]
     wanted = int(NEIGHBORS_PER_PERPLEXITY * perplexity) if p["n_neighbors"] == "auto" else p["n_neighbors"]
-    given = [n_given] * (n_given > 0)
-    return n_given if p["metric"] == "affinities" else min(max(wanted, 1), n - 1, *given)
+    return min(max(wanted, 1), n - 1, n_given or n)
 
 
 def _search(p: dict[str, Any], n: int, n_features: int, itemsize: int, k: float, n_given: float) -> float:
     """The search for neighbours: copies of the data, indices and distances, and blocks of the distance matrix."""
     block = min(WORKING_MEMORY_MIB << 20, 8 * n * (n if k >= n else min(n, ROWS_PER_BLOCK)))
-    if n_given or k >= n:
-        return _GIVEN * n_given * n if p["metric"] == "affinities" or n_given else 4.0 * n * n + 3 * block
     metric, pairwise = p["metric"], is_pairwise(p["metric"])
+    if n_given or metric == "affinities":
+        return _GIVEN * n_given * n
+    if k >= n:
+        return 4.0 * n * n + 3 * block
     named = isinstance(metric, str)
     indexed = named and metric in EUCLIDEAN_METRICS and not p["metric_params"] and n > MAX_EXACT_NEIGHBORS
     copies = 0 if pairwise else 2 * itemsize + 4 if indexed else 8
@@ -141,11 +133,11 @@ def _search(p: dict[str, Any], n: int, n_features: int, itemsize: int, k: float,
     return n * (20 * k + copies * n_features) + 2 * n_threads * block
 
 
-def _grid(p: dict[str, Any], kind: str, n: int) -> float:
+def _grid(p: dict[str, Any], n: int) -> float:
     """The transforms of the largest grid of the descent."""
     d = p["n_components"]
-    if kind == "umap":
-        if p["method"] == "exact" or (p["method"] == "auto" and n <= UMAP_MAX_EXACT[d]):
+    if "min_dist" in p:  # LapUMAP
+        if sums_all_pairs(p, n):
             return 0.0
         cells = min(max(CELLS_PER_POINT * n, _UMAP_CELLS[d]), MAX_CELLS)
         return float(_UMAP_CELL * (2.2 * (cells ** (1 / d) + 6)) ** d)  # twice the sides, with margins
@@ -155,35 +147,29 @@ def _grid(p: dict[str, Any], kind: str, n: int) -> float:
     return float(_CELL * min(max(least, per_point * n), most, max(n**2, 1 << 22)))
 
 
-def check_memory(parameters: dict[str, Any], kind: str, X: Any) -> None:
+def check_memory(p: dict[str, Any], X: Any) -> None:
     """Warn if fitting X may not fit into memory; raise MemoryError if three quarters of the estimate do not fit."""
-    given = X.nnz / X.shape[0] if scipy.sparse.issparse(X) and is_pairwise(parameters["metric"]) else 0
-    needed = demand(parameters, kind, X.shape[0], X.shape[1], X.dtype.itemsize, given)
-    available = available_memory.available_memory()
+    n = X.shape[0]
+    n_given = X.nnz / n if scipy.sparse.issparse(X) and is_pairwise(p["metric"]) else 0
+    needed, available = demand(p, n, X.shape[1], X.dtype.itemsize, n_given), available_memory.available_memory()
     if available is None or needed <= available:
         return
-    needs, room = (f"{b / 2**30:.1f} GiB" if b >= 2**30 else f"{b / 2**20:.0f} MiB" for b in (needed, available))
+    k = _n_neighbors(p, n, n_given)
+    lower = f"n_neighbors=5 instead of {k}" if "min_dist" in p else f"perplexity=10 instead of {k / 3:.3g}"
+    if p["n_neighbors"] == "all":
+        remedy = "Use n_neighbors='auto', which does not store all pairs."
+    elif n_given or k >= n:
+        remedy = "Give a sparse matrix with fewer neighbours per point."
+    elif is_pairwise(p["metric"]):
+        remedy = f"Give a sparse neighbour graph, or fewer neighbours: {lower}."
+    elif "n_landmarks" in p:
+        remedy = f"Use fewer landmarks than {p['n_landmarks']:,}, each of which takes 20 rows, or {lower}."
+    else:
+        remedy = f"Use LandmarkLaptSNE(n_landmarks=10_000), which fits a sample of the points, or {lower}."
     message = (
-        f"Fitting {X.shape[0]:,} points needs about {needs} of memory in addition to the data, but only {room} are "
-        f"available. {_remedy(parameters, kind, X.shape[0], given)}"
+        f"Fitting {n:,} points needs about {needed / 2**20:,.0f} MiB of memory in addition to the data, but only "
+        f"{available / 2**20:,.0f} MiB are available. {remedy}"
     )
     if _REFUSED * needed > available:
         raise MemoryError(message)
     warn(message)
-
-
-def _remedy(p: dict[str, Any], kind: str, n: int, n_given: float) -> str:
-    k = _n_neighbors(p, n, n_given)
-    if p["n_neighbors"] == "all":
-        return "Use n_neighbors='auto', which does not store all pairs."
-    if kind != "landmarks" and k >= n:
-        return "Give the affinities as a sparse matrix of the larger ones."
-    if kind != "landmarks" and n_given:
-        return "Give a graph with fewer neighbours per point."
-    perplexity = f"perplexity=10 instead of {k / NEIGHBORS_PER_PERPLEXITY:.3g}"
-    fewer = f"or fewer neighbours: {f'n_neighbors=5 instead of {k}' if kind == 'umap' else perplexity}."
-    if kind == "landmarks":
-        return f"Use fewer landmarks than {p['n_landmarks']:,}, each of which takes 20 rows, {fewer}"
-    if is_pairwise(p["metric"]):
-        return f"Give a sparse neighbour graph, {fewer}"
-    return f"Use LandmarkLaptSNE(n_landmarks=10_000), which fits a sample of the points, {fewer}"

@@ -149,17 +149,14 @@ class Tsne(Method):
     n_batch_neighbors: int
 
     def graph(self, X: Any, workers: Workers) -> Any:
-        """Return the affinities of the data."""
         metric = self.metric
         options = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": metric.n_neighbors}
         return joint_affinities(X, perplexity=self.perplexity, workers=workers, **options)
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
-        """Return the KL divergence."""
         return KLDivergence(P, self.kernel, fourier=self.fourier, coarse=self.coarse, workers=workers)
 
     def batches(self, P: Any, random_state: Any) -> Batches | None:
-        """Return the batches of points that move together; None if all do."""
         size = self.schedule.batch_size
         return None if size is None else Batches(P, self.kernel, size, self.n_batch_neighbors, random_state)
 
@@ -178,15 +175,13 @@ class Umap(Method):
     exact: bool
 
     def graph(self, X: Any, workers: Workers) -> Any:
-        """Return the fuzzy graph of the data, or the given graph, divided by its sum."""
         metric, params = self.metric, self.metric.params
-        if isinstance(metric.name, str) and metric.name == "affinities":
+        if metric.name == "affinities":
             return joint_affinities(X, perplexity=metric.perplexity, metric="affinities", metric_params=params)
         options: dict[str, Any] = {"metric": metric.name, "metric_params": params, "n_neighbors": self.n_neighbors}
         options |= {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
-        return joint_affinities(
-            fuzzy_graph(X, workers=workers, **options), perplexity=metric.perplexity, metric="affinities"
-        )
+        graph = fuzzy_graph(X, workers=workers, **options)
+        return joint_affinities(graph, perplexity=metric.perplexity, metric="affinities")
 
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
@@ -202,7 +197,6 @@ class Umap(Method):
         return Y
 
     def loss(self, P: Any, workers: Workers) -> CrossEntropy:
-        """Return the cross entropy."""
         return CrossEntropy(P, kernel=self.kernel, repulsion=self.repulsion, exact=self.exact, workers=workers)
 
 
@@ -211,7 +205,7 @@ class Fit:
     """The result of a descent, and what is known of the data's graph.
 
     ``labels`` has the cluster of every point, from 0, and -1 for none. ``data_eigenvalues`` are None if the descent did
-    not need them (:func:`data_eigenvalues`).
+    not need them.
     """
 
     result: Result
@@ -260,11 +254,6 @@ def fit(
     # Of clusters for which there is evidence, small ones are not contracted.
     n_clusters = int(labels.max()) + 1 if requested == "auto" else n_clusters
     return Fit(result, P, labels, n_clusters, None if requested == "auto" else spectrum.eigenvalues)
-
-
-def data_eigenvalues(P: Any, n_components: int, workers: Workers) -> NDArray[np.float64]:
-    """Return the smallest eigenvalues of the Laplacian of the affinities, enough for the eigengap heuristic."""
-    return laplacian_spectrum(P, max(MAX_CLUSTERS, n_components) + 1, workers).eigenvalues
 
 
 def _clusters(settings: ContractionSettings, P: Any, eigenvalues: Array, workers: Workers) -> tuple[Array, Array, int]:

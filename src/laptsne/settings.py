@@ -34,7 +34,7 @@ _UMAP_MAX_STEP = 0.5  # in units of the spread
 # Step size of a point of mean degree, times n_samples. From 0.5 on, the objective oscillates (docs/umap.md).
 _UMAP_RATE = 0.3
 _UMAP_DECAY = 0.5  # fraction of the iterations, at the end, in which the step size falls to 0, as in umap-learn
-UMAP_MAX_EXACT = {1: 300, 2: 500, 3: 3000}
+_UMAP_MAX_EXACT = {1: 300, 2: 500, 3: 3000}
 
 _SHARED: dict[str, list[Any]] = {
     "n_components": [Interval(Integral, 1, 3, closed="both")],
@@ -77,9 +77,10 @@ UMAP_CONSTRAINTS: dict[str, list[Any]] = _SHARED | {
 
 
 def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
-    """Return the method of t-SNE with the parameters of a LaptSNE, resolved for data that passed the checks."""
-    n_samples = X.shape[0]
-    kernel, perplexity = kernel_of(p["kernel"]), requested_perplexity(p["perplexity"], n_samples)
+    """Return the method of t-SNE with the parameters of a LaptSNE, resolved for X; raise ValueError if it cannot be."""
+    n_samples, kernel = X.shape[0], kernel_of(p["kernel"])
+    check_tsne(p, n_samples)
+    perplexity = float(auto_perplexity(n_samples) if p["perplexity"] == "auto" else p["perplexity"])
     neighbors = {"metric": p["metric"], "n_neighbors": p["n_neighbors"]}
     feasible = feasible_perplexity(X, perplexity=perplexity, **neighbors)
     one_kernel = p["contraction_kernel"] == "student" or not isinstance(kernel, Student)
@@ -113,9 +114,12 @@ def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
 
 
 def umap_method(p: dict[str, Any], X: Any) -> Umap:
-    """Return the method of UMAP with the parameters of a LapUMAP, resolved for data that passed the checks."""
+    """Return the method of UMAP with the parameters of a LapUMAP, resolved for X; raise ValueError if it cannot be."""
     n_samples, n_components, spread = X.shape[0], int(p["n_components"]), float(p["spread"])
     n_neighbors = int(p["n_neighbors"])
+    _check_shared(p, n_samples)
+    if p["min_dist"] > p["spread"]:
+        raise ValueError(f"min_dist={p['min_dist']!r} is larger than spread={p['spread']!r}; give at most the latter.")
     if n_neighbors > n_samples and p["metric"] != "affinities":
         n_neighbors = n_samples
         warn(
@@ -146,7 +150,7 @@ def umap_method(p: dict[str, Any], X: Any) -> Umap:
         ),
         kernel=UmapKernel.of(float(p["min_dist"]), spread, n_components),
         repulsion=float(p["repulsion_strength"]) * p["negative_sample_rate"],
-        exact=p["method"] == "exact" or (p["method"] == "auto" and n_samples <= UMAP_MAX_EXACT[n_components]),
+        exact=sums_all_pairs(p, n_samples),
         local_connectivity=p["local_connectivity"],
         set_op_mix_ratio=p["set_op_mix_ratio"],
         init=p["init"],
@@ -156,11 +160,6 @@ def umap_method(p: dict[str, Any], X: Any) -> Umap:
 def _number(value: float | str) -> float | None:
     """Return a parameter as a number, None for "auto"."""
     return None if isinstance(value, str) else float(value)
-
-
-def requested_perplexity(perplexity: float | str, n_samples: int) -> float:
-    """Return the parameter ``perplexity`` as a number."""
-    return float(auto_perplexity(n_samples) if isinstance(perplexity, str) else perplexity)
 
 
 def kernel_of(kernel: str | Kernel) -> Kernel:
@@ -174,13 +173,15 @@ def uses_fourier(p: dict[str, Any], n_samples: int) -> bool:
     if method == "fourier" and not is_student:
         raise ValueError(f"method='fourier' needs kernel='student', got kernel={p['kernel']!r}; use method='exact'.")
     if method == "fourier" and p["batch_size"] is not None:
-        raise ValueError(
-            f"method='fourier' moves all points at once, but batch_size={p['batch_size']}; use method='auto', or no "
-            "batches."
-        )
+        raise ValueError(f"method='fourier' moves all points, but batch_size={p['batch_size']}; use method='auto'.")
     if method == "auto":
         return p["batch_size"] is None and is_student and n_samples > _MAX_EXACT[p["n_components"]]
     return bool(method == "fourier")
+
+
+def sums_all_pairs(p: dict[str, Any], n_samples: int) -> bool:
+    """Whether the repulsion of UMAP is computed over all pairs."""
+    return p["method"] == "exact" or (p["method"] == "auto" and n_samples <= _UMAP_MAX_EXACT[p["n_components"]])
 
 
 def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:
@@ -193,85 +194,46 @@ def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callba
     return found
 
 
-def without_transform(p: dict[str, Any]) -> str | None:
-    """Return why no new points can be embedded with the parameters of an estimator, or None."""
-    if isinstance(p["metric"], str) and p["metric"] == "affinities":
-        return "transform needs features or distances, but this model was fitted to affinities"
-    if isinstance(kernel_of(p.get("kernel", "student")), Gaussian) and p["out_of_sample"] == "placement":
-        return (
-            f"transform is not available with kernel={p['kernel']!r} and out_of_sample='placement', which needs "
-            "kernel='student'; use out_of_sample='network'"
-        )
-    return None
+def has_method(name: str, p: dict[str, Any]) -> bool:
+    """Whether an estimator has "transform", "support" or "predict"; raise an AttributeError that says why if not."""
+    in_network = p.get("out_of_sample") == "network"
+    if p["metric"] == "affinities":
+        raise AttributeError(f"{name} needs features or distances, but this model was fitted to affinities.")
+    if in_network and name != "transform":
+        raise AttributeError(f"{name} needs the data, which out_of_sample='network' does not keep; use 'placement'.")
+    if isinstance(kernel_of(p.get("kernel", "student")), Gaussian) and not in_network:
+        instead = " or out_of_sample='network'" if name == "transform" else ""
+        raise AttributeError(f"{name} is not available with kernel={p['kernel']!r}; use kernel='student'{instead}.")
+    return True
 
 
-def without_comparison(p: dict[str, Any]) -> str | None:
-    """Return why new points cannot be compared with the data with the parameters of an estimator, or None."""
-    if isinstance(p["metric"], str) and p["metric"] == "affinities":
-        return "support and predict need features or distances, but this model was fitted to affinities"
-    reason = None
-    if p.get("out_of_sample") == "network":
-        reason = "out_of_sample='network', which keeps no data to compare with; use out_of_sample='placement'"
-    elif isinstance(kernel_of(p.get("kernel", "student")), Gaussian):
-        reason = f"kernel={p['kernel']!r}, which keeps no data to compare with; use kernel='student'"
-    return None if reason is None else f"support and predict are not available with {reason}"
-
-
-def check_shared(p: dict[str, Any], n_samples: int) -> None:
-    """Raise ValueError for parameters of any estimator that do not work together, or not for this number of samples."""
+def _check_shared(p: dict[str, Any], n_samples: int) -> None:
     if not isinstance(p["n_clusters"], str) and p["n_clusters"] >= n_samples:
-        raise ValueError(
-            f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; "
-            f"give a number from 1 to {n_samples - 1}, or 'auto'."
-        )
+        allowed = f"give a number from 1 to {n_samples - 1}, or 'auto'"
+        raise ValueError(f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; {allowed}.")
     callbacks_of(p["callbacks"])
-    if p["checkpoint"] is not None:
-        _check_checkpoint(p["checkpoint"], p["random_state"])
+    path, random_state = p["checkpoint"], p["random_state"]
+    if path is not None and not isinstance(random_state, Integral):
+        raise ValueError(f"checkpoint needs a reproducible run; set random_state to an integer, not {random_state!r}.")
+    if path is not None and (Path(path).is_dir() or not Path(path).parent.is_dir()):
+        raise ValueError(f"checkpoint={str(path)!r}: give the path of a file in an existing folder.")
 
 
 def check_tsne(p: dict[str, Any], n_samples: int) -> None:
     """Raise ValueError for parameters of t-SNE that do not work together, or not for this number of samples."""
-    check_shared(p, n_samples)
+    _check_shared(p, n_samples)
     if p["out_of_sample"] == "network" and is_pairwise(p["metric"]):
-        raise ValueError(
-            f"out_of_sample='network' learns from features, but metric={p['metric']!r} has none; "
-            "use out_of_sample='placement'."
-        )
+        raise ValueError(f"metric={p['metric']!r} has no features to learn from; use out_of_sample='placement'.")
     if p["batch_size"] is None and p["n_batch_neighbors"]:
-        raise ValueError(
-            f"n_batch_neighbors={p['n_batch_neighbors']} has no effect without mini-batches; set batch_size as well."
-        )
+        raise ValueError(f"n_batch_neighbors={p['n_batch_neighbors']} has no effect; set batch_size as well.")
     one_kernel = not isinstance(kernel_of(p["kernel"]), Student)
     if one_kernel and p["contraction_kernel"] == "student":
-        raise ValueError(
-            f"contraction_kernel='student' has no effect with kernel={p['kernel']!r}, which both terms share; "
-            "use kernel='student', or leave contraction_kernel at its default."
-        )
+        shared = f"kernel={p['kernel']!r}, which both terms share"
+        raise ValueError(f"contraction_kernel='student' has no effect with {shared}; use kernel='student' as well.")
     if not isinstance(p["contraction_width"], str) and (one_kernel or p["contraction_kernel"] == "student"):
         raise ValueError(
-            f"contraction_width={p['contraction_width']!r} needs a Gaussian kernel of the contraction of its own, but "
-            f"kernel={p['kernel']!r} and contraction_kernel={p['contraction_kernel']!r}; use kernel='student' and "
-            "contraction_kernel='gaussian', or contraction_width='auto'."
-        )
-
-
-def check_umap(p: dict[str, Any], n_samples: int) -> None:
-    """Raise ValueError for parameters of UMAP that do not work together, or not for this number of samples."""
-    check_shared(p, n_samples)
-    if p["min_dist"] > p["spread"]:
-        raise ValueError(f"min_dist={p['min_dist']!r} is larger than spread={p['spread']!r}; give at most the latter.")
-
-
-def _check_checkpoint(path: str | os.PathLike[str], random_state: Any) -> None:
-    if not isinstance(random_state, Integral):
-        raise ValueError(
-            f"checkpoint={str(path)!r} needs a reproducible run, but random_state={random_state!r}; "
-            "set random_state to an integer."
-        )
-    if Path(path).is_dir() or not Path(path).parent.is_dir():
-        raise ValueError(
-            f"checkpoint={str(path)!r} is a folder, or in a folder that does not exist; "
-            "give the path of a file in an existing folder."
+            f"contraction_width={p['contraction_width']!r} needs a Gaussian kernel of the contraction alone; use "
+            "kernel='student' and contraction_kernel='gaussian', or contraction_width='auto'."
         )
 
 

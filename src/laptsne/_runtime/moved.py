@@ -11,7 +11,7 @@ MOVED = {
     "contraction_path": "estimators.contraction_path",
     "estimator": "estimators.laptsne",
     "landmarks": "estimators.landmarks",
-    "lapumap": "estimators.lapumap",
+    "lapumap": "estimators.laptsne",
 }
 
 

@@ -374,5 +374,5 @@ def _store_preprocessing(model: Model, prepared: PreparedDataset) -> None:
     if names is not None:  # as after a fit to a data frame: transform of the estimator matches columns
         model.feature_names_in_ = np.array(names, dtype=object)
     if not prepared.steps.is_empty:
-        model.fitted_map_ = model.fitted_map_.after(prepared.steps)
+        model.fitted_map_ = replace(model.fitted_map_, preprocessing=prepared.steps)
         model.n_features_in_ = dataset.X.shape[1]

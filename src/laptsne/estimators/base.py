@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,44 +18,34 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from laptsne._runtime.colours import MISSING, PALETTE
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
 from laptsne.clusters.contrasts import FeatureTable, distinguishing_features, nearest_clusters
 from laptsne.clusters.table import ClusterTable, cluster_table
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
 from laptsne.graph.neighbors import neighbor_graph
+from laptsne.graph.spectrum import MAX_CLUSTERS, laplacian_spectrum
 from laptsne.memory import check_memory
-from laptsne.methods import Fit, Method, data_eigenvalues, fit
+from laptsne.methods import Fit, Method, fit
 from laptsne.reliability import Reliability
-from laptsne.settings import callbacks_of, without_comparison, without_transform
+from laptsne.settings import callbacks_of, has_method
 from laptsne.transform import Network
 
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
 _DROPPED = {"callbacks", "checkpoint"}
-
-# Of the thumbnail in notebooks: pixels per side and per point, and points, evenly drawn from all.
-_SIDE, _WIDTH, _MAX_POINTS = 200, 3, 1000
+# The largest part of a model, which only a further fit needs, and what the map holds.
+_NOT_SAVED = {"affinities_", "fitted_map_", "embedding_", "labels_"}
+_ON_DEMAND = ("clusters_", "data_eigenvalues_")
 
 
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of the estimators; a subclass says which method its parameters stand for."""
 
-    _kind: ClassVar[str]  # of the memory that a fit needs
-    _loss_attribute: ClassVar[str]
-    # The largest part of a model, which only a further fit needs, and what the map holds.
-    _not_saved: ClassVar[set[str]] = {"affinities_", "fitted_map_", "embedding_", "labels_"}
+    _prefix: ClassVar[str] = ""  # of the attributes that describe the points of affinities_
 
-    embedding_: NDArray[Any]
-    labels_: NDArray[Any]
-    n_clusters_: int
-    fitted_map_: FittedMap
     reliability_: Reliability | None = None
-    _clusters: ClusterTable | None = None
-    _data_eigenvalues: NDArray[np.float64] | None = None
 
     metric: Any
     n_jobs: int | None
@@ -70,11 +61,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @abstractmethod
     def _method(self, X: Any) -> Method:
-        """Return the method that the parameters stand for, resolved for X."""
-
-    @abstractmethod
-    def _check_parameters(self, n_samples: int) -> None:
-        """Raise an error for parameters that do not work together, or not with this number of samples."""
+        """Return the method that the parameters stand for; raise ValueError if they do not work together, or for X."""
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -89,16 +76,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             is a matrix with one row per list.
         y : ignored
         """
-        if isinstance(X, tuple) and isinstance(self.metric, str) and self.metric == "precomputed":
+        if isinstance(X, tuple) and self.metric == "precomputed":
             if len(X) != 2:
                 raise ValueError(f"X: expected a tuple (indices, distances), got one of {len(X)} elements.")
             X = neighbor_graph(*X)
         with self._unchanged_by_failure():
             X = self._validated(X, ensure_min_samples=2)
-            self._check_parameters(X.shape[0])
-            check_memory(self.get_params(deep=False), self._kind, X)
-            random_state = check_random_state(self.random_state)
             method = self._method(X)
+            check_memory(self.get_params(deep=False), X)
+            random_state = check_random_state(self.random_state)
             with Workers(self.n_jobs) as workers:
                 # The affinities are not bound to a name here, which would keep them beside their reordered copy.
                 found = self._descended(method, X, method.graph(X, workers), random_state, workers)
@@ -109,7 +95,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Compute the embedding of X and return it; see :meth:`fit`."""
-        return np.asarray(self.fit(X).embedding_)
+        return self.fit(X).embedding_
 
     def fit_predict(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """Compute the embedding of X and return the cluster of each point, -1 for none; see :meth:`fit`."""
@@ -139,15 +125,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._new(X)
         return self.fitted_map_.place(rows, self.n_jobs)
 
-    @available_if(lambda self: self._can(without_comparison))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: has_method("support", self.get_params(deep=False)))  # type: ignore[untyped-decorator]
     def support(self, X: Any) -> NDArray[np.float64]:
         """Compare the distances of new points to their neighbours in the training data with distances within the data.
 
-        The support of a point is the share of training points that are at least as isolated as it is; see
-        :class:`laptsne.transform.support.Support`. It is uniform between 0 and 1 for new points of the distribution of
-        the training data, and close to 0 for points unlike them, which :meth:`transform` places nevertheless. A row
-        equal to one of the training data has the support of the latter without itself. Not available with
-        ``metric="affinities"``, with ``out_of_sample="network"``, which keeps no data, nor with a Gaussian kernel.
+        The support of a point is the share of training points that are at least as isolated as it is: uniform between
+        0 and 1 for new points of the distribution of the training data, and close to 0 for points unlike them, which
+        :meth:`transform` places nevertheless. A row equal to one of the training data has the support of the latter
+        without itself. Not available with ``metric="affinities"``, with ``out_of_sample="network"``, which keeps no
+        data, nor with a Gaussian kernel.
 
         Parameters
         ----------
@@ -161,7 +147,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._new(X)
         return self.fitted_map_.support(rows, self.n_jobs)
 
-    @available_if(lambda self: self._can(without_comparison))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: has_method("predict", self.get_params(deep=False)))  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return the cluster of new points: that of their neighbours in the training data.
 
@@ -181,41 +167,25 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._new(X)
         return self.fitted_map_.predict(rows, self.n_jobs)
 
-    @property
+    @cached_property
     def clusters_(self) -> ClusterTable:
         """Evidence for each cluster, computed when it is first read."""
-        check_is_fitted(self)
-        if self._clusters is None:
-            with Workers(self.n_jobs) as workers:
-                P = self._known_affinities("clusters_", workers)
-                self._clusters = cluster_table(self._clustered_labels, P, workers)
-        return self._clusters
+        with Workers(self.n_jobs) as workers:
+            P = self._known_affinities(workers)
+            return cluster_table(getattr(self, f"{self._prefix}labels_"), P, workers)
 
-    @clusters_.setter
-    def clusters_(self, table: ClusterTable | None) -> None:
-        self._clusters = table
-
-    @property
+    @cached_property
     def data_eigenvalues_(self) -> NDArray[np.float64]:
-        """Smallest eigenvalues of the Laplacian of the affinities, computed when they are first read."""
-        check_is_fitted(self)
-        if self._data_eigenvalues is None:
-            with Workers(self.n_jobs) as workers:
-                P = self._known_affinities("data_eigenvalues_", workers)
-                self._data_eigenvalues = data_eigenvalues(P, self.n_components, workers)
-        return self._data_eigenvalues
-
-    @data_eigenvalues_.setter
-    def data_eigenvalues_(self, values: NDArray[np.float64]) -> None:
-        self._data_eigenvalues = values
+        """Smallest eigenvalues of the Laplacian of the affinities, for the eigengap heuristic."""
+        with Workers(self.n_jobs) as workers:
+            return laplacian_spectrum(self._known_affinities(workers), MAX_CLUSTERS + 1, workers).eigenvalues
 
     def diagnose(self, *, length: float | None = None) -> Reliability:
         """Compute how far the position of each point can be relied on, and store it as ``reliability_``.
 
-        A score per point, in linear time; :class:`laptsne.reliability.Reliability` defines it. It is None, and
-        ``reliability_.reason`` says why, for a loss other than that of t-SNE, with a Gaussian kernel, without features
-        to be nudged, that is with ``metric="precomputed"``, ``metric="affinities"`` or ``out_of_sample="network"``, and
-        with a metric other than "euclidean", "sqeuclidean", "cosine" and "correlation".
+        A score per point, in linear time; :class:`laptsne.reliability.Reliability` defines it. It is for LaptSNE with
+        the Student kernel and ``out_of_sample="placement"``, and features in "euclidean", "sqeuclidean", "cosine" or
+        "correlation"; otherwise it is None, and ``reliability_.reason`` says why.
 
         Parameters
         ----------
@@ -238,18 +208,13 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     ) -> FeatureTable:
         """Rank the features of each cluster against its nearest cluster and against all other points.
 
-        See :func:`laptsne.clusters.distinguishing_features`, and :func:`laptsne.clusters.selection_features` for an
-        arbitrary selection of points.
-
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
             Features of the training data. They may be others than those of the embedding, such as genes instead of
-            principal components. Sparse data are not made dense.
-        feature_names : sequence of str, optional
-            Names of the features; by default the columns of a data frame, or "x0", "x1" and so on.
-        max_features : int or None, default=20
-            Features per comparison; None for all.
+            principal components.
+        feature_names, max_features
+            As in :func:`laptsne.clusters.distinguishing_features`.
 
         Returns
         -------
@@ -260,32 +225,31 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         X = X if hasattr(X, "shape") else np.asarray(X)
         if X.shape[0] != len(self.labels_):
             raise ValueError(f"X has {X.shape[0]} rows, but labels_ has {len(self.labels_)}; give the rows of the fit.")
-        P = getattr(self, "affinities_", None)
-        nearest = nearest_clusters(self._clustered_labels, P, self._clustered_embedding)
-        options: dict[str, Any] = {"feature_names": feature_names, "max_features": max_features, "n_jobs": self.n_jobs}
-        return distinguishing_features(X, self.labels_, nearest=nearest, **options)
+        labels, Y = (getattr(self, f"{self._prefix}{name}") for name in ("labels_", "embedding_"))
+        nearest = nearest_clusters(labels, getattr(self, "affinities_", None), Y)
+        options: dict[str, Any] = {"nearest": nearest, "feature_names": feature_names, "n_jobs": self.n_jobs}
+        return distinguishing_features(X, self.labels_, max_features=max_features, **options)
 
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the fitted model to a file of arrays and JSON, without pickle.
 
         ``affinities_``, ``callbacks``, and a ``random_state`` that is not a number are not saved. The file contains the
-        data if :meth:`transform` needs them, which is the case with ``out_of_sample="placement"``.
-
-        An existing file is replaced atomically. The size of the file in bytes is returned.
+        data if :meth:`transform` needs them, which is the case with ``out_of_sample="placement"``. An existing file is
+        replaced atomically. The size of the file in bytes is returned.
         """
         check_is_fitted(self)
         parameters = {
             name: None if name in _DROPPED or isinstance(value, np.random.RandomState | np.random.Generator) else value
             for name, value in self.get_params(deep=False).items()
         }
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name[0] != "_"}
-        fitted = {name: value for name, value in fitted.items() if name not in self._not_saved}
-        lost = self.fitted_map_.data is None or self.fitted_map_.is_sample
-        if lost and hasattr(self, "affinities_"):
-            computed = {"clusters_": self.clusters_, "data_eigenvalues_": self.data_eigenvalues_}
-        else:  # with the data, they can be computed after loading
-            computed = {"clusters_": self._clusters, "data_eigenvalues_": self._data_eigenvalues}
-        fitted |= {name: value for name, value in computed.items() if value is not None}
+        if hasattr(self, "affinities_") and not self._can_compute_affinities:
+            for name in _ON_DEMAND:  # what cannot be computed after loading is computed now
+                getattr(self, name)
+        fitted = {
+            name: value
+            for name, value in vars(self).items()
+            if name.endswith("_") and not name.startswith("_") and name not in _NOT_SAVED
+        }
         return self.fitted_map_.to_file(path, **{"class": type(self).__name__}, parameters=parameters, fitted=fitted)
 
     @classmethod
@@ -294,10 +258,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         ValueError is raised if the file is damaged, of a newer version, of another format or of another class.
         """
+        import laptsne  # noqa: PLC0415  its classes import this module
+
         fitted_map, content = read_model(path)
         if "class" not in content:
             raise ValueError(f"{path} holds a map without an estimator; read it with FittedMap.from_file.")
-        kind, kinds = content["class"], cls._loadable()
+        kind, kinds = content["class"], {cls.__name__: cls}
+        if cls is laptsne.LaptSNE:
+            kinds |= {"LandmarkLaptSNE": laptsne.LandmarkLaptSNE, "LapUMAP": laptsne.LapUMAP}
         if kind not in kinds:
             raise ValueError(f"{path} holds a model of class {kind!r}; load it with laptsne.{kind}.load.")
         try:
@@ -314,57 +282,50 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(f"{path}: parts of the model are missing or of the wrong type ({error!r}).") from error
         return model
 
-    @classmethod
-    def _loadable(cls) -> dict[str, Any]:
-        """Return the classes of which :meth:`load` reads the files."""
-        return {cls.__name__: cls}
-
     def _take_over(self, fitted_map: FittedMap) -> None:
         """Set the attributes that are those of a map read from a file; raise ValueError if others do not fit it."""
-        self.fitted_map_ = fitted_map
-        self.embedding_, self.labels_ = fitted_map.embedding, fitted_map.labels
-        self._check_widths()
-
-    def _check_widths(self) -> None:
-        if self.fitted_map_.embedding.shape[1] != self.n_components:
+        self.fitted_map_, self.embedding_, self.labels_ = fitted_map, fitted_map.embedding, fitted_map.labels
+        if self.embedding_.shape[1] != self.n_components:
             raise ValueError(f"embedding_ has not n_components={self.n_components} columns")
-        compares = self.fitted_map_.network is not None or self.fitted_map_.obstacle is None
-        if compares and self.n_features_in_ != self.fitted_map_.n_features:
-            raise ValueError(f"n_features_in_ is {self.n_features_in_}, but the map has {self.fitted_map_.n_features}")
+        if fitted_map.obstacle is None and self.n_features_in_ != fitted_map.n_features:
+            raise ValueError(f"n_features_in_ is {self.n_features_in_}, but the map has {fitted_map.n_features}")
 
     def _descended(self, method: Method, X: Any, P: Any, random_state: Any, workers: Workers) -> Fit:
         """Compute the embedding of X from its affinities, and store what describes it."""
         options: dict[str, Any] = {"checkpoint": self.checkpoint, "verbose": bool(self.verbose)}
         found = fit(method, X, P, random_state, workers, callbacks=callbacks_of(self.callbacks), **options)
         result = found.result
-        self.affinities_, self._data_eigenvalues = found.affinities, found.data_eigenvalues
-        self.perplexity_ = method.metric.perplexity
+        self.affinities_, self.perplexity_ = found.affinities, method.metric.perplexity
+        if found.data_eigenvalues is not None:
+            self.data_eigenvalues_ = found.data_eigenvalues
         self.n_iter_ = result.n_iter
-        self.labels_, self.n_clusters_, self._clusters = found.labels, found.n_clusters, None
+        self.labels_, self.n_clusters_ = found.labels, found.n_clusters
         self.contraction_, self.contraction_width_ = result.contraction, result.contraction_width
         self.eigenvalues_, self.eigenvalue_residual_ = result.eigenvalues, result.residual
-        setattr(self, self._loss_attribute, result.loss)
+        setattr(self, f"{method.loss_name.lower().replace(' ', '_')}_", result.loss)
         self.objective_ = result.objective
         self.reliability_ = None
         return found
 
-    def _mapped(self, method: Method, X: Any, found: Fit, random_state: Any, *, keeps_data: bool = True) -> FittedMap:
+    def _mapped(self, method: Method, X: Any, found: Fit, random_state: Any) -> FittedMap:
         """Return the map of a fit, with the network trained, if there is one; not after an interrupt."""
+        fitted = FittedMap.of(method, X, found)
         if getattr(self, "out_of_sample", "placement") == "placement":
-            return FittedMap.of(method, X, found, keeps_data=keeps_data)
-        Y = found.result.embedding.astype(X.dtype, copy=False)
-        network = None if found.result.interrupted else Network.trained(X, Y, random_state)
-        return FittedMap.of(method, X, found, network=network, keeps_data=False)
+            return fitted
+        network = None if found.result.interrupted else Network.trained(X, fitted.embedding, random_state)
+        return replace(fitted, data=None, network=network)
 
-    def _raise_if_interrupted(self, found: Fit, attribute: str = "embedding_") -> None:
+    def _raise_if_interrupted(self, found: Fit) -> None:
         if found.result.interrupted:
             when = f"fit was interrupted at iteration {found.result.n_iter}"
-            raise KeyboardInterrupt(f"{when}; {attribute} holds the embedding at that point.")
+            raise KeyboardInterrupt(f"{when}; {self._prefix}embedding_ holds the embedding at that point.")
 
     @contextmanager
     def _unchanged_by_failure(self) -> Iterator[None]:
         """Leave the estimator as it was if an error is raised: its attributes would not belong together."""
         before = dict(vars(self))
+        for name in _ON_DEMAND:  # those of the fit before
+            self.__dict__.pop(name, None)
         try:
             yield
         except BaseException:
@@ -382,34 +343,18 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         finite = True if self.fitted_map_.preprocessing is None else "allow-nan"
         return self._validated(X, reset=False, ensure_all_finite=finite)
 
-    def _known_affinities(self, wanted: str, workers: Workers) -> Any:
+    def _known_affinities(self, workers: Workers) -> Any:
         """Return the affinities of the data, computed again if the model was read from a file."""
-        P = getattr(self, "affinities_", None)
-        if P is not None:
-            return P
-        if self.fitted_map_.data is None or self.fitted_map_.is_sample:
-            raise AttributeError(
-                f"{wanted} needs affinities_, which the file of this model lacks; fit the model again, and read "
-                f"{wanted} before it is saved."
-            )
+        check_is_fitted(self)
+        if hasattr(self, "affinities_"):
+            return self.affinities_
+        if not self._can_compute_affinities:
+            raise AttributeError("The file of this model has neither affinities_ nor data; fit the model again.")
         return self._method(self.fitted_map_.data).graph(self.fitted_map_.data, workers)
 
     @property
-    def _clustered_labels(self) -> NDArray[Any]:
-        """Clusters of the points of ``affinities_``."""
-        return self.labels_
-
-    @property
-    def _clustered_embedding(self) -> NDArray[Any]:
-        """Positions of the points of ``affinities_``."""
-        return self.embedding_
-
-    def _can(self, obstacle: Callable[[dict[str, Any]], str | None]) -> bool:
-        """Whether the parameters allow a method; raise an AttributeError that says why if not."""
-        reason = obstacle(self.get_params(deep=False))
-        if reason is not None:
-            raise AttributeError(f"{reason}.")
-        return True
+    def _can_compute_affinities(self) -> bool:
+        return self.fitted_map_.data is not None and not self.fitted_map_.is_sample
 
     @property
     def _n_features_out(self) -> int:
@@ -422,53 +367,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _repr_html_inner(self) -> str:
-        return self._repr_mimebundle_()["text/html"]
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        # A Dask array would have to be computed.
-        if "text/html" in bundle and isinstance(getattr(self, "embedding_", None), np.ndarray):
-            labels = self.labels_ if isinstance(self.labels_, np.ndarray) else None
-            bundle["text/html"] = (
-                _summary(type(self).__name__, self.embedding_, labels, self._figures()) + bundle["text/html"]
-            )
-        return bundle
-
-    def _figures(self) -> list[str]:
-        """Return the key figures of the model, as text."""
-        clusters = "no evidence of clusters" if self.n_clusters_ <= 1 else f"{self.n_clusters_} clusters"
-        loss = f"{self._loss_attribute.removesuffix('_').replace('_', ' ').replace('kl', 'KL')}"
-        return [
-            f"{clusters}, contraction {self.contraction_:.3g}",
-            f"{loss} {getattr(self, self._loss_attribute):.3f}",
-            f"{self.n_iter_} iterations",
-        ]
-
 
 # After the class: set_output would wrap a conditional method into one that is always there.
-MapEstimator.transform = available_if(lambda self: self._can(without_transform))(MapEstimator.transform)  # type: ignore[method-assign]
-
-
-def _summary(name: str, Y: Array, labels: Array | None, lines: list[str]) -> str:
-    """Return the thumbnail of an embedding, in the colours of its clusters, beside a name and lines of text."""
-    if labels is None or len(labels) != len(Y):  # those of landmarks
-        labels = np.zeros(len(Y), int)
-    drawn = np.linspace(0, len(Y) - 1, min(len(Y), _MAX_POINTS)).round().astype(int)
-    shown = np.column_stack([Y, np.zeros(len(Y))])[drawn, :2]
-    low, high = shown.min(axis=0), shown.max(axis=0)
-    unit = (_SIDE - 3 * _WIDTH) / max(float((high - low).max()), 1e-30)
-    places = _SIDE / 2 + (shown - (low + high) / 2) * [unit, -unit]  # rows of an image run downwards
-    colours = np.where(labels < 0, MISSING, np.array(PALETTE)[labels % len(PALETTE)])[drawn]
-    paths = ""
-    for colour in np.unique(colours):
-        points = "".join(f"M{x:.1f} {y:.1f}h0" for x, y in places[colours == colour])
-        paths += f'<path d="{points}" stroke="{colour}"/>'
-    style = f'stroke-width="{_WIDTH}" stroke-linecap="round"'
-    label = f'role="img" aria-label="Map of {len(Y):,} points"'
-    text = "".join(f"<div>{html.escape(line)}</div>" for line in [f"{len(Y):,} points", *lines])
-    return (
-        '<div style="display: flex; gap: 16px; align-items: center; font: 13px/1.6 system-ui, sans-serif">'
-        f'<svg width="{_SIDE}" height="{_SIDE}" style="background: #ffffff" {style} {label}>{paths}</svg>'
-        f"<div><b>{html.escape(name)}</b>{text}</div></div>"
-    )
+_if_available = available_if(lambda self: has_method("transform", self.get_params(deep=False)))
+MapEstimator.transform = _if_available(MapEstimator.transform)  # type: ignore[method-assign]

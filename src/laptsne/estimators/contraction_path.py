@@ -1,6 +1,5 @@
 """A path of embeddings from plain t-SNE to strong contraction, each started from its neighbour on the path."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from laptsne.engine.minimise import Descending, iterate
 from laptsne.engine.schedule import LATE_EXAGGERATION
 from laptsne.estimators.base import MapEstimator
 from laptsne.fitted_map import FittedMap
+from laptsne.graph.distances import is_pairwise
 from laptsne.graph.spectrum import in_order, of_points, ordered_for_locality
 from laptsne.methods import Method
 from laptsne.metrics import affinity_recall, rasterized, trustworthiness
@@ -68,18 +68,16 @@ class ContractionPath:
         return f"ContractionPath({n_maps} maps of {n_samples:,} points, contraction {span}, chosen={self.chosen})"
 
 
-def contraction_path(
-    model: MapEstimator | FittedMap, X: Any, *, n_maps: int = 7, n_jobs: int | None = None
-) -> ContractionPath:
+def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: int | None = None) -> ContractionPath:
     """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.
 
     The path starts at the embedding of the model and proceeds in small steps in both directions, so that points can be
-    followed along it, and changes are due to contraction alone. The exaggeration that comes with contraction (see
-    :class:`laptsne.Descent`) increases with it, up to that of the model.
+    followed along it. The exaggeration that comes with contraction (see :class:`laptsne.Descent`) increases with it, up
+    to that of the model.
 
     Parameters
     ----------
-    model : LaptSNE, LapUMAP or FittedMap
+    model : LaptSNE or LapUMAP
         A model fitted in this process: a loaded one has no affinities.
     X : array or sparse matrix
         The data of the model, for the trustworthiness.
@@ -99,55 +97,36 @@ def contraction_path(
     >>> from laptsne.contraction import contraction_path
     >>> X = load_iris().data
     >>> model = LaptSNE(n_clusters=3, max_iter=250, random_state=0).fit(X)
-    >>> path = contraction_path(model, X, n_maps=4)
-    >>> path.embeddings.shape
+    >>> contraction_path(model, X, n_maps=4).embeddings.shape
     (4, 150, 2)
-    >>> bool(path.eigenvalues[-1, 2] < path.eigenvalues[0, 2])
-    True
     """
     if n_maps < 2:
         raise ValueError(f"n_maps must be at least 2, for no and for strong contraction; got {n_maps}.")
-    if isinstance(model, MapEstimator):
-        check_is_fitted(model)
-        n_jobs = model.n_jobs if n_jobs is None else n_jobs
-    fitted = model.fitted_map_ if isinstance(model, MapEstimator) else model
+    check_is_fitted(model)
+    fitted = model.fitted_map_
     if fitted.method is None or fitted.affinities is None:
-        landmarks = hasattr(model, "landmark_embedding_")
-        raise ValueError(
-            "model has the affinities_ of landmarks, not those of all points; fit a LaptSNE."
-            if landmarks
-            else "model was loaded from a file, which has no affinities_; fit it again."
-        )
+        raise ValueError("model was loaded from a file or is one of landmarks, without affinities_; fit a LaptSNE.")
     if fitted.n_clusters == 1:
         raise ValueError("model has n_clusters_=1, so there is nothing to contract; fit it with n_clusters.")
-    with Workers(n_jobs) as workers:
+    with Workers(model.n_jobs if n_jobs is None else n_jobs) as workers:
         walk = _Walk(fitted, fitted.method, workers)
         strengths, chosen = walk.strengths(n_maps)
-        start = walk.stop_at(in_order(np.asarray(fitted.embedding, dtype=np.float64), walk.order))
-        stronger = walk.stops(start, strengths[chosen + 1 :])
-        weaker = walk.stops(start, strengths[:chosen][::-1])
-    stops = [*weaker[::-1], start, *stronger]
-    embeddings = np.stack([of_points(stop.Y, walk.order) for stop in stops]).astype(np.float32)
-    scores = _Scores(fitted, X)
+        start = in_order(np.asarray(fitted.embedding, dtype=np.float64), walk.order)
+        stops = [walk.stop(start)]
+        stops += walk.stops(start, strengths[chosen + 1 :])
+        stops = walk.stops(start, strengths[:chosen][::-1])[::-1] + stops
+    embeddings = np.stack([of_points(Y, walk.order) for Y, _, _ in stops]).astype(np.float32)
     return ContractionPath(
         contractions=strengths,
         embeddings=embeddings,
-        kl_divergences=np.array([stop.loss for stop in stops]),
-        trustworthiness=np.array([scores.trustworthiness(Y) for Y in embeddings]),
-        neighbors_kept=np.array([scores.kept(Y) for Y in embeddings]),
-        neighbors_seen=np.array([scores.kept(rasterized(Y)) for Y in embeddings]),
-        eigenvalues=np.stack([stop.eigenvalues for stop in stops]),
+        kl_divergences=np.array([loss for _, loss, _ in stops]),
+        eigenvalues=np.stack([eigenvalues for _, _, eigenvalues in stops]),
         chosen=chosen,
+        **_scores(fitted, X, embeddings),
     )
 
 
-@dataclass(frozen=True)
-class _Stop:
-    """One embedding of the path."""
-
-    Y: Array
-    loss: float
-    eigenvalues: Array
+_Stop = tuple[Array, float, Array]  # an embedding, its loss and its eigenvalues
 
 
 class _Walk:
@@ -162,10 +141,9 @@ class _Walk:
         self.n_clusters = int(self.labels.max()) + 1
         # The width of the model for all embeddings, so that only the strength changes.
         self.settings = replace(method.contraction, width=fitted.contraction_width)
-        self.own, default = fitted.contraction, method.contraction.strength_of(self.n_clusters)
-        if not default:  # contraction=0
-            default = replace(method.contraction, strength=None).strength_of(self.n_clusters)
-        self.reference = self.own or default
+        default = replace(method.contraction, strength=method.contraction.strength or None)
+        self.own = fitted.contraction
+        self.reference = self.own or default.strength_of(self.n_clusters)
         self.exaggeration = method.schedule.descent.exaggeration or LATE_EXAGGERATION
         max_iter = int(np.clip(_MAX_MOVES / len(labels), _MIN_ITER, _MAX_ITER))
         descent = replace(method.schedule.descent, contraction_start=0, contraction_ramp=0)
@@ -175,22 +153,21 @@ class _Walk:
     def strengths(self, n_maps: int) -> tuple[Array, int]:
         """Return the strengths of the embeddings, and the index of the model's."""
         below = n_maps // 2 if self.own else 1
-        factors = np.geomspace(1, _STRONGEST, n_maps - below) if n_maps - below > 1 else np.ones(1)
-        strengths = self.reference * np.concatenate([np.arange(below) / below, factors])
-        return strengths, below if self.own else 0
+        factors = np.concatenate([np.arange(below) / below, np.geomspace(1, _STRONGEST, n_maps - below)])
+        return self.reference * factors, below if self.own else 0
 
-    def stop_at(self, Y: Array) -> _Stop:
+    def stop(self, Y: Array) -> _Stop:
         """Evaluate an embedding."""
         fields, term = self.loss.fields(Y), self._term()
         term.refresh(fields, tol=_TOL, max_passes=_MAX_PASSES)
-        return _Stop(Y, self.loss.value(fields), term.eigenvalues)
+        return Y, self.loss.value(fields), term.eigenvalues
 
-    def stops(self, stop: _Stop, strengths: Sequence[float] | Array) -> list[_Stop]:
+    def stops(self, Y: Array, strengths: Array) -> list[_Stop]:
         """Return embeddings at these strengths, each started from the one before."""
         found = []
         for strength in strengths:
-            stop = self.stop_at(self._descended(stop.Y, float(strength)))
-            found.append(stop)
+            Y = self._descended(Y, float(strength))
+            found.append(self.stop(Y))
         return found
 
     def _term(self) -> Term:
@@ -206,33 +183,24 @@ class _Walk:
         return descending.Y
 
 
-class _Scores:
-    """Faithfulness of embeddings, measured on a sample of the points."""
+def _scores(fitted: FittedMap, X: Any, embeddings: Array) -> dict[str, Array]:
+    """Return the faithfulness of embeddings, measured on a sample of the points."""
+    n_samples, metric = len(fitted.embedding), fitted.metric.name
+    size = min(n_samples, _MAX_SCORED)
+    rows = np.sort(np.random.default_rng(0).choice(n_samples, size, replace=False))
+    n_neighbors = max(1, min(_NEIGHBORS, (size - 1) // 2))
+    trusted = np.full(len(embeddings), np.nan)
+    has_distances = metric == "precomputed" and hasattr(X, "shape") and not scipy.sparse.issparse(X)
+    if size >= 4 and (has_distances or not is_pairwise(metric)):
+        data = X[rows].toarray() if scipy.sparse.issparse(X) else np.asarray(X)[rows]
+        data = data[:, rows] if has_distances else data
+        trusted[:] = [trustworthiness(data, Y[rows], n_neighbors=n_neighbors, metric=metric) for Y in embeddings]
 
-    def __init__(self, fitted: FittedMap, X: Any) -> None:
-        n_samples = len(fitted.embedding)
-        size = min(n_samples, _MAX_SCORED)
-        self._rows = np.sort(np.random.default_rng(0).choice(n_samples, size, replace=False))
-        self._metric = fitted.metric.name
-        self._data = self._distances_or_features(X)
-        self._n_neighbors = max(1, min(_NEIGHBORS, (size - 1) // 2))
-        self._P = fitted.affinities
+    def kept(Y: Array) -> float:
+        return affinity_recall(fitted.affinities, Y, n_neighbors=n_neighbors, rows=rows)
 
-    def _distances_or_features(self, X: Any) -> Array | None:
-        """Return the input of trustworthiness; None if there are neither features nor all distances."""
-        pairwise = isinstance(self._metric, str) and self._metric == "precomputed"
-        if self._metric == "affinities" or (pairwise and not hasattr(X, "shape")):
-            return None
-        if scipy.sparse.issparse(X):
-            return None if pairwise else np.asarray(X[self._rows].toarray())
-        sample = np.asarray(X)[self._rows]
-        return sample[:, self._rows] if pairwise else sample
-
-    def trustworthiness(self, Y: Array) -> float:
-        if self._data is None or len(self._rows) < 4:
-            return float("nan")
-        options = {"n_neighbors": self._n_neighbors, "metric": self._metric}
-        return float(trustworthiness(self._data, Y[self._rows], **options))
-
-    def kept(self, Y: Array) -> float:
-        return affinity_recall(self._P, Y, n_neighbors=self._n_neighbors, rows=self._rows)
+    return {
+        "trustworthiness": trusted,
+        "neighbors_kept": np.array([kept(Y) for Y in embeddings]),
+        "neighbors_seen": np.array([kept(rasterized(Y)) for Y in embeddings]),
+    }

@@ -1,11 +1,8 @@
-"""Dask arrays: sample their blocks, fit on one worker, and transform them block by block.
+"""Dask arrays: sample their blocks, and transform them block by block.
 
-Fitting moves the sample of rows to one worker, and the fitted state from there to the caller. Transforming sends the
-fitted state to the workers and leaves the rows in their blocks. Dask is an optional dependency and slow to import, so
-it is imported only inside the functions that need it.
+Dask is an optional dependency and slow to import, so it is imported only inside the functions that need it.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,20 +29,16 @@ def rows_of(X: Any) -> Any:
     return X.rechunk({1: -1})
 
 
-def on_one_worker(function: Callable[..., Any], X: Any, sampler: Sampler, *args: Any) -> Any:
-    """Return ``function(sample, *args)``, called on one worker.
-
-    Each block of X, as :func:`rows_of` returns it, is sampled on the worker that computes it; only sampled rows move.
-    """
+def sampled(X: Any, sampler: Sampler) -> Sample:
+    """Return a sample of X, as :func:`rows_of` returns it. Only sampled rows move from where their block is."""
     from dask.delayed import delayed
 
-    offsets = np.cumsum([0, *X.chunks[0][:-1]])
-    sample_block = delayed(_block_sample, pure=True)
-    parts = [
-        sample_block(block, int(offset), X.shape[0], sampler, number)
-        for number, (block, offset) in enumerate(zip(X.to_delayed().ravel(), offsets, strict=True))
-    ]
-    return delayed(function)(delayed(Sample.concatenated)(parts), *args).compute()
+    offsets, parts = np.cumsum([0, *X.chunks[0][:-1]]), []
+    for number, (block, offset) in enumerate(zip(X.to_delayed().ravel(), offsets, strict=True)):
+        rows = delayed(checked_block, pure=True)(block, number)
+        parts.append(delayed(sampler.block_sample, pure=True)(rows, int(offset), X.shape[0]))
+    sample: Sample = delayed(Sample.concatenated)(parts).compute()
+    return sample
 
 
 def mapped(X: Any, fitted: FittedMap, n_jobs: int | None = None, *, labels: bool = False) -> Any:
@@ -72,7 +65,3 @@ def _placed(block: Any, fitted: FittedMap, n_threads: int, labels: bool, block_i
     number = block_info[0]["chunk-location"][0] if block_info else "?"
     rows = checked_block(block, number, accept_sparse="csr")
     return fitted.predict(rows, n_threads) if labels else fitted.place(rows, n_threads)
-
-
-def _block_sample(block: Any, offset: int, n_rows: int, sampler: Sampler, number: int) -> Sample:
-    return sampler.block_sample(checked_block(block, number), offset, n_rows)

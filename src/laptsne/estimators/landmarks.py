@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import _fit_context, clone
+from sklearn.base import _fit_context
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import sort_graph_by_row_values
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers, single_threaded_blas
@@ -25,7 +25,7 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.contraction.term import LazyPotential
 from laptsne.estimators.base import MapEstimator
-from laptsne.estimators.distributed import is_dask, mapped, on_one_worker, rows_of
+from laptsne.estimators.distributed import is_dask, mapped, rows_of, sampled
 from laptsne.estimators.laptsne import LaptSNE
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
@@ -34,7 +34,7 @@ from laptsne.graph.neighbors import NeighborIndex, row_batches
 from laptsne.kernels import Gaussian
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Tsne
-from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, paper_settings, tsne_method
+from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, tsne_method
 from laptsne.transform import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
 from laptsne.transform.sampling import Sample, Sampler, checked_block, row_hashes
@@ -56,14 +56,12 @@ class LandmarkLaptSNE(MapEstimator):
     """LaptSNE for large data, with landmarks.
 
     The paper's Algorithm 2: k-means finds centres, the rows nearest to them are the landmarks, LaptSNE embeds these,
-    and every row is placed among them as :meth:`LaptSNE.transform` places new points. Unlike in the paper, a landmark
-    represents the sampled rows around it: the affinity of two landmarks is the sum over their rows, and rows are placed
-    by their neighbours in the whole sample.
+    and every row is placed among them. Unlike in the paper, the affinity of two landmarks is the sum over the sampled
+    rows around them, and rows are placed by their neighbours in the whole sample.
 
-    ``fit`` and ``transform`` accept arrays, including memory-mapped ones, of which a block of rows is read at a time;
-    Dask arrays; and iterators of blocks of rows. The result does not depend on how the rows are split into blocks.
-    ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is more. The sample of a Dask array is
-    gathered on one worker, which fits the model; ``transform`` sends the model to the blocks.
+    X is an array, which may be memory-mapped, since ``fit`` reads a block of rows at a time, or a Dask array. The
+    result does not depend on the blocks. ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is
+    more. Of a Dask array, only the sample is gathered; ``transform`` sends the model to the blocks.
 
     Parameters
     ----------
@@ -75,7 +73,7 @@ class LandmarkLaptSNE(MapEstimator):
     Attributes
     ----------
     embedding_ : array of shape (n_samples, n_components)
-        Coordinates of all rows. A lazy Dask array if X is one; not set if X is an iterator.
+        Coordinates of all rows. A lazy Dask array if X is one.
     labels_ : array of shape (n_samples,)
         Cluster of each row, as :meth:`predict` finds it; set like ``embedding_``, but not if there is no ``predict``.
     landmarks_ : array of shape (n_landmarks_found,)
@@ -96,15 +94,11 @@ class LandmarkLaptSNE(MapEstimator):
     (2000, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **TSNE_CONSTRAINTS,
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TSNE_CONSTRAINTS | {
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
     }
-    _kind: ClassVar[str] = "landmarks"
-    _loss_attribute: ClassVar[str] = "kl_divergence_"
+    _prefix: ClassVar[str] = "landmark_"
 
-    landmark_embedding_: Array
-    landmark_labels_: Array
     n_landmarks: int
     n_neighbors: int | str
     kernel: Any
@@ -113,15 +107,6 @@ class LandmarkLaptSNE(MapEstimator):
     @_listing_settings
     def __init__(self, n_landmarks: int = 1000, **settings: Any) -> None:
         self._store({"n_landmarks": n_landmarks, **LaptSNE(**settings).get_params(deep=False)})
-
-    @classmethod
-    def paper(cls, n_clusters: int | str = "eigengap", contraction: float = 0.01, **changes: Any) -> Self:
-        """Return the estimator with the settings of the paper, see :meth:`LaptSNE.paper`, for the landmarks.
-
-        Affinities are those of neighbours instead of all pairs, since those of landmarks are sums over their rows.
-        """
-        settings = paper_settings() | {"n_neighbors": "auto"} | changes
-        return cls(n_clusters=n_clusters, contraction=contraction, **settings)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None) -> Self:
@@ -132,69 +117,35 @@ class LandmarkLaptSNE(MapEstimator):
 
         Parameters
         ----------
-        X : array or Dask array of shape (n_samples, n_features), or iterable of arrays
-            Data, or blocks of its rows.
+        X : array or Dask array of shape (n_samples, n_features)
+            The data.
         y : ignored
-
-        Returns
-        -------
-        self : LandmarkLaptSNE
         """
-        self._check_parameters(self.n_landmarks)
+        self._check_parameters()
         X = stacked_rows(X)
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        sampler = Sampler.of(self.n_landmarks, seed)
-        if is_dask(X):
-            X = rows_of(X)
-            self._warn_if_few(X.shape[0])
-            with self._unchanged_by_failure():
-                state = on_one_worker(_fitted_state, X, sampler, clone(self), seed)
-                self.__setstate__(self.__getstate__() | state)
-                self.embedding_ = mapped(X, self.fitted_map_, self.n_jobs)
-                if self.fitted_map_.network is None:
-                    self.labels_ = mapped(X, self.fitted_map_, self.n_jobs, labels=True)
-            return self
-        sample = sampler.sample(_checked(_blocks(X)))
-        self._warn_if_few(len(sample.indices))  # the sample is larger than n_landmarks if X is
+        X = rows_of(X) if is_dask(X) else _matrix(X)
+        if self.n_landmarks > X.shape[0]:
+            many = f"n_landmarks={self.n_landmarks} is more than the {X.shape[0]} rows of X"
+            warn(f"{many}, so every distinct row is a landmark. Lower n_landmarks, or use LaptSNE.")
+        sampler = Sampler.of(self.n_landmarks, seed=int(check_random_state(self.random_state).randint(2**31)))
         with self._unchanged_by_failure():
-            found = self._fit_sample(sample, seed)
+            if is_dask(X):
+                sample = sampled(X, sampler)
+            else:
+                sample = sampler.sample(checked_block(rows, number) for number, rows in enumerate(_blocks(X)))
+            found = self._fit_sample(sample, sampler.seed)
             if hasattr(X, "columns"):
                 validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
-            if _is_array(X) and not found.result.interrupted:
+            if not found.result.interrupted:
                 self._place_all(X)
-        self._raise_if_interrupted(found, "landmark_embedding_")
+        self._raise_if_interrupted(found)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """Fit the model to X, an array or Dask array as in :meth:`fit`, and return ``embedding_``."""
-        if not (is_dask(X) or _is_array(X)):
-            raise ValueError("X is an iterator, which can be read only once; call fit, then transform with a new one.")
-        return self.fit(X).embedding_
-
-    def transform(self, X: Any) -> Any:
-        """Place rows in the embedding.
-
-        Parameters
-        ----------
-        X : array or Dask array of shape (n_points, n_features), or iterable of arrays
-            Rows, or blocks of them.
-
-        Returns
-        -------
-        Y : array or Dask array of shape (n_points, n_components), or iterator of such arrays
-        """
-        check_is_fitted(self)
-        if is_dask(X) or _is_array(X):
-            return super().transform(X)
-        return (np.asarray(super(LandmarkLaptSNE, self).transform(block)) for block in _checked(X))
-
     def _method(self, X: Any) -> Tsne:
-        parameters = self.get_params(deep=False)
-        del parameters["n_landmarks"]
-        return tsne_method(parameters, X)
+        return tsne_method(self.get_params(deep=False), X)
 
-    def _check_parameters(self, n_samples: int) -> None:
-        check_tsne(self.get_params(deep=False), n_samples)
+    def _check_parameters(self) -> None:
+        check_tsne(self.get_params(deep=False), self.n_landmarks)
         if is_pairwise(self.metric):
             raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features for k-means; use LaptSNE.")
         if self.n_neighbors == "all":
@@ -202,71 +153,43 @@ class LandmarkLaptSNE(MapEstimator):
         if isinstance(kernel_of(self.kernel), Gaussian) and self.out_of_sample == "placement":
             raise ValueError(f"kernel={self.kernel!r} needs out_of_sample='network', got 'placement'.")
 
-    def _warn_if_few(self, n_rows: int) -> None:
-        if self.n_landmarks > n_rows:
-            warn(
-                f"n_landmarks={self.n_landmarks} is more than the {n_rows} rows of X, so every distinct row is a "
-                "landmark. Lower n_landmarks, or use LaptSNE.",
-            )
-
     def _fit_sample(self, sample: Sample, seed: int) -> Fit:
         """Embed the landmarks of a sample, and place its other rows, by which new rows are placed."""
         X = validate_data(self, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
-        check_memory(self.get_params(deep=False), "landmarks", X)
-        random_state = check_random_state(self.random_state)
         method = self._method(X)
+        check_memory(self.get_params(deep=False), X)
+        random_state = check_random_state(self.random_state)
         rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))
         n_clusters = 1 if isinstance(self.n_clusters, str) else self.n_clusters
         if len(rows) <= n_clusters:
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks} gave only {len(rows)} landmarks, because X has few distinct rows, but "
-                f"more than {n_clusters} are needed. Use LaptSNE, or a lower n_clusters."
-            )
+            few = f"n_landmarks={self.n_landmarks} gave only {len(rows)} landmarks, since X has few distinct rows"
+            raise ValueError(f"{few}, but more than {n_clusters} are needed. Use LaptSNE, or a lower n_clusters.")
         with Workers(self.n_jobs) as workers:
             near, P = _neighborhood(X, rows, method, workers)
             # Sums of t-SNE follow the number of landmarks, not of sampled rows.
-            landmarks = replace(self._method(X[rows]), metric=method.metric)
-            found = self._descended(landmarks, X[rows], P, random_state, workers)
+            method = replace(self._method(X[rows]), metric=method.metric)
+            found = self._descended(method, X[rows], P, random_state, workers)
             self.landmarks_, self.landmark_labels_ = sample.indices[rows], self.labels_
             self.landmark_embedding_ = found.result.embedding.astype(X.dtype, copy=False)
             del self.labels_  # those of all rows
             if found.result.interrupted or found.result.potential is None:
-                self.fitted_map_ = self._mapped(landmarks, X[rows], found, random_state, keeps_data=False)
+                self.fitted_map_ = replace(self._mapped(method, X[rows], found, random_state), data=None)
                 return found
-            placed = self._placed(X, rows, found, near, workers)
+            fitted = _placed(X, rows, FittedMap.of(method, X[rows], found), near, workers)
             if self.out_of_sample == "network":  # which learns from all sampled rows
-                network = Network.trained(X, placed.embedding, random_state)
-                placed = replace(placed, data=None, potential=None, network=network)
-            self.fitted_map_ = placed
+                network = Network.trained(X, fitted.embedding, random_state)
+                fitted = replace(fitted, data=None, potential=None, network=network)
+            self.fitted_map_ = fitted
         return found
-
-    def _placed(
-        self, X: Array, rows: Array, found: Fit, near: list[tuple[Array, Array]], workers: Workers
-    ) -> FittedMap:
-        """Return the map of a sample, whose rows are placed among the landmarks, then among each other."""
-        potential = found.result.potential
-        if isinstance(potential, LazyPotential):
-            potential = potential.compute(self.landmark_embedding_, workers)
-        assert potential is not None
-        Y, (among_landmarks, among_rows) = self.landmark_embedding_, near
-        for indices, distances in (among_landmarks, *[among_rows] * _PLACEMENT_ROUNDS):
-            Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers, None)
-            Y[rows] = self.landmark_embedding_
-        return FittedMap(
-            embedding=Y.astype(X.dtype),
-            labels=self.landmark_labels_[among_landmarks[0][:, 0]],
-            n_clusters=found.n_clusters,
-            metric=self._method(X).metric,
-            contraction=found.result.contraction,
-            contraction_width=found.result.contraction_width,
-            data=X,
-            potential=potential,
-            is_sample=True,
-        )
 
     def _place_all(self, X: Any) -> None:
         """Set the positions and the clusters of all rows."""
         fitted, positions, labels = self.fitted_map_, [], []
+        if is_dask(X):
+            self.embedding_ = mapped(X, fitted, self.n_jobs)
+            if fitted.network is None:
+                self.labels_ = mapped(X, fitted, self.n_jobs, labels=True)
+            return
         for rows in _blocks(X):  # one at a time is in memory
             block = self._validated(rows, reset=False)
             positions.append(fitted.place(block, self.n_jobs))
@@ -277,34 +200,16 @@ class LandmarkLaptSNE(MapEstimator):
             self.labels_ = np.concatenate(labels)
 
     def _take_over(self, fitted_map: FittedMap) -> None:
-        self.fitted_map_ = fitted_map
-        self._check_widths()
-        for name in ("embedding_", "labels_"):  # those of all rows, which the file lacks
-            if hasattr(self, name):
-                delattr(self, name)
+        super()._take_over(fitted_map)
+        del self.embedding_, self.labels_  # those of all rows, which the file lacks
         shape = (len(self.landmark_labels_), self.n_components)
         if self.landmark_embedding_.shape != shape or not np.isfinite(self.landmark_embedding_).all():
             raise ValueError(f"landmark_embedding_ is not a finite array of shape {shape}")
-
-    @property
-    def _clustered_labels(self) -> Array:
-        return self.landmark_labels_
-
-    @property
-    def _clustered_embedding(self) -> Array:
-        return self.landmark_embedding_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = False
         return tags
-
-
-def _fitted_state(sample: Sample, model: LandmarkLaptSNE, seed: int) -> dict[str, Any]:
-    """Fit a model and return what that adds to it; its parameters stay the objects that the caller gave."""
-    model._fit_sample(sample, seed)
-    state: dict[str, Any] = model.__getstate__()  # type: ignore[assignment]
-    return {name: value for name, value in state.items() if name not in model.get_params(deep=False)}
 
 
 def find_landmarks(X: Array, n_landmarks: int, hashes: Array) -> Array:
@@ -357,37 +262,33 @@ def _neighborhood(X: Array, rows: Array, method: Tsne, workers: Workers) -> tupl
     return [(indices, distances), (among_rows[0], among_rows[1])], P
 
 
-def _is_array(X: Any) -> bool:
-    """Return whether X is the data rather than blocks of them."""
-    if isinstance(X, list | tuple):
-        return not (len(X) and getattr(X[0], "ndim", 0) == 2)
-    return not isinstance(X, Iterator)
+def _placed(
+    X: Array, rows: Array, landmarks: FittedMap, near: list[tuple[Array, Array]], workers: Workers
+) -> FittedMap:
+    """Return the map of all rows of X, which are placed among the landmarks, then among each other."""
+    potential = landmarks.potential
+    if isinstance(potential, LazyPotential):
+        potential = potential.compute(landmarks.embedding, workers)
+    assert potential is not None
+    Y, (among_landmarks, among_rows) = landmarks.embedding, near
+    for indices, distances in (among_landmarks, *[among_rows] * _PLACEMENT_ROUNDS):
+        Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers, None)
+        Y[rows] = landmarks.embedding
+    labels = landmarks.labels[among_landmarks[0][:, 0]]
+    changes: dict[str, Any] = {"data": X, "potential": potential, "method": None, "affinities": None}
+    return replace(landmarks, embedding=Y.astype(X.dtype), labels=labels, is_sample=True, **changes)
 
 
-def _blocks(X: Any) -> Iterable[Array]:
-    """Return an iterable of blocks of rows."""
+def _matrix(X: Any) -> Any:
+    """Return X with a shape; raise ValueError if it is not a dense matrix."""
     if scipy.sparse.issparse(X):
-        raise ValueError(
-            "X is sparse, but LandmarkLaptSNE needs dense data; use sklearn.decomposition.TruncatedSVD first."
-        )
-    if not _is_array(X):
-        return X  # type: ignore[no-any-return]
-    rows = X if hasattr(X, "shape") else np.asarray(X)
-    if len(rows.shape) != 2:
-        raise ValueError(f"Expected 2D array, got an array of shape {rows.shape}; use X.reshape(n_samples, -1).")
-    batches = row_batches(rows)
-    rows = rows.iloc if hasattr(rows, "iloc") else rows
-    return (rows[batch] for batch in batches)
+        raise ValueError("X is sparse; use sklearn.decomposition.TruncatedSVD first, or LaptSNE.")
+    X = X if hasattr(X, "shape") else np.asarray(X)
+    if len(X.shape) != 2:
+        raise ValueError(f"Expected 2D array, got an array of shape {X.shape}; use X.reshape(n_samples, -1).")
+    return X
 
 
-def _checked(blocks: Iterable[Any]) -> Iterator[Array]:
-    """Validate blocks, which must all have the same number of features."""
-    n_features = None
-    for number, block in enumerate(blocks):
-        rows = checked_block(block, number)
-        if n_features not in (None, rows.shape[1]):
-            raise ValueError(
-                f"Block {number} of X has {rows.shape[1]} features, but those before it have {n_features}."
-            )
-        n_features = rows.shape[1]
-        yield rows
+def _blocks(X: Any) -> Iterator[Any]:
+    rows = X.iloc if hasattr(X, "iloc") else X
+    return (rows[batch] for batch in row_batches(X))

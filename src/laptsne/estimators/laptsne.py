@@ -1,4 +1,4 @@
-"""LaptSNE: t-SNE with contraction of clusters."""
+"""LaptSNE and LapUMAP: t-SNE and UMAP with contraction of clusters."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from laptsne.engine.schedule import Descent
 from laptsne.engine.state import Callback
 from laptsne.estimators.base import MapEstimator
 from laptsne.kernels import Kernel
-from laptsne.methods import Tsne
-from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, paper_settings, tsne_method
+from laptsne.methods import Tsne, Umap
+from laptsne.settings import TSNE_CONSTRAINTS, UMAP_CONSTRAINTS, paper_settings, tsne_method, umap_method
 
 
 class LaptSNE(MapEstimator):
@@ -44,20 +44,17 @@ class LaptSNE(MapEstimator):
         With ``contraction_kernel="student"`` it is 0.4 divided by that number, but at most 0.04. With contraction,
         attractive forces are also multiplied by 1.2; see ``exaggeration`` of :class:`laptsne.Descent`.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
-        Similarities of which the Laplacian is computed. "gaussian" separates the clusters of the data, ``labels_``, and
-        divides none of them. It has a short range: once the gap between two clusters is a few widths, contraction ends,
-        so that clusters keep their shape. "student" is the paper's choice, one kernel for both terms: its range is
-        infinite, and clusters shrink to dots if the contraction is strong. With ``kernel="gaussian"``, both terms have
-        that kernel.
+        Similarities of which the Laplacian is computed. "gaussian" separates the clusters of the data, ``labels_``.
+        It has a short range: once the gap between two clusters is a few widths, contraction ends, so that clusters keep
+        their shape. "student" is the paper's choice, one kernel for both terms: its range is infinite, and clusters
+        shrink to dots if the contraction is strong. With ``kernel="gaussian"``, both terms have that kernel.
     contraction_width : float or "auto", default="auto"
         Width of the Gaussian, in units of the embedding. "auto" is 0.75 times the RMS radius of the embedding divided
-        by the square root of the number of clusters. A width below a quarter of the spacing of the points or above the
-        radius of the embedding is replaced by that limit, with a warning.
+        by the square root of the number of clusters.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: "log" is :math:`\log(\sigma + \varepsilon)`, "trace" is :math:`\sigma`, and a
         number p is :math:`(\sigma + \varepsilon)^p - \varepsilon^p`. The floor :math:`\varepsilon` bounds the slope at
-        0: an eigenvalue well below it counts as zero. It is 0.01, and 0.001 with ``contraction_kernel="student"``;
-        because of it, ``objective_`` with p = 0.5 is below :math:`\mathrm{KL} + \lambda \sum_k \sigma_k^p`.
+        0: an eigenvalue well below it counts as zero. It is 0.01, and 0.001 with ``contraction_kernel="student"``.
     kernel : {"student", "gaussian"} or kernel object, default="student"
         Similarity of two points of the embedding in the KL divergence. :class:`laptsne.kernels.Gaussian` sets
         the width, for all points or one per point.
@@ -73,8 +70,7 @@ class LaptSNE(MapEstimator):
     batch_size : int, default=None
         Number of points that move per iteration, the paper's LaptSNE-Mini. None moves all points.
     n_batch_neighbors : int, default=0
-        Number of neighbours under P that move with each point of a batch. The paper has 10; at the same cost, larger
-        batches without neighbours converge further (docs/notes/method-paper.md).
+        Number of neighbours under P that move with each point of a batch; the paper has 10.
     metric : str or callable, default="euclidean"
         A metric of scikit-learn's nearest neighbours; "precomputed" if X holds distances (dense), is a sparse graph of
         distances, or a tuple (indices, distances); or "affinities" if X is P itself, such as ``affinities_`` of another
@@ -88,18 +84,16 @@ class LaptSNE(MapEstimator):
         paper.
     out_of_sample : {"placement", "network"}, default="placement"
         How :meth:`transform` embeds new points. "placement" minimises the objective over each new point with all others
-        fixed, and keeps the data. "network" trains the paper's neural network, and keeps only that: it approximates the
-        embedding, so that ``transform`` of the training data is near ``embedding_`` but not equal to it.
+        fixed, and keeps the data. "network" trains the paper's neural network, which approximates ``embedding_``, and
+        keeps only that.
     method : {"auto", "exact", "fourier"}, default="auto"
         How sums over the embedding are computed: "exact" over all pairs, "fourier" on a grid by FFT, in linear time and
-        for the Student kernel only. "auto" takes the faster one, and computes the contraction on a mesh in any case if
-        it has a Gaussian kernel of its own. With mini-batches that is so with "exact" as well.
+        for the Student kernel only. "auto" takes the faster one.
     optimizer : Descent, default=None
         Momentum, schedules and stopping; None is ``Descent()``.
     checkpoint : path, default=None
-        File to which the state of the fit is written every 30 seconds. Calling fit again after the process was killed
-        resumes from it, with the same result to the bit; a finished fit removes it. It needs an integer
-        ``random_state``.
+        File to which the state of the fit is written every 30 seconds, and from which a fit resumes, with the same
+        result to the bit; a finished fit removes it. It needs an integer ``random_state``.
     callbacks : callable or sequence of callables, default=None
         Each is called with a :class:`laptsne.State` before every step. A callback that returns True ends the fit.
     verbose : bool, default=False
@@ -139,8 +133,7 @@ class LaptSNE(MapEstimator):
         none. With a given ``n_clusters``, the data are divided into that many, whether or not they are separate.
     clusters_ : ClusterTable
         Evidence for each cluster, computed when it is first read: size, contrast and reciprocity with the nearest
-        cluster, stability and a verdict. A model read from a file has it if it keeps the data, or if it was read before
-        the model was saved.
+        cluster, stability and a verdict.
     fitted_map_ : FittedMap
         The map as plain arrays, without an estimator.
     reliability_ : Reliability or None
@@ -168,8 +161,6 @@ class LaptSNE(MapEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = TSNE_CONSTRAINTS
-    _kind: ClassVar[str] = "tsne"
-    _loss_attribute: ClassVar[str] = "kl_divergence_"
 
     def __init__(
         self,
@@ -214,24 +205,113 @@ class LaptSNE(MapEstimator):
             lambda; the authors used 0.01 to 0.1.
         **changes
             Other parameters.
-
-        Examples
-        --------
-        >>> from laptsne import LaptSNE
-        >>> LaptSNE.paper(n_clusters=11, contraction=0.1).penalty
-        'trace'
         """
         return cls(n_clusters=n_clusters, contraction=contraction, **(paper_settings() | changes))
-
-    @classmethod
-    def _loadable(cls) -> dict[str, Any]:
-        from laptsne.estimators.landmarks import LandmarkLaptSNE  # noqa: PLC0415  which have a LaptSNE
-        from laptsne.estimators.lapumap import LapUMAP  # noqa: PLC0415  numba kernels of its own
-
-        return {kind.__name__: kind for kind in (LandmarkLaptSNE, LapUMAP)} | super()._loadable()
 
     def _method(self, X: Any) -> Tsne:
         return tsne_method(self.get_params(deep=False), X)
 
-    def _check_parameters(self, n_samples: int) -> None:
-        check_tsne(self.get_params(deep=False), n_samples)
+
+class LapUMAP(MapEstimator):
+    r"""UMAP with contraction of the clusters of the data.
+
+    The graph, the kernel and the parameters are those of umap-learn. The loss is the one that umap-learn effectively
+    minimises (:class:`laptsne.engine.cross_entropy.CrossEntropy`), but it is minimised in full instead of by random
+    negative samples. As in :class:`LaptSNE`, the clusters for which the data give evidence are contracted; without
+    evidence, or with ``contraction=0``, the result is a map of UMAP.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=15
+        Number of neighbours of each point including itself, as in umap-learn. A number larger than that of the samples
+        is lowered with a warning.
+    n_components : {1, 2, 3}, default=2
+        Dimension of the embedding.
+    min_dist : float, default=0.1
+        How close neighbours may lie in the embedding, at most ``spread``.
+    spread : float, default=1.0
+        Scale of the embedding.
+    metric : str or callable, default="euclidean"
+        As in :class:`LaptSNE`; "affinities" if X is the graph itself, such as ``graph_`` of an umap-learn model,
+        ``obsp["connectivities"]`` of scanpy or ``affinities_`` of another fit.
+    local_connectivity : float, default=1.0
+        Number of nearest neighbours to which every point is connected with weight 1.
+    set_op_mix_ratio : float, default=1.0
+        Between the intersection, 0, and the union, 1, of the neighbourhoods of two points.
+    repulsion_strength : float, default=1.0
+        Factor of the repulsion.
+    negative_sample_rate : int, default=5
+        Another factor of the repulsion: the number of negative samples per edge that umap-learn would draw.
+    contraction : float or "auto", default="auto"
+        Strength of the contraction; 0 is UMAP. "auto" is 0.03 divided by the number of clusters that are contracted.
+    init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
+        Initial embedding, scaled to a span of 10. An array is centred, otherwise used as it is.
+    learning_rate : float or "auto", default="auto"
+        Step size of a point of mean degree at the beginning; "auto" is ``0.3 * n_samples * spread ** 2``.
+    max_iter : int, default=200
+        Maximum number of iterations. In the second half of them, the step size falls to 0.
+    method : {"auto", "exact", "fourier"}, default="auto"
+        How the repulsion is computed: "exact" over all pairs, "fourier" on a grid and over near pairs.
+    optimizer : Descent, default=None
+        Momentum, schedules and stopping; None is ``Descent(exaggeration=1, contraction_start=0.25)``.
+    metric_params, n_clusters, contraction_width, checkpoint, callbacks, verbose, n_jobs, random_state
+        As in :class:`LaptSNE`.
+
+    Attributes
+    ----------
+    affinities_ : sparse matrix in CSR format of shape (n_samples, n_samples)
+        The graph, divided by the sum of its weights.
+    cross_entropy_ : float
+        Loss of the embedding without contraction.
+    objective_ : float
+        ``cross_entropy_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
+
+    All other attributes are those of :class:`LaptSNE`.
+
+    References
+    ----------
+    L. McInnes, J. Healy and J. Melville, "UMAP: Uniform Manifold Approximation and Projection for Dimension
+    Reduction", 2018. S. Damrich and F. Hamprecht, "On UMAP's true loss function", NeurIPS 2021.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from laptsne import LapUMAP
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> LapUMAP(max_iter=100, random_state=0).fit_transform(X[:300]).shape
+    (300, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = UMAP_CONSTRAINTS
+
+    def __init__(
+        self,
+        n_neighbors: int = 15,
+        n_components: int = 2,
+        *,
+        min_dist: float = 0.1,
+        spread: float = 1.0,
+        metric: Any = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+        local_connectivity: float = 1.0,
+        set_op_mix_ratio: float = 1.0,
+        repulsion_strength: float = 1.0,
+        negative_sample_rate: int = 5,
+        n_clusters: int | str = "auto",
+        contraction: float | str = "auto",
+        contraction_width: float | str = "auto",
+        init: str | ArrayLike = "spectral",
+        learning_rate: float | str = "auto",
+        max_iter: int = 200,
+        method: str = "auto",
+        optimizer: Descent | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        callbacks: Callback | Sequence[Callback] | None = None,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self._store(locals())
+
+    def _method(self, X: Any) -> Umap:
+        return umap_method(self.get_params(deep=False), X)

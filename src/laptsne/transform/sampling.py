@@ -62,7 +62,7 @@ class Sampler:
                 parts = [self._thinned(parts, n_rows)]
                 n_kept = parts[0].indices.size
         if not parts:
-            raise ValueError("X has no blocks of rows; if it is an iterator, it may be exhausted: pass a new one.")
+            raise ValueError("X has no rows.")
         return self._thinned(parts, n_rows)
 
     def _thinned(self, parts: list[Sample], n_rows: int) -> Sample:

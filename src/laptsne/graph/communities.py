@@ -97,6 +97,24 @@ def _multilevel(graph: Any, degree: Array, volume: Array, found: Array) -> tuple
         found = np.arange(n_found)
 
 
+def smallest_communities(graph: Any, size: int) -> Array:
+    """Partition a graph into communities, and those of more than ``size`` nodes again, as far as they can be divided."""
+    labels = np.zeros(graph.shape[0], np.int64)
+    nodes = np.arange(graph.shape[0])
+    while nodes.size:
+        parts = np.unique(labels[nodes], return_inverse=True)[1]
+        graph = within_parts(graph, parts)
+        found = communities(graph, parts)
+        n_parts, n_found = int(parts.max()) + 1, int(found.max()) + 1
+        part_of = np.empty(n_found, np.int64)
+        part_of[found] = parts
+        labels[nodes] = int(labels.max()) + 1 + found
+        is_divided = np.bincount(part_of, minlength=n_parts) > 1
+        left = np.flatnonzero((np.bincount(found)[found] > size) & is_divided[parts])
+        nodes, graph = nodes[left], graph[left][:, left]
+    return np.asarray(np.unique(labels, return_inverse=True)[1])
+
+
 def _aggregated(graph: Any, labels: Array, n_groups: int) -> Any:
     """Return the graph of groups of nodes, with the total weights between them, and sorted indices."""
     edges = np.append(0, np.cumsum(np.bincount(labels, minlength=n_groups)))

@@ -1,0 +1,156 @@
+"""Whether affinities across the border of two groups are returned: reciprocity in the neighbour graph."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from laptsne._runtime.compiled import compiled
+from laptsne._runtime.threads import Workers
+from laptsne._runtime.typing import Array
+from laptsne.clusters.cuts import mutually_nearest
+from laptsne.graph.affinity import plus_transpose
+from laptsne.graph.communities import Cut
+
+_MIN_WEIGHT, _MIN_POINTS = 0.2, 0.1  # affinity and border points that can join groups, relative to the mean degree
+ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
+
+
+@compiled
+def _strongest_rows(start: int, stop: int, indptr: Array, indices: Array | None, data: Array, found: Array) -> None:
+    """Set the rows of ``found`` to the neighbours of the highest affinity, and -1 where there are fewer."""
+    n_neighbors = found.shape[1]
+    for i in range(start, stop):
+        row, n_found = found[i], 0
+        values = data[indptr[i] : indptr[i + 1]]
+        for e in range(values.size):
+            j = e if indices is None else indices[indptr[i] + e]
+            if values[e] <= 0 or j == i or (n_found == n_neighbors and values[e] <= values[row[n_neighbors - 1]]):
+                continue
+            # Insert the edge where it belongs; equal affinities keep their order.
+            at = min(n_found, n_neighbors - 1)
+            while at > 0 and values[row[at - 1]] < values[e]:
+                row[at] = row[at - 1]
+                at -= 1
+            row[at] = e
+            n_found = min(n_found + 1, n_neighbors)
+        for t in range(n_neighbors):
+            if t >= n_found:
+                row[t] = -1
+            elif indices is not None:
+                row[t] = indices[indptr[i] + row[t]]
+
+
+def feasible_neighbors(n_neighbors: int, n_samples: int) -> int:
+    """Return the number of neighbours in a graph of so many points: fewer for few points."""
+    return max(min(n_neighbors, n_samples // 8), min(5, n_samples - 1))
+
+
+def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
+    """The graph of the neighbours of the highest affinity: 1 for mutual neighbours, 1/2 for others, as a CSR matrix."""
+    n_samples = P.shape[0]
+    n_neighbors = feasible_neighbors(n_neighbors, n_samples)
+    is_dense = isinstance(P, np.ndarray)
+    rows = (n_samples * np.arange(n_samples + 1), None, P.ravel()) if is_dense else (P.indptr, P.indices, P.data)
+    found = np.empty((n_samples, n_neighbors), np.int32)
+    workers.rows(_strongest_rows, n_samples, *rows, found, work=100.0 * P.size)
+    parts = (np.full((found >= 0).sum(), 0.5), found[found >= 0], np.append(0, np.cumsum((found >= 0).sum(axis=1))))
+    return plus_transpose(scipy.sparse.csr_matrix(parts, (n_samples, n_samples)))
+
+
+class Reciprocity(NamedTuple):
+    """Reciprocity of pairs of adjacent groups; all arrays have the shape (n_pairs,)."""
+
+    first: Array  # groups of each pair, first < second
+    second: Array
+    value: Array  # reciprocity of the affinities between the two
+    weight: Array  # total affinity between the two
+    n_points: Array  # effective number of points at the border, on the side that has fewer
+
+    def upper(self, margin: float) -> Array:
+        """Upper confidence bound; a lower one for a negative margin."""
+        return np.asarray(self.value + margin / np.sqrt(self.n_points))
+
+    def updated(self, number: Array, active: Array, changed: Reciprocity) -> Reciprocity:
+        """Return all pairs in the order of their groups, given the new number of every group and the active pairs."""
+        first, second = number[self.first], number[self.second]
+        kept = ~(active[first] | active[second])
+        pairs = [np.append(old[kept], new) for old, new in zip((first, second, *self[2:]), changed, strict=True)]
+        order = np.lexsort((pairs[1], pairs[0]))
+        return Reciprocity(*(part[order] for part in pairs))
+
+
+def _reciprocity(cut: Cut, n_groups: int) -> Reciprocity:
+    """Reciprocity of the pairs of groups that a cut has edges between."""
+    pairs, pair = np.unique(cut.first * n_groups + cut.second, return_inverse=True)
+
+    def total(values: Array) -> Array:
+        return np.bincount(pair, cut.weight * values, minlength=pairs.size)
+
+    sums = np.bincount(pair, cut.weight, minlength=pairs.size)
+    # The sum over edges of the affinity of a point across the border is that of its square over points.
+    n_points = sums**2 / np.maximum(total(cut.across[0]), total(cut.across[1]))
+    return Reciprocity(*np.divmod(pairs, n_groups), total(cut.share) / sums, sums, n_points)
+
+
+class NeighborGraph:
+    """A symmetric neighbour graph in CSR format, prepared for the comparison of groups of its points."""
+
+    def __init__(self, graph: Any, workers: Workers) -> None:
+        graph.sort_indices()
+        self.graph, self._workers = graph, workers
+        self._degrees = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
+        mean_degree = float(self._degrees.sum()) / max(graph.shape[0], 1)
+        self._min_weight, self._min_points = _MIN_WEIGHT * mean_degree, _MIN_POINTS * mean_degree
+
+    def within(self, parts: Array) -> NeighborGraph:
+        """The graph without the edges between different parts."""
+        return NeighborGraph(within_parts(self.graph, parts), self._workers)
+
+    def among(self, nodes: Array) -> NeighborGraph:
+        """The graph of some nodes, in ascending order, which have no edges to others."""
+        return NeighborGraph(self.graph[nodes][:, nodes], self._workers)
+
+    def reciprocity(self, labels: Array) -> Reciprocity:
+        r"""Compute the reciprocity of all pairs of groups with edges between them.
+
+        Of the affinity of point i with the points of the two groups, let :math:`f_i` be the share with those of the
+        other group. Reciprocity is the mean of :math:`\sqrt{f_i f_j}` over the edges (i, j) between the groups,
+        weighted by their affinities. Where a continuum is cut, points at both sides have a large share of their
+        affinity across the cut. Across the border of two clusters, it is small, or not reciprocated.
+        """
+        return _reciprocity(Cut.of(self.graph, labels, self._workers), int(labels.max(initial=0)) + 1)
+
+    def conductance(self, labels: Array, cut: Cut | None = None) -> Array:
+        """Share of the affinity of each group that is with other groups."""
+        outside = np.bincount(labels, self._degrees - (cut or Cut.of(self.graph, labels, self._workers)).inside)
+        return np.asarray(outside / np.maximum(np.bincount(labels, self._degrees), 1e-300))
+
+    def merged(self, labels: Array, threshold: float, margin: float = 0.0, n_groups: int = 1) -> Array:
+        """Merge groups that are not separate, until all are or ``n_groups`` are left.
+
+        Two groups are separate if the upper confidence bound of their reciprocity is below ``threshold``, or if they
+        share little affinity, or if their border is a stray point or two: that of a continuum, even of a line, has
+        more. Each round merges the pairs of groups that are nearest to each other, by a lower confidence bound.
+        """
+        cut = Cut.of(self.graph, labels, self._workers)
+        pairs = _reciprocity(cut, int(labels.max(initial=0)) + 1)
+        while True:
+            n_left = int(labels.max(initial=0)) + 1
+            # A group with more affinity outside than inside is not a cluster.
+            loose = self.conductance(labels, cut) > 0.5
+            is_loose = loose[pairs.first] | loose[pairs.second]
+            is_close = (pairs.weight >= self._min_weight) & (pairs.n_points >= self._min_points)
+            is_close &= pairs.upper(margin) >= threshold
+            close = np.flatnonzero(is_close | is_loose)
+            if close.size == 0 or n_left <= n_groups:
+                return labels
+            # The pairs that are certainly close come first.
+            order = close[np.argsort(-(pairs.upper(-ERROR) + is_loose)[close], kind="stable")]
+            target = mutually_nearest(order, pairs.first, pairs.second, n_left, n_left - n_groups)
+            left, number = np.unique(target, return_inverse=True)
+            labels, active = number[labels], np.bincount(number) > 1
+            cut = Cut.of(self.graph, labels, self._workers, cut, active)
+            pairs = pairs.updated(number, active, _reciprocity(cut, left.size))

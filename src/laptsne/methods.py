@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -26,7 +25,7 @@ from laptsne.engine.initialization import initial_embedding
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minibatch import Batches
 from laptsne.engine.minimise import Descending, Loss, Result, minimise
-from laptsne.engine.progress import progress
+from laptsne.engine.progress import ProgressLines
 from laptsne.engine.schedule import Schedule
 from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
@@ -59,6 +58,11 @@ class Metric:
     params: dict[str, Any] | None
     perplexity: float
     n_neighbors: int | str = "auto"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The metric as arguments of functions."""
+        return {"metric": self.name, "metric_params": self.params}
 
 
 @dataclass(frozen=True)
@@ -149,9 +153,8 @@ class Tsne(Method):
     n_batch_neighbors: int
 
     def graph(self, X: Any, workers: Workers) -> Any:
-        metric = self.metric
-        options = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": metric.n_neighbors}
-        return joint_affinities(X, perplexity=self.perplexity, workers=workers, **options)
+        options = {"n_neighbors": self.metric.n_neighbors, "workers": workers, **self.metric.options}
+        return joint_affinities(X, perplexity=self.perplexity, **options)
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
         return KLDivergence(P, self.kernel, fourier=self.fourier, coarse=self.coarse, workers=workers)
@@ -175,13 +178,12 @@ class Umap(Method):
     exact: bool
 
     def graph(self, X: Any, workers: Workers) -> Any:
-        metric, params = self.metric, self.metric.params
-        if metric.name == "affinities":
-            return joint_affinities(X, perplexity=metric.perplexity, metric="affinities", metric_params=params)
-        options: dict[str, Any] = {"metric": metric.name, "metric_params": params, "n_neighbors": self.n_neighbors}
-        options |= {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
-        graph = fuzzy_graph(X, workers=workers, **options)
-        return joint_affinities(graph, perplexity=metric.perplexity, metric="affinities")
+        perplexity = self.metric.perplexity
+        if self.metric.name == "affinities":
+            return joint_affinities(X, perplexity=perplexity, **self.metric.options)
+        options = {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
+        graph = fuzzy_graph(X, n_neighbors=self.n_neighbors, workers=workers, **self.metric.options, **options)
+        return joint_affinities(graph, perplexity=perplexity, metric="affinities")
 
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
@@ -241,12 +243,12 @@ def fit(
     # What init and metric change is in the affinities and the initial embedding.
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
     stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))
-    with progress(schedule.max_iter, method.loss_name) if verbose else contextlib.nullcontext() as shown:
-        batches = method.batches(P, random_state)
-        descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order)
-        result = minimise(descent, callbacks=[*callbacks, *([] if shown is None else [shown])], checkpoint=stored)
-        if shown is not None:
-            shown.end(result.n_iter, result.loss, result.contraction)
+    shown = [ProgressLines(schedule.max_iter, method.loss_name)] if verbose else []
+    batches = method.batches(P, random_state)
+    descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order)
+    result = minimise(descent, callbacks=[*callbacks, *shown], checkpoint=stored)
+    for lines in shown:
+        lines.end(result.n_iter, result.loss)
     if order is not None:
         P = reordered(P, np.argsort(order))
         P.sort_indices()  # in place: another copy would set a new peak of memory

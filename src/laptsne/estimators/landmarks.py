@@ -241,7 +241,7 @@ def _neighborhood(X: Array, rows: Array, method: Tsne, workers: Workers) -> tupl
     every row of X to its nearest landmark.
     """
     metric, n_rows = method.metric, len(X)
-    options: dict[str, Any] = {"metric": metric.name, "metric_params": metric.params, "workers": workers}
+    options = {"workers": workers, **metric.options}
     index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
     found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
     indices, distances = (np.concatenate(part) for part in found)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from laptsne import Descent, LaptSNE
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.kernels import Gaussian
 
 FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}

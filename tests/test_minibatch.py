@@ -6,7 +6,7 @@ from sklearn.datasets import load_digits
 
 from laptsne import Descent, LaptSNE
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minibatch import Batches
 from laptsne.fields import ExactFields

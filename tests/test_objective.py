@@ -5,7 +5,7 @@ from reference import central_differences, kl_divergence, laplacian_eigenvalues,
 
 from laptsne import Descent
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minimise import Descending, iterate
 from laptsne.engine.schedule import Schedule

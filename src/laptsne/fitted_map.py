@@ -16,8 +16,7 @@ from sklearn.utils import check_array
 from laptsne._runtime.files import read_archive, write_archive
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.table import ClusterTable
-from laptsne.contraction.similarity import Penalty
-from laptsne.contraction.term import LazyPotential
+from laptsne.contraction.term import LazyPotential, Penalty
 from laptsne.engine.schedule import Descent
 from laptsne.fields.potential import Potential
 from laptsne.fields.umap_kernel import UmapKernel

@@ -17,17 +17,15 @@ from laptsne._runtime.warn import warn
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import MAX_CONTRACTED, Penalty
-from laptsne.contraction.term import Contraction as Term
+from laptsne.contraction.term import MAX_CONTRACTED, Contraction, Penalty
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import initial_embedding
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minibatch import Batches
-from laptsne.engine.minimise import Descending, Loss, Result, minimise
+from laptsne.engine.minimise import Callback, Descending, Loss, Result, minimise
 from laptsne.engine.progress import ProgressLines
 from laptsne.engine.schedule import Schedule
-from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import fuzzy_graph, joint_affinities
 from laptsne.graph.spectrum import (
@@ -94,7 +92,7 @@ class ContractionSettings:
             )
         return 0.0
 
-    def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Term:
+    def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Contraction:
         """Return the contraction term, given the cluster of every point, -1 for none, and a guess of eigenvectors."""
         if not self.one_kernel:
             return ClusterTerm(labels, self.penalty, self.width)

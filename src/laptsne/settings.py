@@ -11,9 +11,9 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from laptsne._runtime.warn import warn
-from laptsne.contraction.similarity import FLOOR, Penalty
+from laptsne.contraction.term import FLOOR, Penalty
+from laptsne.engine.minimise import Callback
 from laptsne.engine.schedule import Descent, Schedule
-from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import auto_perplexity, feasible_perplexity
 from laptsne.graph.distances import METRICS, PAIRWISE_METRICS, is_pairwise

@@ -15,7 +15,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import find_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
-from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Penalty, rms_radius
+from laptsne.contraction.term import FLOOR, MAX_CONTRACTED, Penalty, rms_radius
 from laptsne.fields import ExactFields
 from laptsne.fields.grid import SPACING_PER_WIDTH, Mesh
 from laptsne.graph.affinity import auto_perplexity, joint_affinities

@@ -10,8 +10,7 @@ from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.term import Contraction as Term
-from laptsne.contraction.term import LazyPotential
+from laptsne.contraction.term import Contraction, LazyPotential
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
 from laptsne.fields.potential import Potential
 from laptsne.kernels import Kernel, Student, attraction
@@ -141,7 +140,7 @@ class KLDivergence:
         return not self.fourier or is_feasible(Y, largest)
 
     def potential(
-        self, term: Term, fields: Fields, strength: float, exaggeration: float
+        self, term: Contraction, fields: Fields, strength: float, exaggeration: float
     ) -> Potential | LazyPotential | None:
         """Return the potential of new points in the final embedding; None for kernels other than Student's."""
         if not isinstance(self.kernel, Student):

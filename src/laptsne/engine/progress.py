@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Self
 
-from laptsne.engine.state import State
+from laptsne.engine.minimise import State
 
 _EVERY_LINE, _EVERY_UPDATE = 50, 25  # iterations between evaluations of the loss, which cost time
 

@@ -23,10 +23,10 @@ from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.contraction.term import LazyPotential
 from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.distributed import is_dask, mapped, rows_of, sampled
 from laptsne.estimators.laptsne import LaptSNE
+from laptsne.fields.potential import Potential
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.graph.distances import is_pairwise
@@ -59,9 +59,8 @@ class LandmarkLaptSNE(MapEstimator):
     and every row is placed among them. Unlike in the paper, the affinity of two landmarks is the sum over the sampled
     rows around them, and rows are placed by their neighbours in the whole sample.
 
-    X is an array, which may be memory-mapped, since ``fit`` reads a block of rows at a time, or a Dask array. The
-    result does not depend on the blocks. ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is
-    more. Of a Dask array, only the sample is gathered; ``transform`` sends the model to the blocks.
+    X is an array, which may be memory-mapped, or a Dask array. ``fit`` keeps a sample in memory: 20 rows per landmark,
+    or 100,000 if that is more. The result does not depend on the blocks.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class LandmarkLaptSNE(MapEstimator):
     embedding_ : array of shape (n_samples, n_components)
         Coordinates of all rows. A lazy Dask array if X is one.
     labels_ : array of shape (n_samples,)
-        Cluster of each row, as :meth:`predict` finds it; set like ``embedding_``, but not if there is no ``predict``.
+        Cluster of each row, if there is :meth:`predict`. A lazy Dask array if X is one.
     landmarks_ : array of shape (n_landmarks_found,)
         Row numbers of the landmarks, ascending.
     landmark_embedding_ : array of shape (n_landmarks_found, n_components)
@@ -175,7 +174,7 @@ class LandmarkLaptSNE(MapEstimator):
             if found.result.interrupted or found.result.potential is None:
                 self.fitted_map_ = replace(self._mapped(method, X[rows], found, random_state), data=None)
                 return found
-            fitted = _placed(X, rows, FittedMap.of(method, X[rows], found), near, workers)
+            fitted = _placed(X, rows, FittedMap.of(method, X[rows], found).computed(self.n_jobs), near, workers)
             if self.out_of_sample == "network":  # which learns from all sampled rows
                 network = Network.trained(X, fitted.embedding, random_state)
                 fitted = replace(fitted, data=None, potential=None, network=network)
@@ -215,8 +214,8 @@ class LandmarkLaptSNE(MapEstimator):
 def find_landmarks(X: Array, n_landmarks: int, hashes: Array) -> Array:
     """Return the row nearest to the centre of each cluster of k-means, ascending; of equally near rows the first.
 
-    A few iterations of Lloyd's algorithm, starting from the rows with the lowest hashes. One thread: the bits of
-    scikit-learn's centres depend on the number of threads, each of which adds up its own rows.
+    A few iterations of Lloyd's algorithm, starting from the rows with the lowest hashes, in one thread: the bits of
+    scikit-learn's centres depend on the number of threads.
     """
     # Scaled by a power of two and centred, so that squares neither overflow nor vanish in single precision.
     Z = np.ldexp(X, -np.frexp(max(X.max(), -X.min()))[1])
@@ -266,17 +265,14 @@ def _placed(
     X: Array, rows: Array, landmarks: FittedMap, near: list[tuple[Array, Array]], workers: Workers
 ) -> FittedMap:
     """Return the map of all rows of X, which are placed among the landmarks, then among each other."""
-    potential = landmarks.potential
-    if isinstance(potential, LazyPotential):
-        potential = potential.compute(landmarks.embedding, workers)
-    assert potential is not None
-    Y, (among_landmarks, among_rows) = landmarks.embedding, near
+    potential, Y, (among_landmarks, among_rows) = landmarks.potential, landmarks.embedding, near
+    assert isinstance(potential, Potential)
     for indices, distances in (among_landmarks, *[among_rows] * _PLACEMENT_ROUNDS):
         Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers, None)
         Y[rows] = landmarks.embedding
     labels = landmarks.labels[among_landmarks[0][:, 0]]
-    changes: dict[str, Any] = {"data": X, "potential": potential, "method": None, "affinities": None}
-    return replace(landmarks, embedding=Y.astype(X.dtype), labels=labels, is_sample=True, **changes)
+    changes: dict[str, Any] = {"embedding": Y.astype(X.dtype), "labels": labels, "is_sample": True}
+    return replace(landmarks, data=X, method=None, affinities=None, **changes)
 
 
 def _matrix(X: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laptsne._runtime.colours import INK, PALETTE, LabelEncoding, encode_clusters, encode_labels
-from laptsne.engine.state import State
+from laptsne.engine.minimise import State
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.explorer.maps import PERTURBATION, Shown, embedding_of, labels_of, perturbation_of, rotations, same_points
 from laptsne.graph.spectrum import eigengap_clusters

@@ -48,8 +48,7 @@ def estimate_memory(
 ) -> int:
     """Estimate the peak memory of a fit, in bytes.
 
-    It is the growth of the process during ``estimator(**settings).fit(X)``, within about a third: what is not known
-    beforehand, such as the number of clusters and the extent of the embedding, is assumed to be typical.
+    It is the growth of the process during ``estimator(**settings).fit(X)``, within about a third.
 
     Parameters
     ----------

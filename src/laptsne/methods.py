@@ -40,7 +40,6 @@ from laptsne.graph.spectrum import (
 )
 from laptsne.kernels import Kernel
 
-_LOG = Penalty("log")
 _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
 
 
@@ -76,9 +75,9 @@ class ContractionSettings:
     n_clusters: int | str
     strength: float | None
     total: float
+    width: float | None
+    penalty: Penalty
     most: float = float("inf")
-    width: float | None = None
-    penalty: Penalty = _LOG
     one_kernel: bool = False
 
     def strength_of(self, n_clusters: int) -> float:
@@ -86,10 +85,8 @@ class ContractionSettings:
         if n_clusters > 1:
             return min(self.most, self.total / n_clusters) if self.strength is None else self.strength
         if self.strength and self.n_clusters == "auto":
-            warn(
-                f"contraction={self.strength} has no effect: there is no evidence of clusters. "
-                "Set n_clusters to contract nevertheless.",
-            )
+            remedy = "Set n_clusters to contract nevertheless."
+            warn(f"contraction={self.strength} has no effect: there is no evidence of clusters. {remedy}")
         return 0.0
 
     def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Contraction:
@@ -129,10 +126,6 @@ class Method(ABC):
         options = {"metric": self.metric.name, "random_state": random_state}
         return initial_embedding(self.init, X, of_points(eigenvectors, order), self.n_components, **options)
 
-    def batches(self, P: Any, random_state: Any) -> Batches | None:
-        """Return the batches of points that move together; None if all do."""
-        return None
-
 
 @dataclass(frozen=True)
 class Tsne(Method):
@@ -156,10 +149,6 @@ class Tsne(Method):
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
         return KLDivergence(P, self.kernel, fourier=self.fourier, coarse=self.coarse, workers=workers)
-
-    def batches(self, P: Any, random_state: Any) -> Batches | None:
-        size = self.schedule.batch_size
-        return None if size is None else Batches(P, self.kernel, size, self.n_batch_neighbors, random_state)
 
 
 @dataclass(frozen=True)
@@ -227,8 +216,11 @@ def fit(
     verbose: bool = False,
 ) -> Fit:
     """Compute the embedding of data from their affinities, which may be reordered in place."""
-    in_batches = method.schedule.batch_size is not None
-    P, order = (P, None) if in_batches else ordered_for_locality(P, workers)
+    batches, order = None, None
+    if isinstance(method, Tsne) and method.schedule.batch_size is not None:
+        batches = Batches(P, method.kernel, method.schedule.batch_size, method.n_batch_neighbors, random_state)
+    else:
+        P, order = ordered_for_locality(P, workers)
     wanted, requested = method.n_components, method.contraction.n_clusters
     if requested != "auto":  # otherwise clusters are found in the graph, and eigenvectors are only for the start
         wanted = max(wanted, MAX_CLUSTERS, requested if isinstance(requested, int) else 0)
@@ -242,7 +234,6 @@ def fit(
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
     stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))
     shown = [ProgressLines(schedule.max_iter, method.loss_name)] if verbose else []
-    batches = method.batches(P, random_state)
     descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order)
     result = minimise(descent, callbacks=[*callbacks, *shown], checkpoint=stored)
     for lines in shown:

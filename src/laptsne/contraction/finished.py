@@ -52,8 +52,8 @@ def contract(
 
     with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_term.ClusterTerm`), the volumes
     of which are constant, and a norm that is small if the points of a cluster move together. Hence clusters keep their
-    shape and their place, and clusters that are apart already stay where they are. A map of data without evidence of
-    clusters is returned unchanged. A point that lies deep inside another cluster stays there.
+    shape and their place, and a point deep inside another cluster stays there. A map of data without evidence of
+    clusters is returned unchanged.
 
     Parameters
     ----------

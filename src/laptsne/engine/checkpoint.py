@@ -42,10 +42,8 @@ class Checkpoint:
             return
         content, arrays = read_archive(self.path, "checkpoint")
         if content.get("digest") != self.digest:
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} belongs to a run with other data, other parameters or another version "
-                "of laptsne; remove that file, or give another one."
-            )
+            run = "a run with other data, other parameters or another version of laptsne"
+            raise ValueError(f"checkpoint={str(self.path)!r} belongs to {run}; remove that file, or give another one.")
         try:
             _check(arrays, content["arrays"])
             restore({**content["numbers"], **arrays})
@@ -61,10 +59,8 @@ class Checkpoint:
         try:
             write_archive(self.path, content, arrays)
         except OSError as error:
-            warn(
-                f"checkpoint={str(self.path)!r} could not be written ({error}); the previous one is kept. "
-                "Free space on the disk, or give a path that can be written.",
-            )
+            failed = f"checkpoint={str(self.path)!r} could not be written ({error}); the previous one is kept"
+            warn(f"{failed}. Free space on the disk, or give a path that can be written.")
         self._written = time.monotonic()
 
     def remove(self) -> None:

@@ -7,8 +7,7 @@ from sklearn.datasets import load_digits
 from laptsne import Descent, LaptSNE
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import Penalty
-from laptsne.engine.kl import KLDivergence
-from laptsne.engine.minibatch import Batches
+from laptsne.engine.kl import Batches, KLDivergence
 from laptsne.fields import ExactFields
 from laptsne.kernels import Gaussian, Student
 from laptsne.metrics import knn_accuracy

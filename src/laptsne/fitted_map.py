@@ -291,10 +291,8 @@ def _encoded(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
     if type(value) in _KINDS.values():
         attributes = {part.name: getattr(value, part.name) for part in dataclasses.fields(value)}
         return {"object": type(value).__name__, "parts": parts(attributes)}
-    raise ValueError(
-        f"{name}={value!r} cannot be saved: model files hold numbers, strings and arrays only. "
-        f"Use such a value of {name} before fit, or keep the model in memory."
-    )
+    kept = f"Use such a value of {name} before fit, or keep the model in memory."
+    raise ValueError(f"{name}={value!r} cannot be saved: model files hold numbers, strings and arrays only. {kept}")
 
 
 def _decoded(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:

@@ -21,8 +21,7 @@ from laptsne.contraction.term import MAX_CONTRACTED, Contraction, Penalty
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import initial_embedding
-from laptsne.engine.kl import KLDivergence
-from laptsne.engine.minibatch import Batches
+from laptsne.engine.kl import Batches, KLDivergence
 from laptsne.engine.minimise import Callback, Descending, Loss, Result, minimise
 from laptsne.engine.progress import ProgressLines
 from laptsne.engine.schedule import Schedule

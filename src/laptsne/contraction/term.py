@@ -21,13 +21,11 @@ _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D w
 _MIN_CELLS = 16  # per side, for small embeddings
 _LARGE = 1e30  # limit of factors in single precision
 _TOL = 1e-3  # residual of the eigenvectors behind a potential
-# In RMS radii of the embedding / sqrt(n_clusters) (docs/notes/method-what-was-tried.md has others).
-_WIDTH = 0.75
+_WIDTH = 0.75  # in RMS radii of the embedding / sqrt(n_clusters) (docs/notes/method-what-was-tried.md has others)
 # Floor of the penalty: an eigenvalue well below it counts as zero, and its cluster is not contracted any further.
 FLOOR = 0.01
 MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
-# Least width, in RMS radii / sqrt(n_samples): a quarter of the distance between neighbours of points in a disc.
-_MIN_WIDTH = 0.6
+_MIN_WIDTH = 0.6  # in RMS radii / sqrt(n_samples): a quarter of the distance between neighbours in a disc
 
 
 def kernel_width(Y: NDArray[Any], n_clusters: int, wanted: float | None = None) -> float:

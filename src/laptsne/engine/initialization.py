@@ -9,9 +9,8 @@ from sklearn.decomposition import PCA
 
 from laptsne._runtime.warn import warn
 
-# Standard deviation of the first coordinate, small relative to the kernel, as usual for t-SNE.
-_SPREAD = 1e-4
-_JITTER = 0.01
+_SPREAD = 1e-4  # standard deviation of the first coordinate, small relative to the kernel, as usual for t-SNE
+_JITTER = 0.01  # noise, relative to that
 # Squared distances of larger coordinates overflow in single precision. Those of a million points are in the hundreds.
 MAX_COORDINATE = 1e15
 

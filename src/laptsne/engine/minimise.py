@@ -19,8 +19,7 @@ from laptsne.contraction.term import Contraction, LazyPotential, rms_radius
 from laptsne.engine.checkpoint import Checkpoint
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import MAX_COORDINATE
-from laptsne.engine.kl import KLDivergence
-from laptsne.engine.minibatch import Batches
+from laptsne.engine.kl import Batches, KLDivergence
 from laptsne.engine.schedule import Schedule
 from laptsne.fields import Fields
 from laptsne.fields.potential import Potential
@@ -321,14 +320,7 @@ def iterate(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint:
 
 @compiled
 def _step_rows(
-    start: int,
-    stop: int,
-    gradient: Embedding,
-    rules: Any,
-    gains: Embedding | None,
-    velocity: Embedding,
-    Y: Embedding,
-    moved: Embedding,
+    start: int, stop: int, gradient: Array, rules: Any, gains: Array | None, velocity: Array, Y: Array, moved: Array
 ) -> None:
     """Update the velocity and gains of each point, and set its new position."""
     rate, momentum, max_step, gain_increase, centre, boundary, stiffness = rules

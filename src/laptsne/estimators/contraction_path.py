@@ -42,10 +42,9 @@ class ContractionPath:
     trustworthiness : array of shape (n_maps,)
         Trustworthiness with 15 neighbours on at most 3,000 points; NaN if the distances between these are not known.
     neighbors_kept : array of shape (n_maps,)
-        Mean fraction of the 15 neighbours with the largest affinities that are among the 15 nearest in the embedding,
-        for the same points.
+        Mean fraction of the 15 neighbours with the largest affinities that are among the 15 nearest in the embedding.
     neighbors_seen : array of shape (n_maps,)
-        The same after the embedding has been drawn in 400 x 400 pixels (:func:`laptsne.metrics.rasterized`).
+        The same after the embedding has been drawn in 400 x 400 pixels.
     eigenvalues : array of shape (n_maps, n_clusters)
         Smallest eigenvalues of the Laplacian of each embedding's graph.
     chosen : int

@@ -120,7 +120,13 @@ class LandmarkLaptSNE(MapEstimator):
             The data.
         y : ignored
         """
-        self._check_parameters()
+        check_tsne(self.get_params(deep=False), self.n_landmarks)
+        if is_pairwise(self.metric):
+            raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features for k-means; use LaptSNE.")
+        if self.n_neighbors == "all":
+            raise ValueError("n_neighbors='all' would need all pairs of the sampled rows; use 'auto' or an integer.")
+        if isinstance(kernel_of(self.kernel), Gaussian) and self.out_of_sample == "placement":
+            raise ValueError(f"kernel={self.kernel!r} needs out_of_sample='network', got 'placement'.")
         X = stacked_rows(X)
         X = rows_of(X) if is_dask(X) else _matrix(X)
         if self.n_landmarks > X.shape[0]:
@@ -142,15 +148,6 @@ class LandmarkLaptSNE(MapEstimator):
 
     def _method(self, X: Any) -> Tsne:
         return tsne_method(self.get_params(deep=False), X)
-
-    def _check_parameters(self) -> None:
-        check_tsne(self.get_params(deep=False), self.n_landmarks)
-        if is_pairwise(self.metric):
-            raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features for k-means; use LaptSNE.")
-        if self.n_neighbors == "all":
-            raise ValueError("n_neighbors='all' would need all pairs of the sampled rows; use 'auto' or an integer.")
-        if isinstance(kernel_of(self.kernel), Gaussian) and self.out_of_sample == "placement":
-            raise ValueError(f"kernel={self.kernel!r} needs out_of_sample='network', got 'placement'.")
 
     def _fit_sample(self, sample: Sample, seed: int) -> Fit:
         """Embed the landmarks of a sample, and place its other rows, by which new rows are placed."""

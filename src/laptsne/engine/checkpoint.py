@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from laptsne import __version__
 from laptsne._runtime.files import read_archive, remove_leftovers, write_archive
 from laptsne._runtime.typing import Array
-from laptsne._runtime.version import __version__
 from laptsne._runtime.warn import warn
 
 EVERY = 30.0  # seconds between writes

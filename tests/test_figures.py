@@ -137,9 +137,9 @@ class TestStyle:
     def test_colours_that_do_not_exist_are_named(self, spots):
         with pytest.raises(ValueError, match="'nothing' is not a valid value for cmap"):
             plotting.scatter(*spots, palette="nothing")
-        with pytest.raises(ValueError, match=r"palette=.*bleu"):
+        with pytest.raises(ValueError, match=r"'bleu'.* must be colours"):
             plotting.scatter(*spots, palette=["bleu"])
-        with pytest.raises(ValueError, match="c='perturbed' must be a matplotlib colour"):
+        with pytest.raises(ValueError, match=r"'perturbed'.* must be colours that matplotlib knows"):
             plotting.scatter(spots[0], "perturbed")
         with pytest.raises(ValueError, match="pass cmap"):
             plotting.scatter(spots[0], spots[0][:, 0], palette=["k"])
@@ -191,7 +191,7 @@ class TestModel:
         model.reliability_ = types.SimpleNamespace(perturbation=np.arange(120.0))
         ax = plotting.scatter(model, "perturbation")
         assert ax.figure.axes[1].get_ylim() == pytest.approx((1, 118), abs=1)
-        with pytest.raises(ValueError, match="c='singularity' must be a matplotlib colour"):
+        with pytest.raises(ValueError, match=r"'singularity'.* must be colours that matplotlib knows"):
             plotting.scatter(model, "singularity")
 
     def test_a_fitted_map_is_drawn_and_explored_as_its_model(self, model, tmp_path):

@@ -6,8 +6,7 @@ import html
 import json
 import os
 import re
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Mapping
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +17,8 @@ from numpy.typing import ArrayLike
 from laptsne._runtime.colours import PALETTE
 from laptsne._runtime.files import atomic_write
 from laptsne.clusters import ClusterTable
-from laptsne.explorer.maps import PERTURBATION, Shown, check_maps, labels_of, path_header, perturbation_of
+from laptsne.estimators.contraction_path import ContractionPath
+from laptsne.explorer.maps import PERTURBATION, Shown, aligned_maps, labels_of, path_header, perturbation_of, quantized
 from laptsne.explorer.payload import (
     CLUSTERS,
     EncodedColumn,
@@ -103,8 +103,8 @@ def explorer(
     >>> explorer([[0.0, 0.0], [1.0, 0.5], [4.0, 2.0]], file, columns={"kind": ["a", "a", "b"]}).name
     'map.html'
     """
-    maps = check_maps(Y)
-    n_samples = maps.embeddings.shape[1]
+    embeddings, turns = aligned_maps(Y)
+    n_maps, n_samples = embeddings.shape[:2]
     known = labels_of(Y, n_samples)
     if clusters is None and known is not None:
         clusters = getattr(Y, "clusters_", None)
@@ -116,23 +116,22 @@ def explorer(
     if scores is not None and PERTURBATION not in table:
         table |= encode_columns({PERTURBATION: scores}, n_samples)
     if text is not None:
-        words = _words(table, text)
-        table[CLUSTERS] = replace(table[CLUSTERS], captions=words)
+        _add_words(table, text)
     feature_header, feature_content = pack_features(features, feature_names, n_samples)
     pixels = None if images is None else make_thumbnails(images, n_samples)
-    boxes, frames, positions = maps.quantized()
+    boxes, frames, positions = quantized(embeddings, turns)
     header = {
         "title": title or f"Map of {n_samples:,} points",
         "points": n_samples,
-        "states": len(boxes),
+        "states": n_maps,
         "boxes": boxes,
         "frames": frames,
-        "columns": [column.header() for column in table.values()],
+        "columns": [column.header for column in table.values()],
         "color": _initial_color(table, color),
         "palette": PALETTE,
         "images": None if pixels is None else list(pixels.shape[1:]),
-        "path": None if maps.path is None else path_header(maps.path),
-        "maps": maps.names or None,
+        "path": path_header(Y) if isinstance(Y, ContractionPath) and n_maps > 1 else None,
+        "maps": list(map(str, Y)) if isinstance(Y, Mapping) and n_maps > 1 else None,
         "evidence": _evidence(table, clusters),
         "features": feature_header,
     }
@@ -146,16 +145,16 @@ def explorer(
     return ExplorerWidget(payload)
 
 
-def _words(table: dict[str, EncodedColumn], text: str) -> tuple[str, ...]:
-    """Return the words of each cluster."""
+def _add_words(table: dict[str, EncodedColumn], text: str) -> None:
+    """Add the words of each cluster to the column of clusters."""
     texts = named_column(table, text, "text")
-    if texts.kind != "category":
+    if texts.header["kind"] != "category":
         raise ValueError(f"text={text!r} is not a column of strings.")
-    if CLUSTERS not in table:
+    if CLUSTERS not in table or "names" not in table[CLUSTERS].header:
         raise ValueError(f"text={text!r} needs clusters to name; pass labels, or a fitted model as Y.")
-    names = (*texts.names, "")
-    clusters = table[CLUSTERS]
-    return tuple(cluster_words([names[code] for code in texts.values], clusters.values, len(clusters.names)))
+    names = (*texts.header["names"], "")
+    header, codes = table[CLUSTERS]
+    header["captions"] = cluster_words([names[code] for code in texts.values], codes, len(header["names"]))
 
 
 def _initial_color(table: dict[str, EncodedColumn], color: str | None) -> int | None:
@@ -164,8 +163,8 @@ def _initial_color(table: dict[str, EncodedColumn], color: str | None) -> int | 
         named_column(table, color, "color")
         return list(table).index(color)
     # Colours say nothing about a column in which nearly all values differ, such as a name.
-    for i, column in enumerate(table.values()):
-        if column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values):
+    for i, (header, values) in enumerate(table.values()):
+        if 0 < 2 * len(header.get("names", ())) <= len(values):
             return i
     return 0 if table else None
 
@@ -174,7 +173,7 @@ def _evidence(table: dict[str, EncodedColumn], clusters: ClusterTable | None) ->
     """Return the rows of the evidence, as JSON can hold them, and the index of the column of clusters."""
     if clusters is None:
         return None
-    if CLUSTERS not in table or table[CLUSTERS].kind != "category":
+    if CLUSTERS not in table or table[CLUSTERS].header["kind"] != "category":
         raise ValueError("clusters needs the cluster of each point; pass labels, or a fitted model as Y.")
     rows = [
         {"cluster": str(row.cluster), "size": row.size} | {name: getattr(row, name) for name in _EVIDENCE}

@@ -325,11 +325,4 @@ def _encoded(Y: Shown, c: Any, n_samples: int, *, continuous: bool | None) -> tu
         if scores is None:
             raise ValueError(f"c={c!r} needs the reliability of the points; call model.diagnose() first.")
         return encode_labels(scores, n_samples, continuous=True), None
-    from matplotlib.colors import is_color_like  # noqa: PLC0415  matplotlib is slow to import
-
-    if not is_color_like(c):
-        raise ValueError(
-            f"c={c!r} must be a matplotlib colour such as 'tab:blue', one label per point, or, with a fitted model, "
-            "'perturbation'."
-        )
     return encode_labels(None, n_samples), c

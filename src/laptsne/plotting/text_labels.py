@@ -169,4 +169,4 @@ def place_boxes(anchors: Array, sizes: Array, bounds: Array, avoided: Any = ((),
 
 def _overlap(places: Array, size: Array, centres: Array, sizes: Array) -> Array:
     """Return whether a box overlaps any of the others at each place; those at NaN do not count."""
-    return np.any(np.all(2 * np.abs(places[:, None] - centres) < size + sizes, axis=2), axis=1)
+    return np.asarray(np.any(np.all(2 * np.abs(places[:, None] - centres) < size + sizes, axis=2), axis=1))

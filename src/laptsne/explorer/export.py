@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Collection, Mapping
+from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,7 @@ from laptsne._runtime.colours import PALETTE
 from laptsne._runtime.files import atomic_write
 from laptsne.clusters import ClusterTable
 from laptsne.estimators.contraction_path import ContractionPath
-from laptsne.explorer.maps import PERTURBATION, Shown, aligned_maps, labels_of, path_header, perturbation_of, quantized
+from laptsne.explorer.maps import Shown, aligned_maps, labels_of, path_header, quantized
 from laptsne.explorer.payload import (
     CLUSTERS,
     EncodedColumn,
@@ -112,9 +113,9 @@ def explorer(
     table = encode_columns(columns, n_samples, continuous)
     if labels is not None and CLUSTERS not in table:
         table[CLUSTERS] = cluster_column(labels, n_samples)
-    scores = perturbation_of(Y)
-    if scores is not None and PERTURBATION not in table:
-        table |= encode_columns({PERTURBATION: scores}, n_samples)
+    reliability = getattr(Y, "reliability_", None)  # of a model that has been diagnosed
+    if reliability is not None and "perturbation" not in table:
+        table |= encode_columns({"perturbation": reliability.perturbation}, n_samples)
     if text is not None:
         _add_words(table, text)
     feature_header, feature_content = pack_features(features, feature_names, n_samples)
@@ -236,20 +237,15 @@ def _html_document(payload: Payload) -> str:
 
 def _script(entry: str) -> str:
     """Return a module, after all that it imports, as one script without comments and indentation."""
-    sources: dict[str, str] = {}
-
-    def collect(name: str) -> None:
-        text = _asset(f"{name}.js")
-        for other in _IMPORT.findall(text):
-            if other not in sources:
-                collect(other)
-        sources[name] = _IMPORT.sub("", text)
-
-    collect(entry)
-    text = re.sub(r"^export (?!default)", "", "".join(sources.values()), flags=re.MULTILINE)
+    names = [entry]
+    for name in names:  # which grow as imports are found
+        names += _IMPORT.findall(_asset(f"{name}.js"))
+    sources = (_IMPORT.sub("", _asset(f"{name}.js")) for name in dict.fromkeys(reversed(names)))
+    text = re.sub(r"^export (?!default)", "", "".join(sources), flags=re.MULTILINE)
     return _INDENT.sub("", _COMMENT.sub("", text))
 
 
+@cache
 def _asset(name: str) -> str:
     return files("laptsne.explorer").joinpath("assets", name).read_text(encoding="utf-8")
 

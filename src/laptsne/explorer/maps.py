@@ -13,7 +13,6 @@ from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.fitted_map import FittedMap
 
-PERTURBATION = "perturbation"  # the score of points that diagnose() of a fitted model finds
 _STEPS = 65535  # positions are stored as multiples of the longer side divided by this
 
 Shown = MapEstimator | FittedMap | ContractionPath | Mapping[Any, Any] | ArrayLike
@@ -34,12 +33,6 @@ def labels_of(Y: Shown, n_samples: int) -> Array | None:
     names = ("labels",) if isinstance(Y, FittedMap) else ("labels_", "landmark_labels_")
     known = (getattr(Y, name, None) for name in names)
     return next((np.asarray(labels) for labels in known if labels is not None and len(labels) == n_samples), None)
-
-
-def perturbation_of(Y: Shown) -> Array | None:
-    """Return the perturbation scores of the points of a fitted model; None if it has not been diagnosed."""
-    scores: Array | None = getattr(getattr(Y, "reliability_", None), PERTURBATION, None)
-    return scores
 
 
 def aligned_maps(Y: Shown) -> tuple[NDArray[np.float64], Array]:

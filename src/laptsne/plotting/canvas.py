@@ -203,10 +203,7 @@ def choose_axes(
     if not isinstance(ax, Axes):
         raise TypeError(f"ax must be matplotlib Axes, got {type(ax).__name__}; pass one of them, such as axes[0].")
     if (n_components == 3) != (ax.name == "3d"):
-        raise ValueError(
-            f"Y has shape (n_samples, {n_components}), but the axes have the projection {ax.name!r}; pass other axes, "
-            'for three dimensions those of pyplot.subplots(subplot_kw={"projection": "3d"}).'
-        )
+        raise ValueError(f"Y has {n_components} components, but the axes have the projection {ax.name!r}; pass others.")
     return ax, is_default
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laptsne._runtime.colours import INK, PALETTE, LabelEncoding, encode_clusters, encode_labels
+from laptsne._runtime.colours import INK, PALETTE, encode_clusters, encode_labels
 from laptsne.engine.state import State
 from laptsne.estimators.contraction_path import ContractionPath
-from laptsne.explorer.maps import PERTURBATION, Shown, embedding_of, labels_of, perturbation_of, rotations, same_points
+from laptsne.explorer.maps import Shown, embedding_of, labels_of, rotations, same_points
 from laptsne.graph.spectrum import eigengap_clusters
 
 if TYPE_CHECKING:
@@ -53,8 +53,8 @@ def scatter(
         The map; the landmarks of a LandmarkLaptSNE that was read from a file or fitted to an iterator.
     c : array-like of shape (n_samples,) or str, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
-        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" is the
-        score of ``model.diagnose()``, and the default is its clusters, with points in no cluster (-1) in grey.
+        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. The default is the clusters of a
+        model, with points in no cluster (-1) in grey.
     ax : matplotlib Axes, optional
         Axes to draw on. By default the current ones of pyplot, or those of a new figure if there are none.
     s : float or array-like of shape (n_samples,), optional
@@ -100,9 +100,13 @@ def scatter(
     n_samples, n_components = embedding.shape
     if s is not None and np.shape(s) != (n_samples,) and not (np.ndim(s) == 0 and float(s) > 0):  # type: ignore[arg-type]
         raise ValueError(f"s={s!r} must be a positive marker area, or one for each of the {n_samples} points.")
-    encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)
-    missing_name = "no cluster" if c is None else "no label"
-    chosen = canvas.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
+    labels = labels_of(Y, n_samples) if c is None else None
+    if labels is not None and not labels.min() == labels.max() == 0:  # one cluster is no cluster
+        chosen = canvas.make_colouring(encode_clusters(labels), palette, cmap, "no cluster")
+    elif isinstance(c, str):
+        chosen = canvas.make_colouring(encode_labels(None, n_samples), [c])
+    else:
+        chosen = canvas.make_colouring(encode_labels(c, n_samples, continuous=continuous), palette, cmap)
     ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
     if title:
         ax.set_title(title)
@@ -282,15 +286,12 @@ def eigenvalues(
 
 def _check_embedding(Y: Shown) -> NDArray[Any]:
     """Return an embedding as an array of shape (n_samples, n_components); raise ValueError if it cannot be drawn."""
-    array = embedding_of(Y)
-    if array.ndim == 1 and array.dtype.kind in "iuf":
-        array = array[:, None]
+    array = np.asarray(embedding_of(Y), dtype=np.float64)
+    array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] not in _SIZES:
         raise ValueError(
             f"Y must have shape (n_samples, 1 or 2 or 3) to be drawn, got {array.shape}; fit with n_components=2."
         )
-    if array.dtype.kind not in "iuf":
-        array = array.astype(np.float64)
     rows = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if rows.size:
         raise ValueError(f"Y is not finite in row {rows[0]}; remove the {rows.size} rows that are not finite.")
@@ -304,25 +305,3 @@ def _titled(maps: Any) -> tuple[Any, list[str]]:
     if isinstance(maps, Recorder):
         return maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
     return maps, [""] * len(maps)
-
-
-def _encoded(Y: Shown, c: Any, n_samples: int, *, continuous: bool | None) -> tuple[LabelEncoding, str | None]:
-    """Return the labels of the points, and the colour of all of them if there is one."""
-    if c is None:
-        labels = labels_of(Y, n_samples)
-        if labels is None or labels.min() == labels.max() == 0:  # one cluster is no cluster
-            return encode_labels(None, n_samples), None
-        return encode_clusters(labels), None
-    if not isinstance(c, str):
-        if np.shape(c) != (n_samples,) and hasattr(Y, "landmark_embedding_") and not hasattr(Y, "embedding_"):
-            raise ValueError(
-                f"c has shape {np.shape(c)}, but Y has the embedding of only its {n_samples} landmarks; "
-                "pass Y=model.transform(X) to draw all rows."
-            )
-        return encode_labels(c, n_samples, continuous=continuous), None
-    if c == PERTURBATION and hasattr(Y, "labels_"):
-        scores = perturbation_of(Y)
-        if scores is None:
-            raise ValueError(f"c={c!r} needs the reliability of the points; call model.diagnose() first.")
-        return encode_labels(scores, n_samples, continuous=True), None
-    return encode_labels(None, n_samples), c

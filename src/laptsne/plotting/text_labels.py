@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
-from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
 from scipy.ndimage import label
 from scipy.spatial import cKDTree
@@ -27,6 +26,7 @@ _SCATTERED = 0.85  # categories whose spread is more than this share of the map'
 
 # Names
 _GAP = 1.5  # between names, in points
+_OUTLINE = 1.15  # width of outlined letters, which are drawn as paths, relative to that of glyphs, at most
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
 _MAX_COVERAGE = 0.3  # share of the axes that names may take up
@@ -127,10 +127,7 @@ class _LeaderLines(LineCollection):
         to_pixels, bounds = self.axes.transData.transform, self.axes.get_window_extent(renderer)
         anchors = to_pixels([note.xy for note in self.notes])
         sizes = np.array([note.get_window_extent(renderer).size for note in self.notes])
-        for size, note in zip(sizes, self.notes, strict=True):  # outlines are drawn as paths, wider than glyphs
-            width = text_to_path.get_text_width_height_descent(note.get_text(), note.get_fontproperties(), False)[0]
-            size[0] = max(size[0], 2 * pixel * width - size[0])
-        sizes += _GAP * pixel
+        sizes = sizes * [_OUTLINE, 1] + _GAP * pixel
         corners = to_pixels(self.cores.reshape(-1, 2)).reshape(-1, 2, 2)
         cores = np.array([corners.mean(axis=1), np.abs(corners[:, 1] - corners[:, 0]) + _GAP * pixel])
         covered = np.all(cores[1] < _COVERED * sizes, axis=1)

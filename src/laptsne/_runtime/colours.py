@@ -88,9 +88,7 @@ def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool 
         codes = getattr(getattr(labels, "cat", labels), "codes", None)  # of pandas
         return _categorize(values, order) if codes is None else Categories(tuple(order), np.asarray(codes))
     if continuous and values.dtype.kind not in "iufM":
-        raise ValueError(
-            f"continuous=True requires numeric labels, got dtype {values.dtype}; omit it to draw categories."
-        )
+        raise ValueError(f"continuous=True requires numeric labels, got dtype {values.dtype}; omit it for categories.")
     if _is_continuous(values) if continuous is None else continuous:
         return _scale(values)
     if values.dtype.kind == "b":

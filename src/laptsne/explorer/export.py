@@ -33,7 +33,7 @@ from laptsne.explorer.payload import (
     pack_features,
 )
 
-_EVIDENCE = ("contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
+_EVIDENCE = ("size", "contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
 _HEIGHT = 620  # pixels, in a notebook
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//[^\n]*\n|/\*\*.*?\*/[ ]?", re.MULTILINE | re.DOTALL)
@@ -62,16 +62,14 @@ def explorer(
     Y : array-like of shape (n_samples, 2), fitted model, FittedMap, ContractionPath or mapping
         The map; a fitted model, which adds its clusters, the evidence for them and the reliability of the points; maps
         at increasing contraction, to be moved through by a slider; or maps to compare, such as
-        ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one. Coordinates are rounded to 1/65,535 of the
-        map's longer side.
+        ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one.
     out : path-like, optional
         File to write. An existing file is replaced. Without it, an object to display in a notebook is returned.
     columns : mapping from str to array-like of shape (n_samples,), or pandas or polars DataFrame, optional
-        Data on the points: strings, booleans, categories, integers, floats (to seven digits) and datetimes. None and
-        NaN are missing values. A pandas index other than a RangeIndex becomes a column. Strings may contain links, and
-        images as data URIs.
+        Strings, booleans, categories, integers, floats (to seven digits) and datetimes; None and NaN are missing
+        values. Strings may contain links, and images as data URIs.
     images : array-like of shape (n_samples, height, width) or (n_samples, height, width, 3), optional
-        Images of the points, of dtype uint8. They are reduced to at most 64 pixels per side.
+        Images of the points, of dtype uint8, reduced to at most 64 pixels per side.
     color : str, optional
         The column by which points are coloured at first. By default, the first categorical one.
     title : str, optional
@@ -83,12 +81,10 @@ def explorer(
     text : str, optional
         The column with the texts of the points. Clusters are named by their most distinguishing words.
     features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        The features that the map was computed from, to colour by. Values are rounded to 1/254 of their range. If all
-        take more than 32 MB, the most variable ones are kept.
+        The features that the map was computed from, to colour by; of more than 32 MB, the most variable ones.
     feature_names : sequence of str of shape (n_features,), optional
     continuous : collection of str, optional
-        Columns of integers that are numbers on a continuous scale, such as counts. Other integers are categories if
-        there are at most 100 distinct ones that occur twice or more often on average.
+        Columns of integers that are numbers on a continuous scale, such as counts, however few are distinct.
 
     Returns
     -------
@@ -176,10 +172,7 @@ def _evidence(table: dict[str, EncodedColumn], clusters: ClusterTable | None) ->
         return None
     if CLUSTERS not in table or table[CLUSTERS].header["kind"] != "category":
         raise ValueError("clusters needs the cluster of each point; pass labels, or a fitted model as Y.")
-    rows = [
-        {"cluster": str(row.cluster), "size": row.size} | {name: getattr(row, name) for name in _EVIDENCE}
-        for row in clusters
-    ]
+    rows = [{"cluster": str(row.cluster)} | {name: getattr(row, name) for name in _EVIDENCE} for row in clusters]
     return {"rows": rows, "column": list(table).index(CLUSTERS)} if rows else None
 
 

@@ -45,9 +45,7 @@ def aligned_maps(Y: Shown) -> tuple[NDArray[np.float64], Array]:
     return embeddings @ turns, turns
 
 
-def quantized(
-    embeddings: NDArray[np.float64], turns: Array
-) -> tuple[list[dict[str, Any]], list[list[float]], NDArray[np.uint16]]:
+def quantized(embeddings: NDArray[np.float64], turns: Array) -> tuple[list[Any], list[Any], NDArray[np.uint16]]:
     """Return boxes, frames and positions of the maps, scaled to the same length of the longer side.
 
     A box is the corner and the side of a map's square, and the rotation back to the given coordinates. A frame is left,

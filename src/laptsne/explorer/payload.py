@@ -71,7 +71,7 @@ def pack_features(
     if features is None:
         return None, b""
     names = getattr(features, "columns", None) if names is None else names
-    X: Any = features if scipy.sparse.issparse(features) else np.asarray(features)
+    X: Any = features.tocsc() if scipy.sparse.issparse(features) else np.asarray(features)
     if X.ndim != 2 or X.shape[0] != n_samples or not X.shape[1]:
         raise ValueError(f"features must have shape ({n_samples}, n_features), one row per point; got {X.shape}.")
     if X.dtype.kind not in "biuf":
@@ -79,7 +79,6 @@ def pack_features(
     texts = [f"feature {i}" for i in range(X.shape[1])] if names is None else [str(name) for name in names]
     if len(texts) != X.shape[1]:
         raise ValueError(f"feature_names has {len(texts)} names, but features has {X.shape[1]} columns.")
-    X = X.tocsc() if scipy.sparse.issparse(X) else X
     if scipy.sparse.issparse(X):
         variances = mean_variance_axis(X.astype(np.float64), axis=0)[1]
     else:
@@ -149,9 +148,7 @@ def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = (
         if name in found:
             raise ValueError(f"columns: the name {name!r} occurs twice; rename one of the two.")
         if (shape := np.shape(values)) != (n_samples,):
-            raise ValueError(
-                f"columns: {name!r} has shape {shape}, but the map has {n_samples} points; pass one value per point."
-            )
+            raise ValueError(f"{name!r} has shape {shape}, but there are {n_samples} points; pass one value per point.")
         if name in continuous and typed_values(values).dtype.kind not in "iuf":
             raise ValueError(f"continuous has {name!r}, which is not a column of numbers.")
         encoding = encode_labels(values, n_samples, continuous=name in continuous or None)
@@ -199,7 +196,13 @@ def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_word
     frequencies = totals / np.maximum(totals.sum(axis=1, keepdims=True), 1)
     weights = frequencies * np.log1p(totals.sum() / n_clusters / totals.sum(axis=0))
     vocabulary = vectorizer.get_feature_names_out()
-    return [", ".join(_distinct(vocabulary[np.argsort(-w, kind="stable")], w, n_words)) for w in weights]
+    words = []
+    for weight in weights:
+        distinct: dict[str, str] = {}
+        for word in vocabulary[np.argsort(-weight, kind="stable")[: min(4 * n_words, np.count_nonzero(weight))]]:
+            distinct.setdefault(word.rstrip("s"), word)  # without plurals of others
+        words.append(", ".join(list(distinct.values())[:n_words]))
+    return words
 
 
 def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:
@@ -207,10 +210,7 @@ def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:
     if columns is None or isinstance(columns, Mapping):
         return [(str(name), values) for name, values in (columns or {}).items()]
     if not hasattr(columns, "columns"):
-        raise TypeError(
-            "columns must be a mapping from names to arrays, such as {'name': values}, or a data frame, such as obs of "
-            f"AnnData; got {type(columns).__name__}."
-        )
+        raise TypeError(f"columns must be a mapping or a data frame, such as adata.obs; got {type(columns).__name__}.")
     items = [(str(name), columns[name]) for name in columns.columns]
     index = getattr(columns, "index", None)  # of pandas; often the only names that the rows have
     if index is not None and type(index).__name__ != "RangeIndex" and index.nlevels == 1:
@@ -239,11 +239,3 @@ def _compact(name: str, encoding: LabelEncoding, missing: str = "missing") -> En
         daily = bool((encoding.values[~encoding.missing] % _DAY == 0).all())
         return EncodedColumn({"name": name, "kind": "time", "daily": daily}, encoding.values)
     return EncodedColumn({"name": name, "kind": "number"}, _narrowed(encoding.values))
-
-
-def _distinct(ordered: Array, weights: Array, n_words: int) -> list[str]:
-    """Return the first words with a weight, leaving out plurals of others."""
-    found: dict[str, str] = {}
-    for word in ordered[: min(4 * n_words, np.count_nonzero(weights))]:
-        found.setdefault(word.rstrip("s"), str(word))
-    return list(found.values())[:n_words]

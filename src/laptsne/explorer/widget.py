@@ -16,7 +16,6 @@ from laptsne.explorer.payload import Payload
 class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
     """A sorted array of distinct row numbers, synchronised as bytes."""
 
-    info_text = "an array of row numbers"
     default_value = np.zeros(0, np.uint32)
 
     def validate(self, obj: Any, value: Any) -> Array:

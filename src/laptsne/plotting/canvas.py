@@ -144,7 +144,7 @@ def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
         cmap = colormaps.get_cmap(palette)  # a qualitative one, or a gradient
         chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))
     else:
-        chosen = [palette[i % len(palette)] for i in range(n_names)] if len(palette) else []
+        chosen = [palette[i % len(palette)] for i in range(n_names)]
     try:
         return to_rgba_array(chosen) if n_names else np.empty((0, 4))
     except ValueError as error:

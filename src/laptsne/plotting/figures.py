@@ -56,18 +56,17 @@ def scatter(
         NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. The default is the clusters of a
         model, with points in no cluster (-1) in grey.
     ax : matplotlib Axes, optional
-        Axes to draw on. By default the current ones of pyplot, or those of a new figure if there are none.
+        By default the current ones of pyplot, or those of a new figure if there are none.
     s : float or array-like of shape (n_samples,), optional
         Marker area in square points, for any number of points. By default, by their density and the size of the axes.
     alpha : float, optional
         Opacity from 0 to 1.
     palette : sequence of colours, mapping from labels to colours, str or Colormap, optional
-        Colours of categories. By default 60, of which the first twelve are distinguishable with colour vision
-        deficiencies.
+        Colours of categories. By default 60, the first twelve distinguishable with colour vision deficiencies.
     cmap : str or matplotlib Colormap, optional
         Colour map of numbers. By default viridis without its lightest part.
     figsize : (float, float), optional
-        Width and height in inches of a new figure, which is made even if there are current axes.
+        Width and height in inches of a new figure.
     legend : {"auto", "right", "on"} or None, default="auto"
         Where labels are named: "right" of the map, in a legend of at most 40 entries, or "on" it, once for each island
         of points with that label. "auto" is "on" unless labels are scattered or crowded. Numbers, and labels in one or
@@ -75,7 +74,6 @@ def scatter(
     rasterized : bool, optional
         Whether markers become pixels in SVG and PDF files, which keeps files with many points small.
     title : str, optional
-        Title of the axes.
     continuous : bool, optional
         Whether labels are numbers on a continuous scale rather than categories. By default, numbers and times are,
         except integers of which there are at most 100 distinct ones that occur twice or more often on average.
@@ -210,7 +208,7 @@ def trajectory(
     ----------
     maps : array-like of shape (n_maps, n_samples, 2), Recorder or ContractionPath
         The maps, each drawn at its own scale. Of more than twelve, up to twelve evenly spaced ones are drawn, including
-        the first and the last. A contraction path is drawn in full, with the title of the model's own map in bold.
+        the first and the last.
     labels : array-like of shape (n_samples,), optional
         Labels, named in a legend if there are at most 40.
     titles : sequence of str, optional
@@ -220,19 +218,23 @@ def trajectory(
     """
     from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
 
-    given, headings = _titled(maps)
+    given: Any = maps
+    if isinstance(maps, Recorder):
+        given, headings = maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
+    elif isinstance(maps, ContractionPath):
+        given, headings = maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
+        headings[maps.chosen] += " (the model's)"
+    else:
+        headings = [""] * len(maps)
     headings = headings if titles is None else list(map(str, titles))
     if len(headings) != len(given):
         raise ValueError(f"titles must have one title for each of the {len(given)} maps, got {len(headings)}.")
     embeddings = same_points(dict(enumerate(given)))
     chosen = canvas.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
-    path, last = maps if isinstance(maps, ContractionPath) else None, len(embeddings) - 1
-    stride = 1 if path is not None else max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
+    last = len(embeddings) - 1
+    stride = max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
     panels = [(headings[i], embeddings[i]) for i in [*range(0, last, stride), last]]
-    figure = canvas.draw_panels(panels, chosen, 2.4, 2.6, fontsize=9, rasterized=rasterized)
-    if path is not None:
-        figure.axes[path.chosen].title.set_fontweight("bold")
-    return figure
+    return canvas.draw_panels(panels, chosen, 2.4, 2.6, fontsize=9, rasterized=rasterized)
 
 
 def eigenvalues(
@@ -289,19 +291,8 @@ def _check_embedding(Y: Shown) -> NDArray[Any]:
     array = np.asarray(embedding_of(Y), dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] not in _SIZES:
-        raise ValueError(
-            f"Y must have shape (n_samples, 1 or 2 or 3) to be drawn, got {array.shape}; fit with n_components=2."
-        )
+        raise ValueError(f"Y must have shape (n_samples, 1 or 2 or 3), got {array.shape}; fit with n_components=2.")
     rows = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if rows.size:
         raise ValueError(f"Y is not finite in row {rows[0]}; remove the {rows.size} rows that are not finite.")
     return array
-
-
-def _titled(maps: Any) -> tuple[Any, list[str]]:
-    """Return the maps and a title for each."""
-    if isinstance(maps, ContractionPath):
-        return maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
-    if isinstance(maps, Recorder):
-        return maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
-    return maps, [""] * len(maps)

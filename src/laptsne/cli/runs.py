@@ -38,7 +38,6 @@ from laptsne.transform.support import MIN_SUPPORT
 
 Model = LaptSNE | LandmarkLaptSNE
 
-_MANY_FEATURES = 100  # of sparse data, beyond which principal components are faster and less noisy
 _MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smaller one
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
@@ -57,6 +56,7 @@ def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOpti
     fit_started = time.perf_counter()
     given = {name: value for name, value in vars(settings).items() if value is not None}
     model = fit_dataset(prepared, given | {"n_jobs": data.n_jobs}, quiet=data.quiet)
+    _store_preprocessing(model, prepared, data.rep)
     seconds = time.perf_counter() - fit_started
     evidence = None
     if model.n_clusters_ > 1:  # with sizes in rows, even of clusters that were found among landmarks
@@ -92,7 +92,6 @@ def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet:
             warn(message, StoppedEarlyWarning)
         if bar is not None:
             bar.end(model.n_iter_, model.kl_divergence_, model.contraction_)
-    _store_preprocessing(model, prepared)
     return model
 
 
@@ -117,7 +116,7 @@ def _write(
         outputs.save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
     if files.html is not None:
         columns = explorer_columns(dataset, {CLUSTERS: names})
-        options = outputs.explorer_extras(dataset)
+        options = outputs.explorer_features(dataset)
         if evidence is not None and CLUSTERS not in dataset.columns.column_names:
             options |= {"clusters": evidence, "text": files.text}
         maps = _maps(model, prepared.X, quiet=quiet)
@@ -163,7 +162,8 @@ def transform_source(model_path: Path, data: InputOptions, files: MapFiles) -> N
     files.check(data.source, n_components=old.shape[1], force=data.force)
     stored = attributes.get("columns_", {})  # models from Python may have feature names alone
     names = np.ravel(stored.get("names", attributes.get("feature_names_in_", ()))).astype(str).tolist()
-    dataset = load_dataset(data, color=files.color, features=names or None, rep=stored.get("rep"))
+    data = replace(data, rep=data.rep or stored.get("rep"))
+    dataset = load_dataset(data, FeatureOptions(), files.color, names or None)
     # Here and not by the map, so that errors name columns and options.
     dataset, X = preprocessed(dataset, fitted.preprocessing or Preprocessing())
     say(() if data.quiet else dataset.notes, "dim")
@@ -206,9 +206,8 @@ def _draw(files: MapFiles, old: Array, Y: Array, dataset: Dataset, found: dict[s
 
 def _padded(values: Array, n_old: int) -> Array:
     """Return values of the new rows after missing values for the old ones."""
-    if values.dtype.kind == "f":
-        return np.concatenate([np.full(n_old, np.nan), values])
-    return np.concatenate([np.full(n_old, None, dtype=object), values.astype(object)])
+    missing = np.full(n_old, np.nan) if values.dtype.kind == "f" else np.full(n_old, None, dtype=object)
+    return np.concatenate([missing, values])
 
 
 def print_eigenvalues(data: InputOptions, features: FeatureOptions, settings: GraphOptions, plot: Path | None) -> None:
@@ -238,48 +237,41 @@ class PreparedDataset:
     dataset: Dataset
     X: Any
     steps: Preprocessing
-    rep: str | None = None  # array of an h5ad file that was embedded
 
 
 def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = ()) -> PreparedDataset:
     """Read the data and preprocess them; print notes on the columns, and a warning if their scales differ."""
-    dataset = load_dataset(data, options.column, options.drop, color)
+    dataset = load_dataset(data, options, color)
     say(() if data.quiet else dataset.notes, "dim")
     medians = None if options.impute != "median" or scipy.sparse.issparse(dataset.X) else _medians(dataset)
     steps = Preprocessing(options.impute, medians, log1p=options.log1p)
     kept, X = preprocessed(dataset, steps)
+    if X.shape[0] < 2:
+        raise InputError(f"{dataset.name} has too few rows, {X.shape[0]}; give at least 2 without missing values.")
     if options.scale not in (None, "none"):
         parts = _scaling(X, options.scale)
         steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
     if options.pca is not None:
         parts = _projection(X, options.pca)
         steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
-    if X.shape[0] < 2:
-        raise InputError(f"{dataset.name} has too few rows without missing values, {X.shape[0]}; give --impute median.")
     if options.scale is None and options.pca is None:
         _warn_of_scales(kept, X)
-    notes = list(kept.notes[len(dataset.notes) :])
-    if scipy.sparse.issparse(X) and X.shape[1] > _MANY_FEATURES:
-        notes.append("embedded without principal components; --log1p and --pca 50 are usual for counts")
-    say(() if data.quiet else notes, "dim")
-    return PreparedDataset(kept, X, steps, data.rep)
+    say(() if data.quiet else kept.notes[len(dataset.notes) :], "dim")
+    return PreparedDataset(kept, X, steps)
 
 
 def load_dataset(
-    data: InputOptions, column: Sequence[str] = (), drop: Sequence[str] = (), color: Sequence[str] = (), **model: Any
+    data: InputOptions, columns: FeatureOptions, color: Sequence[str], features: Sequence[str] | None = None
 ) -> Dataset:
     """Read the data and choose the columns to embed, or those of a model; those to colour by are beside the map."""
-    label = data.label
-    if label is not None and data.no_label:
+    if data.label is not None and data.no_label:
         raise InputError("--label and --no-label exclude each other; give one of them.")
-    contents = read_source(data.source, rep=data.rep or model.get("rep"), genes=color)
+    contents, column, drop = read_source(data.source, rep=data.rep, genes=color), columns.column, columns.drop
     if data.transpose:
-        contents, column, drop = transposed(contents, column, drop), (), ()
-    min_rows = 1 if model else 2
-    if contents.n_rows < min_rows:
-        raise InputError(f"{contents.name} has too few rows, {contents.n_rows}; give at least {min_rows}.")
-    choice: dict[str, Any] = {"column": column, "drop": drop, "features": model.get("features")}
-    return choose_columns(contents, label=label, guess=not data.no_label, **choice).with_columns(color)
+        contents, column, drop = transposed(contents, column, drop), [], []
+    guess = not data.no_label
+    dataset = choose_columns(contents, label=data.label, guess=guess, column=column, drop=drop, features=features)
+    return dataset.with_columns(color)
 
 
 def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:
@@ -344,13 +336,10 @@ def _medians(dataset: Dataset) -> Array:
 def _scaling(X: Any, scale: str) -> dict[str, Any]:
     """Return what each feature is shifted and divided by. Sparse features are only divided, to stay sparse."""
     sparse = scipy.sparse.issparse(X)
-    if scale == "robust":
-        robust = RobustScaler(with_centering=not sparse).fit(X)
-        center, spread = robust.center_, robust.scale_
-    else:
-        standard = StandardScaler(with_mean=not sparse).fit(X)
-        center, spread = standard.mean_, standard.scale_
-    return {"center": np.zeros(X.shape[1]) if sparse else center, "spread": spread}
+    scaler = RobustScaler(with_centering=not sparse) if scale == "robust" else StandardScaler(with_mean=not sparse)
+    scaler.fit(X)
+    center = scaler.center_ if scale == "robust" else scaler.mean_
+    return {"center": np.zeros(X.shape[1]) if sparse else center, "spread": scaler.scale_}
 
 
 def _projection(X: Any, n_components: int) -> dict[str, Any]:
@@ -365,14 +354,14 @@ def _projection(X: Any, n_components: int) -> dict[str, Any]:
     return {"mean": pca.mean_, "components": pca.components_}
 
 
-def _store_preprocessing(model: Model, prepared: PreparedDataset) -> None:
+def _store_preprocessing(model: Model, prepared: PreparedDataset, rep: str | None) -> None:
     """Set on a model what it takes to apply the same steps to the same columns, in Python and by the command."""
-    dataset, names = prepared.dataset, prepared.dataset.features
-    model.columns_ = {"rep": prepared.rep}
+    dataset = prepared.dataset
+    model.columns_ = {"rep": rep}
     if dataset.inputs is not None:
         model.columns_["names"] = np.array(dataset.inputs, dtype=object)
-    if names is not None:  # as after a fit to a data frame: transform of the estimator matches columns
-        model.feature_names_in_ = np.array(names, dtype=object)
+    if dataset.features is not None:  # as after a fit to a data frame: transform of the estimator matches columns
+        model.feature_names_in_ = np.array(dataset.features, dtype=object)
     if not prepared.steps.is_empty:
         model.fitted_map_ = replace(model.fitted_map_, preprocessing=prepared.steps)
         model.n_features_in_ = dataset.X.shape[1]

@@ -9,7 +9,6 @@ import contextlib
 import csv
 import difflib
 import re
-import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,26 +20,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
 
-from laptsne._runtime.colours import Categories, encode_labels
 from laptsne._runtime.files import DAMAGE
 from laptsne._runtime.typing import Array
 from laptsne.cli.terminal import InputError
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", "?")  # spellings of a missing value, in lower case
 _EXACT = 2**53  # whole numbers of this size or more are not exact as floats
-_DAMAGE = (*DAMAGE, pa.ArrowException, csv.Error, struct.error, IndexError, OverflowError)
+_DAMAGE = (*DAMAGE, pa.ArrowException, csv.Error, IndexError, OverflowError)
 _MAX_LISTED = 12  # names in a message
 _EMBEDDED = ("numbers", "mixed", "list")  # kinds of columns that are embedded unless the user says otherwise
 _MIN_COUNTED = 10  # rows from which on 0, 1, 2, ... is a row number rather than a measurement
-_FAR = 10_000  # consecutive numbers from here on are identifiers; years are less
-_EXACT_NAMES = ("index", "row", "rowid", "unnamed0", "indexlevel0")
-_LAST_WORDS = "id|ids|uid|uuid|guid|barcode|isbn|ean|sku|ssn|zip|zipcode|postcode"
-# Names of label columns whatever their values, and names of columns that are labels unless their values are quantities.
-# The first name that is found is taken.
-_SURE = ("label", "labels", "class", "classes", "target", "targets")
-_LIKELY = (
-    *("celltype", "celltypes", "annotation", "annotations", "category", "categories", "species", "variety", "kind"),
-    *("cluster", "clusters", "leiden", "louvain", "group", "groups", "type", "y", "digit"),
+# Names of whole numbers that are identifiers: the last word, or what pandas calls an index.
+_IDENTIFIER = re.compile(
+    r"(^|[^a-zA-Z])(?i:id|ids|uid|uuid|guid|barcode|isbn|ean|sku|ssn|zip|zipcode|postcode)$|[a-z]I[dD]s?$"
+    r"|^(?i:index|row|unnamed: 0|__index_level_0__)$"
+)
+# Names of label columns, without punctuation. The first that is found is taken.
+_LABELS = (
+    *("label", "labels", "class", "classes", "target", "targets", "celltype", "celltypes", "annotation", "annotations"),
+    *("category", "categories", "species", "variety", "kind", "cluster", "clusters", "leiden", "louvain"),
+    *("group", "groups", "type", "y", "digit"),
 )
 _REASONS = {
     "text": "not embedded, since they hold text",
@@ -202,36 +201,18 @@ def _kind_of_numbers(name: str, values: pa.ChunkedArray) -> str:
         return "empty"
     if (present != np.floor(present)).any():
         return "numbers"
-    # By the name; 64-bit identifiers, as floats of that size are whole in any case; and 0, 1, 2, ...
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
-    named = _plain(name) in _EXACT_NAMES or (words and re.fullmatch(_LAST_WORDS, words[-1], re.I))
+    # 64-bit identifiers, as floats of that size are whole in any case; and 0, 1, 2, ...
     large = pa.types.is_integer(values.type) and np.median(np.abs(present)) >= _EXACT
-    counts_rows = len(floats) >= _MIN_COUNTED and (floats[0] in (0, 1) or floats[0] >= _FAR)
-    if named or large or (counts_rows and (np.diff(floats) == 1).all()):
-        return "identifier"
-    # Dates such as 20240131.
-    month, day = present // 100 % 100, present % 100
-    are_days = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-    return "date" if (are_days & (present >= 1900_01_01) & (present <= 2100_12_31)).all() else "numbers"
+    counts_rows = len(floats) >= _MIN_COUNTED and floats[0] in (0, 1) and (np.diff(floats) == 1).all()
+    return "identifier" if _IDENTIFIER.search(name) or large or counts_rows else "numbers"
 
 
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def _guess_label(contents: Dataset, kinds: Mapping[str, str], embedded: set[str]) -> str | None:
-    plain = {_plain(name): name for name in reversed([*kinds]) if name not in embedded}
+def _guess_label(kinds: Mapping[str, str], embedded: set[str]) -> str | None:
+    possible = [name for name, kind in kinds.items() if kind not in ("list", "empty") and name not in embedded]
+    plain = {re.sub(r"[\W_]", "", name.lower()): name for name in reversed(possible)}
     if "x" in plain:  # x and y are coordinates
         plain.pop("y", None)
-    for known, name in ((known, plain[known]) for known in (*_SURE, *_LIKELY) if known in plain):
-        if kinds[name] in ("list", "empty"):
-            continue
-        if known in _SURE or (known == "y" and contents.X is not None):
-            return name
-        values = contents.values(name)
-        if kinds[name] != "date" and isinstance(encode_labels(values, len(values)), Categories):
-            return name
-    return None
+    return next((plain[known] for known in _LABELS if known in plain), None)
 
 
 def choose_columns(
@@ -254,7 +235,7 @@ def choose_columns(
         raise InputError(f"{contents.name} has no column {label}; {_described(contents)}.")
     kinds = {name: _kind_of(name, contents.columns[name]) for name in names}
     if label is None and guess:
-        label = _guess_label(contents, kinds, named)
+        label = _guess_label(kinds, named)
         if label is not None and names != ["label"]:
             notes.append(f"label column: {label} (guessed; --label names another, --no-label none)")
     if label in named:
@@ -266,11 +247,9 @@ def choose_columns(
         X, embedded = _matrix(contents, inputs)
         if embedded is None:
             notes.append(f"embedded: {inputs[0]} ({X.shape[1]} values per row)")
-        reason = ", as requested" if column or drop else " beside lists"
-        reason = reason if features is None else ", since the model does not know them"
         left: dict[str, list[str]] = {}
         for name in (name for name in kinds if name not in inputs):
-            left.setdefault(_REASONS.get(kinds[name], f"not embedded{reason}"), []).append(name)
+            left.setdefault(_REASONS.get(kinds[name], "not embedded"), []).append(name)
         notes += [f"{why}: {listed(those)}" for why, those in left.items()]
         kept = [name for name, kind in kinds.items() if name not in inputs and kind not in ("empty", "list")]
     elif embedded is None and (column or drop):
@@ -363,18 +342,15 @@ def _numbers(contents: Dataset, name: str) -> Array:
 def _list_matrix(contents: Dataset, name: str) -> Array:
     """Return a column of lists of equal length as a matrix; rows without a list are NaN."""
     values, where = contents.columns[name], f"{contents.name}: column {name}"
-    lengths = pc.list_value_length(values).to_numpy()
-    present = np.flatnonzero(~np.isnan(lengths))
-    width = int(lengths[present[0]]) if present.size else 0
+    lengths = pc.list_value_length(values)
+    shortest, width = pc.min_max(lengths).as_py().values()
     if not width:
         raise InputError(f"{where} has empty lists; give one with a list of numbers in every row.")
-    if (other := present[lengths[present] != width]).size:
-        sizes = (f"row {i + contents.first_row} has {int(lengths[i])} values" for i in (present[0], other[0]))
-        raise InputError(f"{where} has lists of different lengths: {', '.join(sizes)}; give lists of one length.")
-    # By chunks: together they may have more numbers than the offsets of lists can count. Null lists have none.
-    numbers = np.concatenate([chunk.flatten().to_numpy(zero_copy_only=False) for chunk in values.chunks])
+    if shortest < width:
+        raise InputError(f"{where} has lists of {shortest} to {width} values; give lists of one length.")
+    numbers = pc.list_flatten(values).to_numpy()  # null lists have none
     X: Array = np.full((len(values), width), np.nan, np.float32 if numbers.dtype.itemsize <= 4 else np.float64)
-    X[present] = numbers.reshape(-1, width)
+    X[lengths.is_valid().to_numpy()] = numbers.reshape(-1, width)
     return X
 
 

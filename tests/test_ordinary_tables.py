@@ -231,7 +231,7 @@ class TestScales:
     def test_components_are_those_of_scikit_learn(self, X, name, tmp_path):
         np.save(tmp_path / "t.npy", X + 5)
         scipy.io.mmwrite(tmp_path / "t.mtx", scipy.sparse.coo_matrix(X + 5), precision=17)
-        found = prepare(InputOptions(str(tmp_path / name)), FeatureOptions(pca=2)).X
+        _, found, _ = prepare(InputOptions(str(tmp_path / name)), FeatureOptions(pca=2))
         np.testing.assert_allclose(np.abs(found), np.abs(PCA(2).fit_transform(X)), rtol=1e-6)
 
     def test_logarithm_and_components(self, embed, X):
@@ -246,7 +246,7 @@ class TestScales:
         np.testing.assert_allclose(np.load("map.npy"), _map(expected), atol=1e-3)
         assert "--pca 5 is too many: 120 rows of 4 features" in embed("t.csv", "--pca", 5).stderr
         write_csv("t.csv", measured(X))
-        assert "--log1p needs values above -1" in embed("t.csv", "--log1p").stderr
+        assert "log1p needs values above -1" in embed("t.csv", "--log1p").stderr
 
 
 def _map(X):
@@ -284,7 +284,7 @@ class TestLists:
         for words, names in (((), "left, right"), (("--column", "?*t", "--column", "n"), "left, right, n")):
             result = embed("t.parquet", *words)
             assert result.exit_code == 2
-            assert f"a column of lists is embedded by itself, not {names}; give one by --column" in result.stderr
+            assert f"of {names}, one column of lists can be embedded; use --column" in result.stderr
         result = embed("t.parquet", "--column", "right")
         assert is_map_of(X[:, :2] + 1)
         assert "left out, since they hold lists: left" in result.stderr

@@ -152,7 +152,7 @@ class TestNoCodeRuns:
         }
         schema = arrow.schema([arrow.field("a", arrow.float64(), metadata=extension)])
         parquet.write_table(arrow.table([[1.0, 2.0]], schema=schema), "x.parquet")
-        assert read_source("x.parquet").n_rows == 2
+        assert read_source("x.parquet").columns.num_rows == 2
 
     def test_no_module_could_run_code(self):
         """No module of the package uses pickle, evaluation, a shell or extraction to disk."""

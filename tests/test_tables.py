@@ -62,7 +62,7 @@ class TestText:
         assert content.columns.column_names == ["a", "b c", "k"]
         assert content.columns["b c"].to_pylist() == [2.5, -400]
         assert content.columns["k"].to_pylist() == ["x", "y"]
-        assert content.n_rows == 2
+        assert content.columns.num_rows == 2
 
     @pytest.mark.parametrize("header", ["size, in cm, mean;weight, in kg, mean", "size, in cm;weight, in kg"])
     def test_semicolons_among_more_commas(self, put, header):

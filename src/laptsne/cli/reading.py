@@ -39,7 +39,6 @@ from laptsne.cli.terminal import InputError
 
 EXAMPLE = "digits"  # the built-in data set
 _STDIN = Path("-")
-_MATRICES = ("X", "data", "x", "features", "arr_0")
 _LABELS = ("y", "labels", "label", "target")
 _TEXT = 128  # bytes per label, as text of any kind
 _FILE = b"ARROW1\x00\x00"  # begins an Arrow file; what follows is an Arrow stream, and a footer
@@ -224,13 +223,12 @@ def _plain_or_packed(path: Path) -> Path | None:
 def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
     cells = [row[0] for row in _rows(barcodes)]
     genes = [[*row, "", "", ""][:3] for row in _rows(features)]
-    if matrix.shape == (len(genes), len(cells)):
-        matrix = tables.turned(matrix)
-    elif matrix.shape != (len(cells), len(genes)):
+    if matrix.shape != (len(genes), len(cells)):
         raise InputError(
             f"{path} is a matrix of {matrix.shape[0]} x {matrix.shape[1]}, but there are names of {len(genes)} genes "
             f"and {len(cells)} cells beside it; use the files that belong to it."
         )
+    matrix = tables.turned(matrix)
     notes = [f"10x: {len(cells)} cells x {len(genes)} genes"]
     kept = [i for i, gene in enumerate(genes) if gene[2] == "Gene Expression"]
     if 0 < len(kept) < len(genes):
@@ -240,8 +238,7 @@ def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
     counts = Counter(symbols)
     names = [s if counts[s] == 1 else f"{s} ({gene[0]})" for s, gene in zip(symbols, genes, strict=True)]
     check_names(names, str(features))
-    columns = pa.table({"barcode": pa.array(cells, pa.string())})
-    return Dataset(str(path), columns, X=matrix, features=tuple(names), notes=tuple(notes))
+    return Dataset(str(path), pa.table({"barcode": cells}), matrix, tuple(names), notes=tuple(notes))
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -301,12 +298,11 @@ def _read_npy(path: Path) -> Dataset:
 def _read_npz(path: Path) -> Dataset:
     with damage_reported(path, "an archive of arrays in NPZ format"), zipfile.ZipFile(path) as archive:
         headers = npz_headers(path)
-        matrices = [name for name, header in headers.items() if len(header.shape) >= 2]
-        known = [name for name in _MATRICES if name in matrices]
-        if not known and len(matrices) != 1:
+        matrices = ["X"] if "X" in headers else [name for name, header in headers.items() if len(header.shape) >= 2]
+        if len(matrices) != 1:
             shapes = ", ".join(f"{name} {header.shape}" for name, header in headers.items()) or "none"
             raise InputError(f"{path}: it is not clear which array to embed; name one X. Its arrays: {shapes}.")
-        chosen = (known or matrices)[0]
+        chosen = matrices[0]
         _check_matrix(headers[chosen], f"{path}: {chosen}")
         n_rows = headers[chosen].shape[0]
         names = [name for name in _LABELS if name in headers and headers[name].shape == (n_rows,)][:1]
@@ -346,17 +342,16 @@ def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
         columns = {"obs_names": obs.index} | {str(name): obs[name] for name in obs}
         columns = {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
         measured: dict[str, pa.Array] = {}
-        for group in ("", "raw/"):
-            wanted = [gene for gene in genes if gene not in (*columns, *measured)]
-            if wanted and f"{group}X" in file:
+        wanted = [gene for gene in genes if gene not in columns]
+        for group in ("raw/", "") if wanted else ():  # X prevails
+            if f"{group}X" in file:
                 names, X = _part(file, f"{group}var").index, _part(file, f"{group}X")
-                found = {gene: X[:, [names.get_loc(gene)]] for gene in wanted if gene in names}
-                measured |= {gene: pa.array(np.asarray(X.sum(axis=1), float).ravel()) for gene, X in found.items()}
+                found = {gene: X[:, [names.get_loc(gene)]].sum(axis=1) for gene in wanted if gene in names}
+                measured |= {gene: pa.array(np.asarray(x, float).ravel()) for gene, x in found.items()}
         note = f"embedded: {'X' if key == _X else f'obsm[{key!r}]'}, {matrix.shape[1]} features"
         note += f", since there is no obsm[{_PCA!r}]" if rep is None and key == _X else ""
-        parts: dict[str, Any] = {"features": _gene_names(file) if key == _X else None}
-        parts |= {"notes": (note,), "continuous": frozenset(measured)}
-        return Dataset(str(path), pa.table(columns | measured), X=matrix, **parts)
+        table, features = pa.table(columns | measured), _gene_names(file) if key == _X else None
+        return Dataset(str(path), table, matrix, features, notes=(note,), continuous=frozenset(measured))
 
 
 def read_genes(path: Path) -> tuple[Any, tuple[str, ...]] | None:

@@ -10,7 +10,7 @@ import csv
 import difflib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -67,11 +67,6 @@ class Dataset:
     label: str | None = None  # name of the label column
     inputs: tuple[str, ...] | None = None  # columns of the table that are embedded: numbers, or one of lists
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.columns.num_rows if self.X is None else self.X.shape[0])
-
     def values(self, name: str, purpose: str = "to colour by") -> Array:
         """Return a column beside the map, or a feature."""
         if name in self.columns.column_names:
@@ -91,10 +86,6 @@ class Dataset:
         # Columns of a matrix are all of a kind.
         continuous = self.continuous.union(added if self.inputs is None else ())
         return replace(self, columns=columns, continuous=continuous)
-
-    def rows(self, kept: Array) -> Dataset:
-        """Return the dataset with some of its rows."""
-        return replace(self, X=self.X[kept], columns=self.columns.filter(pa.array(kept)))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -184,17 +175,11 @@ def _kind_of(name: str, values: pa.ChunkedArray) -> str:
         return "list"
     if pa.types.is_temporal(values.type):
         return "date"
-    return _kind_of_numbers(name, values) if _is_numeric(values.type) else _kind_of_text(values)
-
-
-def _kind_of_text(values: pa.ChunkedArray) -> str:
-    counts = {row["values"]: row["counts"] for row in pc.value_counts(_as_text(values)).to_pylist()}
-    counts = {text: n for text, n in counts.items() if not _is_missing(text)}
-    n_present, n_numbers = sum(counts.values()), sum(n for text, n in counts.items() if is_number(text))
-    return "empty" if not counts else "mixed" if n_numbers < n_present <= 2 * n_numbers else "text"
-
-
-def _kind_of_numbers(name: str, values: pa.ChunkedArray) -> str:
+    if not _is_numeric(values.type):
+        counts = {row["values"]: row["counts"] for row in pc.value_counts(_as_text(values)).to_pylist()}
+        counts = {text: n for text, n in counts.items() if not _is_missing(text)}
+        n_present, n_numbers = sum(counts.values()), sum(n for text, n in counts.items() if is_number(text))
+        return "empty" if not counts else "mixed" if n_numbers < n_present <= 2 * n_numbers else "text"
     floats = np.asarray(values, dtype=float)
     present = floats[~np.isnan(floats)]
     if not present.size:
@@ -226,18 +211,16 @@ def choose_columns(
 ) -> Dataset:
     """Choose the columns to embed: those of a model, or a column of lists, or all numbers but identifiers.
 
-    ``column`` and ``drop`` are names or patterns, ``features`` the columns that a model was fitted to. Without a
-    ``label``, one is guessed if ``guess``.
+    ``column`` and ``drop`` are names or patterns, ``features`` the columns that a model was fitted to.
     """
-    names, notes, inputs = contents.columns.column_names, list(contents.notes), None
-    named = {*column, *(features or ())}
-    if label is not None and label not in names:
-        raise InputError(f"{contents.name} has no column {label}; {_described(contents)}.")
-    kinds = {name: _kind_of(name, contents.columns[name]) for name in names}
+    notes, named, inputs = list(contents.notes), {*column, *(features or ())}, None
+    kinds = {name: _kind_of(name, contents.columns[name]) for name in contents.columns.column_names}
     if label is None and guess:
         label = _guess_label(kinds, named)
-        if label is not None and names != ["label"]:
+        if label is not None and len(kinds) > 1:
             notes.append(f"label column: {label} (guessed; --label names another, --no-label none)")
+    elif label is not None and label not in kinds:
+        raise InputError(f"{contents.name} has no column {label}; {_described(contents)}.")
     if label in named:
         raise InputError(f"--label {label} is a column to embed; name another.")
     kinds.pop(label, None)
@@ -252,13 +235,11 @@ def choose_columns(
             left.setdefault(_REASONS.get(kinds[name], "not embedded"), []).append(name)
         notes += [f"{why}: {listed(those)}" for why, those in left.items()]
         kept = [name for name, kind in kinds.items() if name not in inputs and kind not in ("empty", "list")]
-    elif embedded is None and (column or drop):
-        raise InputError(f"{contents.name} is an array without names; remove --column and --drop.")
-    elif embedded is not None and (column or drop or features is not None):
-        chosen = _chosen(contents, dict.fromkeys(embedded, "numbers"), column, drop, features)
-        notes += [f"embedded: {len(chosen)} of {len(embedded)} features"] if features is None else []
-        index = {name: i for i, name in enumerate(embedded)}
-        X, embedded = X[:, [index[name] for name in chosen]], chosen
+    elif column or drop or (embedded is not None and features is not None):
+        index = {name: i for i, name in enumerate(embedded or ())}
+        embedded = _chosen(contents, dict.fromkeys(index, "numbers"), column, drop, features)
+        X = X[:, [index[name] for name in embedded]]
+        notes.append(f"embedded: {len(embedded)} of {len(index)} features")
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     _check_finite(contents, X, embedded)
     columns = contents.columns.select(kept if label is None else [label, *kept])
@@ -294,10 +275,11 @@ def _chosen(
         if missing := [name for name in features if name not in kinds]:
             raise InputError(f"{contents.name} lacks the features {listed(missing)}; add them, as the model has them.")
         return tuple(features)
-    possible = [name for name, kind in kinds.items() if kind in _EMBEDDED and not _matching([name], drop)]
+    dropped = {name for pattern in drop for name in _matching(kinds, pattern)}
+    possible = [name for name, kind in kinds.items() if kind in _EMBEDDED and name not in dropped]
     found = [] if column else [name for name in possible if kinds[name] == "list"] or possible
     for pattern in column:
-        matches = [pattern] if pattern in kinds else _matching(possible, [pattern])
+        matches = [pattern] if pattern in kinds else _matching(possible, pattern)
         if not matches:
             raise InputError(f"{contents.name} has no column of numbers {pattern}; {_described(contents)}.")
         found += matches
@@ -306,8 +288,8 @@ def _chosen(
     return tuple(dict.fromkeys(found))
 
 
-def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    return [name for name in names for pattern in patterns if name == pattern or fnmatchcase(name, pattern)]
+def _matching(names: Iterable[str], pattern: str) -> list[str]:
+    return [name for name in names if name == pattern or fnmatchcase(name, pattern)]
 
 
 def _described(contents: Dataset) -> str:
@@ -317,14 +299,11 @@ def _described(contents: Dataset) -> str:
 
 def _matrix(contents: Dataset, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...] | None]:
     """Return columns as a matrix, with NaN for missing values, and the names of its features, None for lists."""
-    lists = [name for name in names if is_list(contents.columns[name].type)]
-    if lists and len(names) > 1:
-        raise InputError(
-            f"{contents.name}: a column of lists is embedded by itself, not {listed(names)}; give one by --column."
-        )
-    if lists:
-        return _list_matrix(contents, lists[0]), None
-    return np.column_stack([_numbers(contents, name) for name in names]), names
+    if not any(is_list(contents.columns[name].type) for name in names):
+        return np.column_stack([_numbers(contents, name) for name in names]), names
+    if len(names) > 1:
+        raise InputError(f"{contents.name}: of {listed(names)}, one column of lists can be embedded; use --column.")
+    return _list_matrix(contents, names[0]), None
 
 
 def _numbers(contents: Dataset, name: str) -> Array:

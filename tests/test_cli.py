@@ -537,7 +537,9 @@ class TestTransform:
         assert run("transform", model, "new.csv", *files, "--no-label").exit_code == 0
         expected = (["new"] * 10, ["sort 0"] * 10, ["no cluster", *map(str, range(9))])
         old = LaptSNE.load(model).embedding_
-        for (Y, shown), page, column, values in zip(drawn, pages, ("status", "sort", "cluster"), expected, strict=True):
+        for (Y, shown), page, column, values in zip(
+            drawn, pages, ("cluster", "sort", "cluster"), expected, strict=True
+        ):
             assert Y.shape == (130, 2)
             np.testing.assert_array_equal(Y[:120], old)
             assert shown == [None] * 120 + values  # None is grey

@@ -106,7 +106,7 @@ def write_explorer(maps: Any, out: Path, dataset: Dataset, **options: Any) -> No
 
 def explorer_columns(dataset: Dataset, found: dict[str, Array]) -> dict[str, Array]:
     """Return the label, what was found, the columns beside the embedding, and the features if they are few."""
-    kept = {name: dataset.values(name) for name in dataset.columns.column_names}
+    kept = {name: dataset.values(name) for name in dataset.columns.column_names}  # the label first
     columns = {} if dataset.label is None else {dataset.label: kept[dataset.label]}
     columns |= {free_name(name, list(kept)): values for name, values in found.items()} | kept
     if _has_few(dataset):

@@ -41,7 +41,6 @@ Model = LaptSNE | LandmarkLaptSNE
 _MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smaller one
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
-_NEW = "new"
 
 
 def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles) -> None:
@@ -185,19 +184,16 @@ def transform_source(model_path: Path, data: InputOptions, files: MapFiles) -> N
 def _draw(files: MapFiles, old: Array, Y: Array, dataset: Dataset, found: dict[str, Array]) -> None:
     """Draw the new rows in colour among the old ones in grey."""
     both, color = np.vstack([old, Y]), [*files.color, dataset.label][0]
-    names = np.full(len(Y), _NEW, dtype=object)
+    names = np.full(len(Y), "new", dtype=object)
     if "cluster" in found:  # as text: rows without a cluster are not drawn like the old ones
         names[:] = ["no cluster" if cluster < 0 else str(cluster) for cluster in found["cluster"]]
     if files.plot is not None:
         values = _padded(names if color is None else dataset.values(color), len(old))
         outputs.save_plot(both, values, files.plot, title=color, continuous=color in dataset.continuous)
     if files.html is not None:
-        clusters = {"cluster": names} if "cluster" in found else {}
-        shown = explorer_columns(dataset, found | clusters)
-        status = free_name("status", list(shown))
-        shown[status] = np.full(len(Y), _NEW, dtype=object)
+        shown = explorer_columns(dataset, found | {"cluster": names})
         columns = {name: _padded(values, len(old)) for name, values in shown.items()}
-        first = color or (free_name("cluster", dataset.columns.column_names) if clusters else status)
+        first = color or free_name("cluster", dataset.columns.column_names)
         outputs.write_explorer(both, files.html, dataset, columns=columns, color=first)
 
 

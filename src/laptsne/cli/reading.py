@@ -1,7 +1,7 @@
 """Readers by file ending.
 
 Nothing in a file is executed, and what a file declares or decompresses to is compared with the available memory by
-``check_room`` before it is allocated.
+``check_room`` before it is allocated, or while it is read.
 """
 
 from __future__ import annotations
@@ -212,8 +212,8 @@ def _read_matrix(path: Path) -> Dataset:
     barcodes, features, genes = map(_plain_or_packed, names)
     if barcodes and (features or genes):
         return _tenx(path, matrix, barcodes, cast(Path, features or genes))
-    note = "rows are points: {} points with {} features; transpose the matrix if it is the other way"
-    return Dataset(str(path), X=matrix, notes=(note.format(*matrix.shape),))
+    note = f"rows are points: {matrix.shape[0]} points with {matrix.shape[1]} features; --transpose takes columns"
+    return Dataset(str(path), X=matrix, notes=(note,))
 
 
 def _plain_or_packed(path: Path) -> Path | None:

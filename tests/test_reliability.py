@@ -75,14 +75,18 @@ def test_distances_of_nudged_rows(rng, metric, sparse):
     with Workers(1) as workers:
         data = scipy.sparse.csr_matrix(X) if sparse else X
         found = nudged_neighbors(data, metric=metric, perplexity=10, n_neighbors=59, workers=workers)
-    direction = principal_directions(X)[1]
-    moved = X[7] + 0.3 * direction
-    expected = pairwise_distances(moved[None], X, metric=metric)[0] ** 2
+    if metric in ("cosine", "correlation"):
+        X -= X.mean(axis=1, keepdims=True) if metric == "correlation" else 0
+        X /= np.linalg.norm(X, axis=1, keepdims=True)
     columns = found.indices[found.indptr[7] : found.indptr[8]]
-    squared = np.empty(columns.size)
-    from_python(nudged_distances)(7, 0.3 / found.unit, 1, found, squared)
-    scale = {"euclidean": found.unit, "l2": found.unit, "sqeuclidean": found.unit**2}.get(metric, 1)
-    np.testing.assert_allclose(squared * scale**2, expected[columns], rtol=1e-6, atol=1e-9)
+    for step in (0.0, 0.3):
+        moved = X[7] + step * principal_directions(X)[1]
+        expected = pairwise_distances(moved[None], X, metric="sqeuclidean")[0, columns]
+        if metric not in ("euclidean", "l2"):
+            expected = expected**2
+        squared = np.empty(columns.size)
+        from_python(nudged_distances)(7, step, 1, found, squared)
+        np.testing.assert_allclose(squared, expected, rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_features", [2, 10, 2100])

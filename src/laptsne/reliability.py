@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils.extmath import row_norms
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import randomized_svd
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
@@ -19,7 +20,7 @@ from laptsne._runtime.typing import Array
 from laptsne.fields.grid import MAX_NODES, Mesh
 from laptsne.fields.potential import Potential
 from laptsne.graph.affinity import moments, precision
-from laptsne.graph.distances import EUCLIDEAN_METRICS, is_pairwise
+from laptsne.graph.distances import EUCLIDEAN_METRICS, as_euclidean, is_pairwise, squarable
 from laptsne.graph.neighbors import neighbor_distances
 from laptsne.transform.placement import descend, field_of
 
@@ -28,11 +29,8 @@ _LENGTH = 0.5
 # Neighbours among which those of the moved row are found, in units of the perplexity. Affinities end at 3; with 4.5,
 # ranks of the scores of 500 digits correlate with the exact ones by 0.97, in plain maps (benchmarks/reliability.py).
 _CANDIDATES = 4.5
-_EUCLIDEAN, _SQUARED, _ANGULAR = range(3)  # how distances follow from inner products
-_FORMS = {"euclidean": _EUCLIDEAN, "sqeuclidean": _SQUARED, "cosine": _ANGULAR, "correlation": _ANGULAR}
 _N_DIRECTIONS = 3
-_PCA_ROWS = 1 << 14  # from which the directions are computed
-_PCA_FEATURES = 2048  # beyond which inner products of up to as many rows replace the covariance matrix
+_PCA_ROWS, _PCA_VALUES = 1 << 14, 1 << 25  # from which the directions are computed, at most
 # Spacing of the mesh, by dimension: that of placement has errors too large for ranks (benchmarks/reliability.py).
 _SPACING = {1: 0.1, 2: 0.2, 3: 0.4}
 _SAME = 1.0  # distance from a minimum within which a start leads to the same one, as a rule
@@ -59,7 +57,8 @@ class Reliability:
         position and from the two points of highest affinity. In units of the embedding. Points of high scores sit at
         gaps that the embedding overstates, or at its tears.
     length : float or None
-        By how much rows were moved, in units of the data.
+        By how much rows were moved, in units of the data. With ``metric="cosine"`` or "correlation", these are rows
+        scaled to length 1, for the latter after centring each.
     reason : str or None
         Why there is no score.
 
@@ -116,7 +115,7 @@ def reliability_of(
     neighbors = nudged_neighbors(X, metric=metric, perplexity=perplexity, n_neighbors=n_neighbors, workers=workers)
     length = _LENGTH * neighbors.radius if length is None else float(length)
     jumps, field = np.empty(len(Y)), field_of(_finer(potential, Y, workers))
-    args = (length / neighbors.unit, perplexity, Y.astype(np.float64), neighbors, field, jumps)
+    args = (length, perplexity, Y.astype(np.float64), neighbors, field, jumps)
     workers.rows(_jump_rows, len(Y), *args, work=1e3 * len(neighbors.indices))
     return Reliability(jumps, length)
 
@@ -136,67 +135,42 @@ def _obstacle(X: Any, potential: Potential | None, metric: Any, metric_params: A
 class NudgedNeighbors(NamedTuple):
     """Neighbours of every point, and what their distances become when the point moves along a direction.
 
-    All lengths except ``radius`` are in units of ``unit``. Edges are those of the neighbour graph in both directions.
+    Edges are those of the neighbour graph in both directions.
     """
 
     indptr: Array
     indices: Array
-    distances: Array
+    squared: Array  # Euclidean distances
     rows: Array  # precision, least and largest squared distance and sum of weights of each point, (n_samples, 4)
     projections: Array  # inner products of the points and the directions, (n_samples, n_directions)
-    lengths: Array  # squared lengths of the directions, which are 1 unless the metric projects them
-    norms: Array  # lengths of the rows, for angles
-    form: int  # how distances follow from inner products
-    unit: float
-    radius: float  # median distance, in units of the data, to the neighbour whose rank is the perplexity
+    power: int  # of squared Euclidean distances that gives squared distances in the metric, up to a factor
+    radius: float  # median distance to the neighbour whose rank is the perplexity
 
 
 def nudged_neighbors(X: Any, *, metric: str, perplexity: float, n_neighbors: int, workers: Workers) -> NudgedNeighbors:
-    """Search the neighbours of X, for one of the metrics that follow from inner products."""
-    name, n_samples = EUCLIDEAN_METRICS[metric], X.shape[0]
-    # A power of 2: products of the values neither overflow nor underflow, and digits are kept.
-    unit = float(np.ldexp(1.0, int(np.frexp(max(X.max(), -X.min()))[1]) - 1))
-    X = X / X.dtype.type(unit)
-    graph = neighbor_distances(X, n_neighbors, metric=name, metric_params=None, workers=workers)
-    rows, squared = np.empty((n_samples, 4)), np.square(graph.data, dtype=np.float64)
-    workers.rows(_describe_rows, n_samples, n_neighbors, squared, perplexity, rows, work=100.0 * squared.size)
-    directions = principal_directions(X)
-    if name == "correlation":
-        X, directions = (rows - rows.mean(axis=1, keepdims=True) for rows in (X, directions))
-    norms = row_norms(X).astype(np.float64)
+    """Search the neighbours of X, for one of the metrics that follow from Euclidean distances."""
+    name, n_samples, X = EUCLIDEAN_METRICS[metric], X.shape[0], squarable(X)
+    if name in ("cosine", "correlation"):
+        X = normalize(X) if scipy.sparse.issparse(X) else as_euclidean(X, name)[0]
+    graph = neighbor_distances(X, n_neighbors, workers=workers)
     rank = min(max(int(perplexity), 1), n_neighbors) - 1
-    radii = np.partition(graph.data.reshape(n_samples, -1), rank, axis=1)[:, rank].astype(np.float64)
-    if name != "euclidean":
-        radii = np.sqrt(np.maximum(radii, 0)) * (np.sqrt(2.0) * norms if _FORMS[name] == _ANGULAR else 1)
-    # The graph with both directions of every edge; shifted, so that a distance of 0 stays an edge.
-    shifted = scipy.sparse.csr_matrix((graph.data + 1.0, graph.indices, graph.indptr), graph.shape)
-    both = shifted.maximum(shifted.T.tocsr()).tocsr()
-    return NudgedNeighbors(
-        *(both.indptr, both.indices, both.data - 1.0, rows),
-        projections=np.asarray(X @ directions.T, dtype=np.float64),
-        lengths=(directions**2).sum(axis=1),
-        norms=norms,
-        form=_FORMS[name],
-        unit=unit,
-        radius=unit * float(np.median(radii)),
-    )
+    radius = float(np.median(np.partition(graph.data.reshape(n_samples, -1), rank, axis=1)[:, rank]))
+    # Positive, so that the distance of duplicates stays an edge.
+    graph.data = np.maximum(np.square(graph.data, dtype=np.float64), np.finfo(np.float64).tiny)
+    rows, power = np.empty((n_samples, 4)), 1 if name == "euclidean" else 2
+    workers.rows(_describe_rows, n_samples, n_neighbors, graph.data**power, perplexity, rows, work=100.0 * graph.nnz)
+    both = graph.maximum(graph.T.tocsr())
+    projections = np.asarray(X @ principal_directions(X).T, dtype=np.float64)
+    return NudgedNeighbors(both.indptr, both.indices, both.data, rows, projections, power, radius)
 
 
 def principal_directions(X: Any) -> Array:
     """Return up to three leading principal directions of evenly spaced rows, shape (n_directions, n_features)."""
-    n_features = X.shape[1]
-    are_wide = n_features > _PCA_FEATURES
-    rows = X[:: -(-X.shape[0] // (_PCA_FEATURES if are_wide else _PCA_ROWS))].astype(np.float64)
-    mean = np.asarray(rows.mean(axis=0)).ravel()
-    leading = slice(None, -min(_N_DIRECTIONS, n_features) - 1, -1)
-    if not are_wide:
-        centred = (rows.toarray() if scipy.sparse.issparse(rows) else rows) - mean
-        return np.ascontiguousarray(np.linalg.eigh(centred.T @ centred)[1][:, leading].T)
-    products = (rows @ rows.T).toarray() if scipy.sparse.issparse(rows) else rows @ rows.T
-    products -= products.mean(axis=0)
-    weights = np.linalg.eigh(products - products.mean(axis=1, keepdims=True))[1][:, leading]
-    directions = np.linalg.qr(rows.T @ weights - np.outer(mean, weights.sum(axis=0)))[0]
-    return np.ascontiguousarray(directions.T)
+    n_rows = min(_PCA_ROWS, _PCA_VALUES // X.shape[1] + 1)
+    rows = X[:: -(-X.shape[0] // n_rows)].astype(np.float64)
+    rows = rows.toarray() if scipy.sparse.issparse(rows) else rows
+    rows -= rows.mean(axis=0)
+    return np.asarray(randomized_svd(rows, min(_N_DIRECTIONS, *rows.shape), random_state=0)[2])
 
 
 @inlined
@@ -218,18 +192,11 @@ def _describe_rows(start: int, stop: int, k: int, squared: Array, perplexity: fl
 @inlined
 def nudged_distances(i: int, step: float, direction: int, neighbors: NudgedNeighbors, squared: Array) -> None:
     """Set the squared distances, in the metric, of row i to its neighbours if it moves by a step along a direction."""
-    first, form, norms = neighbors.indptr[i], neighbors.form, neighbors.norms
-    z, length = neighbors.projections[:, direction], step * step * neighbors.lengths[direction]
-    norm = np.sqrt(max(norms[i] * norms[i] + 2 * step * z[i] + length, 0.0))
+    first, z = neighbors.indptr[i], neighbors.projections[:, direction]
     for e in range(squared.size):
-        j, d = neighbors.indices[first + e], neighbors.distances[first + e]
-        if form != _ANGULAR:
-            moved = max((d * d if form == _EUCLIDEAN else d) + 2 * step * (z[i] - z[j]) + length, 0.0)
-            squared[e] = moved if form == _EUCLIDEAN else moved * moved
-        elif norm == 0 or norms[j] == 0:
-            squared[e] = 1.0
-        else:
-            squared[e] = (1 - ((1 - d) * norms[i] * norms[j] + step * z[j]) / (norm * norms[j])) ** 2
+        j = neighbors.indices[first + e]
+        moved = neighbors.squared[first + e] + 2 * step * (z[i] - z[j]) + step * step
+        squared[e] = max(moved, 0.0) ** neighbors.power
 
 
 @inlined
@@ -259,7 +226,7 @@ def _jump_rows(
         old, squared, p = np.empty((3, columns.size))
         nudged_distances(i, 0.0, 0, neighbors, old)
         jumps[i] = 0
-        for a in range(2 * neighbors.lengths.size):
+        for a in range(2 * neighbors.projections.shape[1]):
             nudged_distances(i, length if a % 2 else -length, a // 2, neighbors, squared)
             _affinities(squared, old, neighbors.rows, columns, perplexity, p)
             kept = np.argsort(-p, kind="mergesort")[: (p >= _NEGLIGIBLE * p.max()).sum()]

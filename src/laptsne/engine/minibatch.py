@@ -59,7 +59,7 @@ class Batches:
 
     def _similarity_with(self, rows: Array, fields: ExactFields) -> float:
         """Return the sum of the similarities of all pairs with a point in ``rows``, at which the fields are."""
-        among = ExactFields(fields.Y[rows], self.kernel.of(rows), fields.workers)
+        among = ExactFields(fields.Y[rows], self.kernel, fields.workers)
         return float(2 * fields.degrees.sum() - among.degrees.sum())
 
     def state(self) -> dict[str, Any]:

@@ -180,11 +180,9 @@ class FittedMap:
         ):
             if obstacle:
                 return Reliability(None, reason=reason)
-        options: dict[str, Any] = {"metric": self.metric.name, "metric_params": self.metric.params, "length": length}
         with Workers(n_jobs) as workers:
             potential = None if self.data is None else self._placement.potential(workers)
-            options |= {"perplexity": self.metric.perplexity, "workers": workers}
-            return reliability_of(self.data, self.embedding, potential, **options)
+            return reliability_of(self.data, self.embedding, potential, self.metric, length, workers)
 
     def computed(self, n_jobs: int | None = None) -> FittedMap:
         """Return the same map with the potential, if there is one, computed."""

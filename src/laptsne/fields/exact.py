@@ -29,11 +29,11 @@ class Fields(ABC):
     :math:`w_{ij}` of the embedding. t-SNE and its contraction need only such fields and their gradients.
     """
 
-    n_samples: int
-    n_components: int
-    workers: Workers
-    Y: NDArray[Any]
     geometry: tuple[Any, ...]  # three arrays of coordinates and the precision of the kernel, or None instead
+
+    def __init__(self, Y: Array, workers: Workers | None) -> None:
+        self.n_samples, self.n_components = Y.shape
+        self.Y, self.workers = Y, workers or Workers(1)
 
     @property
     def degrees(self) -> Field:
@@ -191,9 +191,8 @@ class ExactFields(Fields):
     def __init__(
         self, Y: Array, kernel: Kernel | None = None, workers: Workers | None = None, rows: Array | None = None
     ) -> None:
-        self.n_samples, self.n_components = Y.shape
-        self.Y, self.workers, self.rows = Y, workers or Workers(1), rows
-        self._n_rows = self.n_samples if rows is None else len(rows)
+        super().__init__(Y, workers)
+        self.rows, self._n_rows = rows, self.n_samples if rows is None else len(rows)
         y = np.ascontiguousarray((Y - Y.mean(axis=0)).T)
         self.dtype = y.dtype
         precision = (kernel or Student()).precision

@@ -95,7 +95,7 @@ def test_another_seed_gives_another_map(blobs):
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-@pytest.mark.parametrize("kernel", ["student", "gaussian", Gaussian(2.0), Gaussian(np.linspace(1, 2, 120))])
+@pytest.mark.parametrize("kernel", ["student", "gaussian", Gaussian(2.0)])
 @pytest.mark.parametrize("penalty", ["log", "trace", 0.3])
 def test_every_kernel_penalty_and_dimension_runs(blobs, n_components, kernel, penalty):
     model = LaptSNE(n_components, kernel=kernel, penalty=penalty, **FAST).fit(blobs[0])

@@ -166,8 +166,7 @@ class FittedMap:
                 return Reliability(None, reason=reason)
         with Workers(n_jobs) as workers:
             potential = None if self.data is None else self._placement.potential(workers)
-            options = {"perplexity": self.metric.perplexity, "workers": workers, **self.metric.options}
-            return reliability_of(self.data, self.embedding, potential, length=length, **options)
+            return reliability_of(self.data, self.embedding, potential, self.metric, length, workers)
 
     def computed(self, n_jobs: int | None = None) -> FittedMap:
         """Return the same map with the potential, if there is one, computed."""

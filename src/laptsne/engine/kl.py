@@ -24,7 +24,7 @@ def _attraction_rows(
     y0: Array,
     y1: Array | None,
     y2: Array | None,
-    precision: Array | None,
+    precision: float | None,
     rows: Array | None,
     indptr: Array,
     indices: Array | None,
@@ -42,7 +42,6 @@ def _attraction_rows(
         x0 = y0[i]
         x1 = zero if y1 is None else y1[i]
         x2 = zero if y2 is None else y2[i]
-        a = None if precision is None else precision[i]
         p = affinities[indptr[i] : indptr[i + 1]]
         columns = window(indices, indptr[i], indptr[i + 1])
         s0 = s1 = s2 = total = zero
@@ -51,7 +50,7 @@ def _attraction_rows(
             d0 = x0 - y0[j]
             d1 = zero if y1 is None else x1 - y1[j]
             d2 = zero if y2 is None else x2 - y2[j]
-            ratio, log_w = attraction(d0 * d0 + d1 * d1 + d2 * d2, a, None if precision is None else precision[j])
+            ratio, log_w = attraction(d0 * d0 + d1 * d1 + d2 * d2, precision)
             strength = p[e] * ratio
             s0 += strength * d0
             s1 += strength * d1
@@ -242,7 +241,7 @@ class Batches:
 
     def _similarity_with(self, rows: Array, fields: ExactFields) -> float:
         """Return the sum of the similarities of all pairs with a point in ``rows``, at which the fields are."""
-        among = ExactFields(fields.Y[rows], self.kernel.of(rows), fields.workers)
+        among = ExactFields(fields.Y[rows], self.kernel, fields.workers)
         return float(2 * fields.degrees.sum() - among.degrees.sum())
 
     def state(self) -> dict[str, Any]:

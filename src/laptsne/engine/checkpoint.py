@@ -17,6 +17,7 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 
 EVERY = 30.0  # seconds between writes
+_FORMAT = 1  # raised by any change of the code after which a descent continues differently
 
 
 class Checkpoint:
@@ -83,10 +84,10 @@ def _check(arrays: dict[str, Array], forms: dict[str, list[Any]]) -> None:
 
 
 def digest_of(settings: Any, P: Any, Y: Array) -> str:
-    """Return a digest of the version, the settings, the affinities and the initial embedding of a descent."""
+    """Return a digest of the code's version, the settings, the affinities and the initial embedding of a descent."""
     # Arrays among the settings, such as the widths of a kernel, are printed in full.
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-        digest = hashlib.sha256(f"{__version__} {settings!r}".encode())
+        digest = hashlib.sha256(f"{__version__} {_FORMAT} {settings!r}".encode())
     parts = (P.indptr, P.indices, P.data) if scipy.sparse.issparse(P) else (P,)
     for part in (*parts, Y):
         digest.update(f"{part.dtype.str}{part.shape}".encode())

@@ -13,7 +13,6 @@ from sklearn.utils import gen_batches
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne._runtime.warn import warn
 
 PROBE_ENTRIES = 1 << 22  # entries in memory at once of the tables of probed lists and of heaps
 _LISTS, _MAX_LIST = 2, 4  # number in square roots of the number of points; maximum length in mean lengths
@@ -26,7 +25,6 @@ _REACH = 1e9  # in largest deviations from the mean; squared distances beyond it
 _LARGEST = 2.0**20  # that deviation in single precision: squares of values up to 1e25 times smaller do not underflow
 _SPACED, _SPACING_RANK = 128, 15  # points whose distances to a neighbour are compared with the rounding errors
 _MAX_ERROR = 1e-3  # of squared distances between neighbours in single precision
-_LOST = 1e-14  # squared distances in units of |x|^2 that even double precision does not resolve
 
 
 @inlined
@@ -78,11 +76,10 @@ def _keep(distances: Array, lo: int, itself: int, values: Array, indices: Array)
 
 @inlined
 def _searched_by(begin: int, end: int, wanted: Array, n_lists: int, home: int, centres: Array) -> Any:
-    """Return the lists that the queries ``begin`` to ``end`` search, and for each the queries that search it.
+    """Return the lists that queries search, and members and starts: members[starts[n]:starts[n + 1]] search the nth.
 
-    Those of the nth list are members[starts[n]:starts[n + 1]]. A query searches the lists that it wants, or all if the
-    first is negative. Lists come in the order of their distance from ``home``: the nearest first, and so that the order
-    in which a query sees points does not depend on the other queries.
+    A query searches the lists that it wants, or all if the first is negative, in the order of their distance from
+    ``home``, so that the order in which it sees points does not depend on the other queries.
     """
     counts, n_everything = np.zeros(n_lists, np.int64), 0
     for i in range(begin, end):
@@ -248,19 +245,12 @@ class IVFIndex:
     def _in_order(self, order: Array, queries: Array, found: Array, workers: Workers) -> tuple[Array, Array]:
         """Return indices and distances of the columns found for queries in lists, which are sorted by ``order``."""
         numbers = self.order.astype(found.dtype)
-        indices, distances, n_lost = np.empty_like(found), np.empty(found.shape, np.float32), 0
+        indices, distances = np.empty_like(found), np.empty(found.shape, np.float32)
         for rows in gen_batches(len(found), _ORDERED):  # all at once would take half as much memory again
             block, far = np.ascontiguousarray(queries[:, rows]), np.empty(found[rows].shape, np.float32)
             workers.rows(_distance_rows, len(far), block, self.columns, found[rows], far, work=10.0 * far.size)
             indices[order[rows]] = numbers[found[rows]]
             distances[order[rows]] = far
-            furthest = far.max(axis=1).astype(np.float64) ** 2
-            n_lost += int(((furthest > 0) & (furthest < _LOST * np.einsum("ij,ij->j", block, block))).sum())
-        if n_lost and queries.dtype == np.float64:
-            warn(
-                f"the neighbours of {n_lost} rows of X are lost in rounding: its values are millions of times larger "
-                "than their distances. Transform or remove outliers, or give the neighbours as X=(indices, distances)."
-            )
         if not 1e-15 < self.unit * _LARGEST < 1e15:
             distances = distances.astype(np.float64)
         distances *= distances.dtype.type(self.unit)

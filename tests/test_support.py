@@ -98,7 +98,8 @@ def test_distances_give_the_support_of_their_features(rng):
 
 def test_an_equal_row_has_the_support_of_the_training_row(digits, model):
     X = digits[0]
-    support = Support.of_data(X, 30, Workers(1))
+    with Workers(1) as workers:  # limits OpenMP, too
+        support = Support.of_data(X, 30, workers)
     np.testing.assert_array_equal(model.support(X[:100]), support.share(support.isolation[:100]))
     assert (model.support(X) < 0.05).mean() == pytest.approx(0.05, abs=0.01)
 

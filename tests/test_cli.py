@@ -24,7 +24,7 @@ from laptsne.contraction import ContractionPath
 from laptsne.engine.minimise import Descending
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.spectrum import eigengap_clusters
-from laptsne.transform import Network
+from laptsne.transform.network import Network
 
 QUICK = ("--iterations", 40, "--perplexity", 10)
 COMMANDS = ("embed", "transform", "gap", "explore")

@@ -24,9 +24,10 @@ from laptsne.graph.distances import is_pairwise
 from laptsne.kernels import Gaussian, Student
 from laptsne.methods import Fit, Method, Metric
 from laptsne.reliability import Reliability, reliability_of
-from laptsne.transform import Network, Placement
+from laptsne.transform.network import Network
+from laptsne.transform.placement import Placement
 from laptsne.transform.preprocessing import Preprocessing
-from laptsne.transform.support import Support, support_of_distances
+from laptsne.transform.support import Support
 
 # One memory layout: sums along rows and columns differ in their last bits between layouts.
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -86,7 +87,8 @@ class FittedMap:
         if name != "precomputed" or fitted.potential is None:
             return fitted
         # The distances are not kept.
-        return replace(fitted, spacing=support_of_distances(X, fitted._placement.n_neighbors))
+        spacing = Support.of_data(X, fitted._placement.n_neighbors, Workers(1), metric="precomputed")
+        return replace(fitted, spacing=spacing)
 
     def __post_init__(self) -> None:
         """Raise ValueError if the parts do not belong together: kernels that read them do not check bounds."""
@@ -165,7 +167,7 @@ class FittedMap:
             if obstacle:
                 return Reliability(None, reason=reason)
         with Workers(n_jobs) as workers:
-            potential = None if self.data is None else self._placement.potential(workers)
+            potential = None if self.data is None else self._placement.computed_potential(workers)
             return reliability_of(self.data, self.embedding, potential, self.metric, length, workers)
 
     def computed(self, n_jobs: int | None = None) -> FittedMap:
@@ -173,7 +175,7 @@ class FittedMap:
         if not isinstance(self.potential, LazyPotential):
             return self
         with Workers(n_jobs) as workers:
-            return replace(self, potential=self._placement.potential(workers))
+            return replace(self, potential=self._placement.computed_potential(workers))
 
     def to_file(self, path: str | os.PathLike[str], **content: Any) -> int:
         """Write the map, and other plain values, to a file of arrays and JSON; return its size in bytes."""
@@ -208,8 +210,8 @@ class FittedMap:
 
     @cached_property
     def _placement(self) -> Placement:
-        options = {"perplexity": self.metric.perplexity, **self.metric.options}
-        return Placement(self.data, self.embedding, self.potential, support=self.spacing, kernel=self.kernel, **options)
+        options: dict[str, Any] = {"support": self.spacing, "kernel": self.kernel, "compared_by": self.metric.options}
+        return Placement(self.data, self.embedding, self.potential, self.metric.perplexity, **options)
 
     @property
     def _compared(self) -> Placement:

@@ -18,7 +18,7 @@ from laptsne.graph.neighbors import MAX_EXACT_NEIGHBORS
 from laptsne.graph.spectrum import MAX_CLUSTERS
 from laptsne.kernels import Student
 from laptsne.settings import sums_all_pairs, uses_fourier
-from laptsne.transform.sampling import Sampler
+from laptsne.transform.sampling import n_sampled
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
 _MUTUAL = 1.65  # entries of P per neighbour: 2 if no neighbours are mutual, 1 if all are
@@ -80,8 +80,8 @@ def estimate_memory(
     p, itemsize = model.get_params(deep=False), 4 if np.dtype(dtype) == np.float32 else 8
     if "n_landmarks" not in p:
         return demand(p, n_samples, n_features, itemsize)
-    n_sampled = min(n_samples, Sampler.of(p["n_landmarks"], seed=0).n_wanted)
-    return demand(p, n_sampled, n_features, itemsize) + n_samples * int(p["n_components"]) * itemsize
+    sampled = n_sampled(p["n_landmarks"], n_samples)
+    return demand(p, sampled, n_features, itemsize) + n_samples * int(p["n_components"]) * itemsize
 
 
 def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: float = 0) -> int:

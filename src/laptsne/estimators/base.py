@@ -31,7 +31,7 @@ from laptsne.memory import check_memory
 from laptsne.methods import Fit, Method, fit
 from laptsne.reliability import Reliability
 from laptsne.settings import callbacks_of, has_method
-from laptsne.transform import Network
+from laptsne.transform.network import Network
 
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
 _DROPPED = {"callbacks", "checkpoint"}

@@ -35,9 +35,9 @@ from laptsne.kernels import Gaussian
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Tsne
 from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, tsne_method
-from laptsne.transform import Network
+from laptsne.transform.network import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
-from laptsne.transform.sampling import Sample, Sampler, checked_block, row_hashes
+from laptsne.transform.sampling import checked_block, joined, n_sampled, row_hashes, sample_of
 
 _N_NEIGHBORS = int(3 * MAX_PERPLEXITY)  # neighbours by which a row is placed
 _PLACEMENT_ROUNDS = 2  # in which the sampled rows are placed among each other
@@ -129,16 +129,15 @@ class LandmarkLaptSNE(MapEstimator):
             raise ValueError(f"kernel={self.kernel!r} needs out_of_sample='network', got 'placement'.")
         X = stacked_rows(X)
         X = rows_of(X) if is_dask(X) else _matrix(X)
+        if X.shape[0] == 0:
+            raise ValueError("X has no rows.")
         if self.n_landmarks > X.shape[0]:
             many = f"n_landmarks={self.n_landmarks} is more than the {X.shape[0]} rows of X"
             warn(f"{many}, so every distinct row is a landmark. Lower n_landmarks, or use LaptSNE.")
-        sampler = Sampler.of(self.n_landmarks, seed=int(check_random_state(self.random_state).randint(2**31)))
+        seed = int(check_random_state(self.random_state).randint(2**31))
         with self._unchanged_by_failure():
-            if is_dask(X):
-                sample = sampled(X, sampler)
-            else:
-                sample = sampler.sample(checked_block(rows, number) for number, rows in enumerate(_blocks(X)))
-            found = self._fit_sample(sample, sampler.seed)
+            sample = (sampled if is_dask(X) else _sampled)(X, n_sampled(self.n_landmarks, X.shape[0]), seed)
+            found = self._fit_sample(*sample, seed)
             if hasattr(X, "columns"):
                 validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
             if not found.result.interrupted:
@@ -149,13 +148,13 @@ class LandmarkLaptSNE(MapEstimator):
     def _method(self, X: Any) -> Tsne:
         return tsne_method(self.get_params(deep=False), X)
 
-    def _fit_sample(self, sample: Sample, seed: int) -> Fit:
-        """Embed the landmarks of a sample, and place its other rows, by which new rows are placed."""
-        X = validate_data(self, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
+    def _fit_sample(self, numbers: Array, X: Array, seed: int) -> Fit:
+        """Embed the landmarks of sampled rows, and place the others, by which new rows are placed."""
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
         method = self._method(X)
         check_memory(self.get_params(deep=False), X)
         random_state = check_random_state(self.random_state)
-        rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))
+        rows = find_landmarks(X, self.n_landmarks, row_hashes(numbers, seed))
         n_clusters = 1 if isinstance(self.n_clusters, str) else self.n_clusters
         if len(rows) <= n_clusters:
             few = f"n_landmarks={self.n_landmarks} gave only {len(rows)} landmarks, since X has few distinct rows"
@@ -165,7 +164,7 @@ class LandmarkLaptSNE(MapEstimator):
             # Sums of t-SNE follow the number of landmarks, not of sampled rows.
             method = replace(self._method(X[rows]), metric=method.metric)
             found = self._descended(method, X[rows], P, random_state, workers)
-            self.landmarks_, self.landmark_labels_ = sample.indices[rows], self.labels_
+            self.landmarks_, self.landmark_labels_ = numbers[rows], self.labels_
             self.landmark_embedding_ = found.result.embedding.astype(X.dtype, copy=False)
             del self.labels_  # those of all rows
             if found.result.interrupted or found.result.potential is None:
@@ -280,6 +279,16 @@ def _matrix(X: Any) -> Any:
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an array of shape {X.shape}; use X.reshape(n_samples, -1).")
     return X
+
+
+def _sampled(X: Any, n_wanted: int, seed: int) -> tuple[Array, Array]:
+    """Return a sample of X, of which one block is in memory at a time."""
+    samples, offset = [], 0
+    for number, rows in enumerate(_blocks(X)):
+        block = checked_block(rows, number)
+        samples.append(sample_of(block, offset, X.shape[0], n_wanted, seed))
+        offset += len(block)
+    return joined(samples)
 
 
 def _blocks(X: Any) -> Iterator[Any]:

@@ -37,7 +37,7 @@ from laptsne.metrics import cluster_scores, knn_accuracy
 SCORES = ("entries", "10-NN", "NMI", "SC", "kept", "seen", "ink", "KL")
 MAX_ROWS = 10_000
 # The places of constants of the package, by what changes there.
-WIDTH = "laptsne.contraction.similarity:_WIDTH"
+WIDTH = "laptsne.contraction.term:_WIDTH"
 FLOOR = "laptsne.settings:FLOOR"
 REGULARIZATION = "laptsne.contraction.cluster_term:_REGULARIZATION"
 TOTAL = "laptsne.settings:_TOTAL"

@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.estimators.landmarks import find_landmarks
-from laptsne.transform import Network
+from laptsne.transform.network import Network
 from reproduction.dataset import reduced
 from reproduction.methods import Fit, Method, Settings, fit_laptsne
 

@@ -8,11 +8,7 @@ from laptsne.kernels import Gaussian
 
 def similarities(Y, kernel):
     r2 = ((Y[:, None] - Y[None]) ** 2).sum(-1)
-    if isinstance(kernel, Gaussian):
-        one_sided = np.exp(-r2 / (2 * np.broadcast_to(kernel.sigma, len(Y))[:, None] ** 2))
-        K = (one_sided + one_sided.T) / 2
-    else:
-        K = 1 / (1 + r2)
+    K = np.exp(-r2 / (2 * kernel.sigma**2)) if isinstance(kernel, Gaussian) else 1 / (1 + r2)
     np.fill_diagonal(K, 0)
     return K
 

@@ -125,11 +125,3 @@ def test_a_full_disk_does_not_keep_kernels_from_running(double, monkeypatch):
 
     monkeypatch.setattr(os, "replace", full)
     assert kernel(3) == 6
-
-
-def test_a_cache_that_cannot_be_read_does_not_keep_kernels_from_running(double, tmp_path):
-    assert double()(3) == 6
-    for index in (tmp_path / "cache").rglob("*.nbi"):
-        index.unlink()
-        index.mkdir()
-    assert double()(3) == 6

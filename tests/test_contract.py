@@ -8,7 +8,7 @@ from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.cluster_term import ClusterTerm
 from laptsne.contraction.finished import SmoothDisplacement
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.fields import ExactFields
 from laptsne.graph.affinity import joint_affinities
 

@@ -13,7 +13,7 @@ from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.cluster_term import ClusterTerm
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.fields import ExactFields, FourierFields
 from laptsne.fields.potential import potential_at
 from laptsne.kernels import Gaussian

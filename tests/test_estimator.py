@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 from laptsne import Descent, LaptSNE
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.kernels import Gaussian
 
 FAST = {"max_iter": 60, "perplexity": 10, "random_state": 0}
@@ -95,7 +95,7 @@ def test_another_seed_gives_another_map(blobs):
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-@pytest.mark.parametrize("kernel", ["student", "gaussian", Gaussian(2.0), Gaussian(np.linspace(1, 2, 120))])
+@pytest.mark.parametrize("kernel", ["student", "gaussian", Gaussian(2.0)])
 @pytest.mark.parametrize("penalty", ["log", "trace", 0.3])
 def test_every_kernel_penalty_and_dimension_runs(blobs, n_components, kernel, penalty):
     model = LaptSNE(n_components, kernel=kernel, penalty=penalty, **FAST).fit(blobs[0])
@@ -206,11 +206,11 @@ def test_clone_pipeline_and_set_output(blobs):
     assert isinstance(LaptSNE(**FAST).fit_transform(pl.DataFrame(X)), np.ndarray)
 
 
-def test_the_progress_bar_goes_to_standard_error(blobs, capsys):
+def test_progress_goes_to_standard_error(blobs, capsys):
     LaptSNE(verbose=True, **FAST).fit(blobs[0])
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "60/60" in captured.err
+    assert "iteration 60 of 60" in captured.err
     LaptSNE(**FAST).fit(blobs[0])
     assert capsys.readouterr().err == ""
 

@@ -459,8 +459,8 @@ def test_a_list_of_columns_and_a_missing_folder_are_named(tmp_path):
 
 def kinds(columns, n):
     return {
-        column.name: (column.kind, column.names, column.values.tolist())
-        for column in encode_columns(columns, n).values()
+        name: (column.header["kind"], column.header.get("names", ()), column.values.tolist())
+        for name, column in encode_columns(columns, n).items()
     }
 
 
@@ -489,13 +489,13 @@ def test_columns_of_plain_values():
     np.testing.assert_array_equal(found["real"][2], [0.5, np.nan, np.nan, 2.0])
     assert found["huge"] == ("number", (), [1e200, 0.5, -1e200, 2.0])
     assert found["nothing"] == ("category", (), [0, 0, 0, 0])
-    assert not encode_columns({"nothing": [np.nan] * 4}, 4)["nothing"].numeric  # no colour scale is offered
+    assert not encode_columns({"nothing": [np.nan] * 4}, 4)["nothing"].header["numeric"]  # no colour scale is offered
     np.testing.assert_array_equal(found["day"][2], [19724 * 864e5, np.nan, 19723 * 864e5, 19723 * 864e5])
 
 
 def test_few_integers_are_numbers_if_said_so():
     column = encode_columns({"count": [0.0, 1.0, 1.0, 0.0]}, 4, ["count"])["count"]
-    assert (column.kind, column.values.tolist()) == ("number", [0, 1, 1, 0])
+    assert (column.header["kind"], column.values.tolist()) == ("number", [0, 1, 1, 0])
 
 
 def test_columns_of_pandas():

@@ -6,15 +6,13 @@ from laptsne._runtime.threads import Workers
 from laptsne.fields import ExactFields
 from laptsne.kernels import Gaussian, Student
 
-
-def kernels(n):
-    return {"student": Student(), "gaussian": Gaussian(2.0), "local": Gaussian(np.linspace(1, 3, n))}
+KERNELS = [Student(), Gaussian(2.0)]
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 64, 511, 512, 513, 1030])
-@pytest.mark.parametrize("kind", ["student", "gaussian", "local"])
-def test_values_and_degrees_are_the_plain_sums(rng, n, kind):
-    Y, charges, kernel = rng.normal(scale=3, size=(n, 2)), rng.normal(size=(n, 5)), kernels(n)[kind]
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_values_and_degrees_are_the_plain_sums(rng, n, kernel):
+    Y, charges = rng.normal(scale=3, size=(n, 2)), rng.normal(size=(n, 5))
     K = similarities(Y, kernel)
     fields = ExactFields(Y, kernel)
     assert relative_error(fields.degrees, K.sum(1)) < 1e-12
@@ -22,19 +20,14 @@ def test_values_and_degrees_are_the_plain_sums(rng, n, kind):
 
 
 @pytest.mark.parametrize("n_components", [1, 2, 3])
-@pytest.mark.parametrize("kind", ["student", "gaussian", "local"])
+@pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("n", [7, 600])
-def test_gradients_are_the_plain_sums(rng, n_components, kind, n):
-    Y, kernel = rng.normal(scale=3, size=(n, n_components)), kernels(n)[kind]
+def test_gradients_are_the_plain_sums(rng, n_components, kernel, n):
+    Y = rng.normal(scale=3, size=(n, n_components))
     weights, charges = rng.normal(size=(2, n, 5))
     difference = Y[:, None] - Y[None]
     r2 = (difference**2).sum(-1)
-    if kind == "student":
-        h = 2 / (1 + r2) ** 2
-    else:
-        a = 1 / np.broadcast_to(kernel.sigma, n) ** 2
-        one_sided = a[:, None] * np.exp(-a[:, None] * r2 / 2)
-        h = (one_sided + one_sided.T) / 2
+    h = 2 / (1 + r2) ** 2 if isinstance(kernel, Student) else np.exp(-r2 / 8) / 4
     fields = ExactFields(Y, kernel)
     weighted = fields.weighted_gradient(weights, charges)
     assert relative_error(fields.slope, -(h[..., None] * difference).sum(1)) < 1e-12
@@ -74,7 +67,6 @@ def test_the_unit_field_is_the_same_alone_and_with_charges(rng):
 
 
 def test_invalid_sigma_is_refused():
-    with pytest.raises(ValueError, match="sigma has 3 values, but there are 5 points"):
-        ExactFields(np.zeros((5, 2)), Gaussian(np.ones(3)))
-    with pytest.raises(ValueError, match="sigma must be positive"):
-        ExactFields(np.zeros((5, 2)), Gaussian(-1.0))
+    for sigma in (-1.0, np.nan, np.inf, np.ones(5)):
+        with pytest.raises(ValueError, match="sigma must be a positive number"):
+            ExactFields(np.zeros((5, 2)), Gaussian(sigma))

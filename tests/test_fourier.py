@@ -9,12 +9,11 @@ from sklearn.datasets import load_digits
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.engine.kl import KLDivergence
 from laptsne.engine.minimise import Descending
 from laptsne.fields import CoarseFields, ExactFields, FourierFields, grid_fits, is_feasible
-from laptsne.fields.chebyshev import TERMS, coupling
-from laptsne.fields.fourier import SPACING
+from laptsne.fields.fourier import SPACING, TERMS, coupling
 from laptsne.fields.grid import STUDENT, Mesh, bulk_box, kernel_spectrum, period, sides
 from laptsne.fields.spreading import CubicSpline, ExponentialSemicircle
 from laptsne.kernels import Gaussian

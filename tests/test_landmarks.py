@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne.estimators.landmarks import find_landmarks
-from laptsne.transform.sampling import Sampler, row_hashes
+from laptsne.transform.sampling import row_hashes, sample_of
 
 FAST = {"n_landmarks": 150, "max_iter": 60, "perplexity": 10, "random_state": 0}
 
@@ -61,27 +61,22 @@ def test_bits_do_not_depend_on_the_blocks(digits, tmp_path):
 
 def test_a_sample_does_not_depend_on_the_blocks(rng):
     X = rng.normal(size=(20_000, 3))
-    sampler = Sampler(1000, seed=7)
-    expected = sampler.sample([X])
-    assert 900 < expected.indices.size < 1100
-    np.testing.assert_array_equal(expected.values, X[expected.indices])
-    found = sampler.sample([X[:0], *np.array_split(X, 333)])
-    np.testing.assert_array_equal(found.indices, expected.indices)
-    np.testing.assert_array_equal(found.values, expected.values)
+    options = {"n_rows": 20_000, "n_wanted": 1000, "seed": 7}
+    numbers, rows = sample_of(X, 0, **options)
+    assert 900 < numbers.size < 1100
+    np.testing.assert_array_equal(rows, X[numbers])
+    starts = np.sort(rng.integers(0, len(X), 333))
+    parts = [sample_of(part, start, **options) for part, start in zip(np.split(X, starts)[1:], starts, strict=True)]
+    np.testing.assert_array_equal(np.concatenate([part[0] for part in parts]), numbers[numbers >= starts[0]])
 
 
-@pytest.mark.parametrize("n_wanted", [100, 1000])
-def test_blocks_may_share_their_memory(rng, n_wanted):
+def test_all_rows_are_sampled_if_there_are_few(rng):
     X = rng.normal(size=(500, 3))
-    block = np.empty((50, 3))
-
-    def blocks():
-        for start in range(0, 500, 50):
-            block[:] = X[start : start + 50]
-            yield block
-
-    sample = Sampler(n_wanted, seed=0).sample(blocks())
-    np.testing.assert_array_equal(sample.values, X[sample.indices])
+    numbers, rows = sample_of(X, 0, 500, 500, seed=0)
+    np.testing.assert_array_equal(numbers, np.arange(500))
+    np.testing.assert_array_equal(rows, X)
+    X[:] = 0
+    assert (rows != 0).all()  # a copy, since blocks may share their memory
 
 
 def test_row_hashes_are_uniform_and_independent():

@@ -68,19 +68,6 @@ def test_limits_of_control_groups_apply(tmp_path, files, expected):
     assert available_memory(root) == expected
 
 
-def test_limits_of_control_groups_of_version_1_apply(tmp_path):
-    folder = "sys/fs/cgroup/memory/docker/abc"
-    files = {
-        "proc/self/cgroup": "5:devices:/other\n4:cpu,memory:/docker/abc\n0::/\n",
-        f"{folder}/memory.limit_in_bytes": "6000000\n",
-        f"{folder}/memory.usage_in_bytes": "4000000\n",
-        f"{folder}/memory.stat": "cache 3\ninactive_file 1\ntotal_inactive_file 1000000\n",
-        "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n",
-        "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
-    }
-    assert available_memory(system(tmp_path, MEMINFO | files)) == 3_000_000
-
-
 def test_the_memory_of_this_system_is_plausible():
     available = available_memory()
     assert available is None or 10 * 2**20 < available < 2**50

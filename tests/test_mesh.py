@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.fields import ExactFields, FourierFields
 from laptsne.fields.grid import MAX_NODES, Mesh
 from laptsne.fields.potential import potential_at

@@ -338,15 +338,6 @@ def test_an_offset_costs_no_exact_neighbours(rng, offset, metric):
     assert recall(found_neighbors(X, 30, metric)[rows], true_neighbors(X, 30, rows)) == 1
 
 
-def test_neighbours_lost_in_rounding_are_warned_of(rng):
-    X = rng.normal(size=(300, 20))
-    with pytest.warns(UserWarning, match="distances of 300 rows of the sparse X .* are lost in rounding"):
-        found_neighbors(scipy.sparse.csr_matrix(X + 1e8), 30)
-    far_apart = rng.normal(size=(10_500, 8)) + 1e8 * (np.arange(10_500) % 2)[:, None]
-    with pytest.warns(UserWarning, match=r"neighbours of \d+ rows of X are lost in rounding.*Transform or remove"):
-        found_neighbors(far_apart, 15)
-
-
 @pytest.mark.filterwarnings("error")
 def test_duplicates_and_large_constants_are_not_warned_of(rng):
     X = np.repeat(rng.normal(size=(20, 20)), 10, axis=0)
@@ -413,3 +404,12 @@ def test_nearest_of_sparse_distances(rng):
     graph[3, :5] = 2
     with pytest.raises(ValueError, match=r"X has 5 distances in row 3, but 7 are needed.*dense matrix"):
         nearest_in_rows(graph.tocsr(), 7)
+
+
+def test_neighbours_lost_in_rounding_are_warned_of(rng):
+    X = rng.normal(size=(300, 20))
+    with pytest.warns(UserWarning, match="distances of 300 rows of the sparse X .* are lost in rounding"):
+        found_neighbors(scipy.sparse.csr_matrix(X + 1e8), 30)
+    far_apart = rng.normal(size=(10_500, 8)) + 1e8 * (np.arange(10_500) % 2)[:, None]
+    with pytest.warns(UserWarning, match=r"neighbours of \d+ rows of X are lost in rounding.*Transform or remove"):
+        found_neighbors(far_apart, 15)

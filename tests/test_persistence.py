@@ -24,7 +24,7 @@ FAST = {"max_iter": 40, "perplexity": 10, "random_state": 0}
         {"metric": "minkowski", "metric_params": {"p": 3}},
         {"metric": "seuclidean", "metric_params": {"V": np.ones(6)}},
         {"optimizer": Descent(momentum=0.5), "penalty": 0.5},
-        {"kernel": Gaussian(np.full(120, 2.0)), "out_of_sample": "network"},
+        {"kernel": Gaussian(2.0), "out_of_sample": "network"},
         {"random_state": np.random.RandomState(0), "callbacks": [lambda state: None]},
         {"init": np.random.default_rng(0).normal(size=(120, 2))},
     ],

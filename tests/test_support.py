@@ -9,7 +9,6 @@ from sklearn.model_selection import train_test_split
 
 from laptsne import LandmarkLaptSNE, LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.graph.neighbors import neighbor_distances
 from laptsne.transform.support import MIN_SUPPORT, Support
 
 FAST = {"max_iter": 20, "random_state": 0}
@@ -99,9 +98,8 @@ def test_distances_give_the_support_of_their_features(rng):
 
 def test_an_equal_row_has_the_support_of_the_training_row(digits, model):
     X = digits[0]
-    with Workers(1) as workers:
-        graph = neighbor_distances(X, 30, metric="euclidean", metric_params=None, workers=workers)
-    support = Support.of(graph)
+    with Workers(1) as workers:  # limits OpenMP, too
+        support = Support.of_data(X, 30, workers)
     np.testing.assert_array_equal(model.support(X[:100]), support.share(support.isolation[:100]))
     assert (model.support(X) < 0.05).mean() == pytest.approx(0.05, abs=0.01)
 

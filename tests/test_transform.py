@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import Penalty
+from laptsne.contraction.term import Penalty
 from laptsne.fields import ExactFields
 from laptsne.fields.grid import Mesh
 from laptsne.fields.potential import potential_at

@@ -8,8 +8,8 @@ from laptsne._runtime.version import __version__
 
 if TYPE_CHECKING:
     from laptsne.contraction.finished import contract
+    from laptsne.engine.minimise import State
     from laptsne.engine.schedule import Descent
-    from laptsne.engine.state import State
     from laptsne.estimators.landmarks import LandmarkLaptSNE
     from laptsne.estimators.laptsne import LaptSNE, LapUMAP
     from laptsne.fitted_map import FittedMap
@@ -34,7 +34,7 @@ _MODULE_OF = {
     "LandmarkLaptSNE": "estimators.landmarks",
     "LapUMAP": "estimators.laptsne",
     "LaptSNE": "estimators.laptsne",
-    "State": "engine.state",
+    "State": "engine.minimise",
     "contract": "contraction.finished",
     "estimate_memory": "memory",
 }

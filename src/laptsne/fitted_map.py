@@ -16,8 +16,7 @@ from sklearn.utils import check_array
 from laptsne._runtime.files import read_archive, write_archive
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.table import ClusterTable
-from laptsne.contraction.similarity import Penalty
-from laptsne.contraction.term import LazyPotential
+from laptsne.contraction.term import LazyPotential, Penalty
 from laptsne.engine.schedule import Descent
 from laptsne.fields.potential import Potential
 from laptsne.fields.umap_kernel import UmapKernel
@@ -25,9 +24,10 @@ from laptsne.graph.distances import is_pairwise
 from laptsne.kernels import Gaussian, Student
 from laptsne.methods import Fit, Method, Metric
 from laptsne.reliability import Reliability, reliability_of
-from laptsne.transform import Network, Placement
+from laptsne.transform.network import Network
+from laptsne.transform.placement import Placement
 from laptsne.transform.preprocessing import Preprocessing
-from laptsne.transform.support import Support, support_of_distances
+from laptsne.transform.support import Support
 
 # One memory layout: sums along rows and columns differ in their last bits between layouts.
 CHECKS: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "order": "C"}
@@ -43,42 +43,27 @@ class FittedMap:
     embedding : array of shape (n_samples, n_components)
     labels : array of shape (n_samples,)
         Cluster of each point, -1 for none.
-    n_clusters : int
-    metric : Metric
-    kernel : UmapKernel or None
-        Kernel of the attraction; None for Student's.
-    contraction : float
-    contraction_width : float or None
     data : array or sparse matrix of shape (n_samples, n_features), or None
         The data, if new points are compared with them and they have features.
     network : Network or None
         The network by which new points are placed; otherwise they are placed by their neighbours in the data.
-    potential : Potential, LazyPotential or None
-        Repulsion and contraction, in which new points move.
-    spacing : Support or None
-        Distances within the data; those of features are computed when first needed.
-    preprocessing : Preprocessing or None
-        Steps that new rows go through first, as the data did.
-    is_sample : bool
-        Whether the points are a sample that was placed among landmarks, rather than embedded together.
-    method : Method or None
-    affinities : sparse matrix or array of shape (n_samples, n_samples), or None
-        Of the fit; None if the map was read from a file.
+    method, affinities
+        Those of the fit; None if the map was read from a file.
     """
 
     embedding: NDArray[Any]
     labels: NDArray[np.intp]
     n_clusters: int
     metric: Metric
-    kernel: UmapKernel | None = None
+    kernel: UmapKernel | None = None  # of the attraction; None for Student's
     contraction: float = 0.0
     contraction_width: float | None = None
     data: Any = None
     network: Network | None = None
-    potential: Potential | LazyPotential | None = None
-    spacing: Support | None = None
-    preprocessing: Preprocessing | None = None
-    is_sample: bool = False
+    potential: Potential | LazyPotential | None = None  # repulsion and contraction, in which new points move
+    spacing: Support | None = None  # distances within the data; those of features are computed when first needed
+    preprocessing: Preprocessing | None = None  # steps that new rows go through first, as the data did
+    is_sample: bool = False  # whether the points are a sample placed among landmarks, rather than embedded together
     method: Method | None = field(default=None, metadata=_IN_MEMORY)
     affinities: Any = field(default=None, metadata=_IN_MEMORY)
 
@@ -102,7 +87,8 @@ class FittedMap:
         if name != "precomputed" or fitted.potential is None:
             return fitted
         # The distances are not kept.
-        return replace(fitted, spacing=support_of_distances(X, fitted._placement.n_neighbors))
+        spacing = Support.of_data(X, fitted._placement.n_neighbors, Workers(1), metric="precomputed")
+        return replace(fitted, spacing=spacing)
 
     def __post_init__(self) -> None:
         """Raise ValueError if the parts do not belong together: kernels that read them do not check bounds."""
@@ -180,18 +166,16 @@ class FittedMap:
         ):
             if obstacle:
                 return Reliability(None, reason=reason)
-        options: dict[str, Any] = {"metric": self.metric.name, "metric_params": self.metric.params, "length": length}
         with Workers(n_jobs) as workers:
-            potential = None if self.data is None else self._placement.potential(workers)
-            options |= {"perplexity": self.metric.perplexity, "workers": workers}
-            return reliability_of(self.data, self.embedding, potential, **options)
+            potential = None if self.data is None else self._placement.computed_potential(workers)
+            return reliability_of(self.data, self.embedding, potential, self.metric, length, workers)
 
     def computed(self, n_jobs: int | None = None) -> FittedMap:
         """Return the same map with the potential, if there is one, computed."""
         if not isinstance(self.potential, LazyPotential):
             return self
         with Workers(n_jobs) as workers:
-            return replace(self, potential=self._placement.potential(workers))
+            return replace(self, potential=self._placement.computed_potential(workers))
 
     def to_file(self, path: str | os.PathLike[str], **content: Any) -> int:
         """Write the map, and other plain values, to a file of arrays and JSON; return its size in bytes."""
@@ -226,9 +210,8 @@ class FittedMap:
 
     @cached_property
     def _placement(self) -> Placement:
-        options: dict[str, Any] = {"metric": self.metric.name, "metric_params": self.metric.params}
-        options |= {"perplexity": self.metric.perplexity, "support": self.spacing, "kernel": self.kernel}
-        return Placement(self.data, self.embedding, self.potential, **options)
+        options: dict[str, Any] = {"support": self.spacing, "kernel": self.kernel, "compared_by": self.metric.options}
+        return Placement(self.data, self.embedding, self.potential, self.metric.perplexity, **options)
 
     @property
     def _compared(self) -> Placement:
@@ -241,8 +224,8 @@ class FittedMap:
 
 
 # Classes of which files hold objects.
-_KINDS: tuple[Any, ...] = (ClusterTable, Descent, Gaussian, Metric, Network, Penalty, Potential, Preprocessing)
-_KINDS += (Reliability, Student, Support, UmapKernel)
+_CLASSES = (ClusterTable, Descent, Gaussian, Metric, Network, Penalty, Potential, Preprocessing, Reliability, Student)
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*_CLASSES, Support, UmapKernel)}
 _CSR = ("data", "indices", "indptr")
 
 
@@ -265,21 +248,22 @@ def _converted(content: dict[str, Any]) -> dict[str, Any]:
     """Return the content of a file of version 0.1.0 as that of the present version; others as they are."""
     if "mapping" not in content:
         return content
-    mapping, fitted, parameters = content["mapping"] or {}, content["fitted"], content["parameters"]
-    content = {name: value for name, value in content.items() if name != "mapping"}
-    metric = {"name": parameters["metric"], "params": parameters["metric_params"], "n_neighbors": "auto"}
+    content = dict(content)
+    mapping, fitted, parameters = content.pop("mapping") or {}, content["fitted"], content["parameters"]
+    metric = {"name": parameters["metric"], "params": parameters["metric_params"]}
     metric["perplexity"] = mapping.get("perplexity", fitted["perplexity_"])
-    content |= {"metric": {"object": "Metric", "parts": metric}, "n_clusters": fitted["n_clusters_"]}
-    content |= {"embedding": fitted.get("landmark_embedding_", fitted.get("embedding_")), "labels": fitted["labels_"]}
-    if "placement" in mapping:
-        content |= {"data": mapping["placement"], "embedding": mapping["map"]}
-        content |= {"potential": mapping["landscape"], "spacing": None}
-    elif mapping:
-        content["network"] = mapping
-    if "landmark_embedding_" in fitted:  # labels are those of the landmarks, and the map is that of all sampled rows
-        content["fitted"] = {**fitted, "landmark_labels_": fitted["labels_"]}
-        content["labels"] = fitted.get("sample_labels_", fitted["labels_"])
-    return content
+    # With landmarks, labels_ are those of the landmarks, and the map is that of all sampled rows.
+    own = fitted.get("landmark_embedding_", fitted.get("embedding_"))
+    return content | {
+        "metric": {"object": "Metric", "parts": metric},
+        "n_clusters": fitted["n_clusters_"],
+        "embedding": mapping.get("map", own),
+        "labels": fitted.get("sample_labels_", fitted["labels_"]),
+        "data": mapping.get("placement"),
+        "potential": mapping.get("landscape"),
+        "network": None if "placement" in mapping else mapping or None,
+        "fitted": fitted | {"landmark_labels_": fitted["labels_"]},
+    }
 
 
 def _encoded(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -305,13 +289,11 @@ def _encoded(value: Any, name: str, arrays: dict[str, NDArray[Any]]) -> Any:
     if scipy.sparse.issparse(value):
         rows = value.tocsr()
         return {"csr": parts({key: getattr(rows, key) for key in _CSR}), "shape": list(rows.shape)}
-    if type(value) in _KINDS:
+    if type(value) in _KINDS.values():
         attributes = {part.name: getattr(value, part.name) for part in dataclasses.fields(value)}
         return {"object": type(value).__name__, "parts": parts(attributes)}
-    raise ValueError(
-        f"{name}={value!r} cannot be saved: model files hold numbers, strings and arrays only. "
-        f"Use such a value of {name} before fit, or keep the model in memory."
-    )
+    kept = f"Use such a value of {name} before fit, or keep the model in memory."
+    raise ValueError(f"{name}={value!r} cannot be saved: model files hold numbers, strings and arrays only. {kept}")
 
 
 def _decoded(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
@@ -331,7 +313,6 @@ def _decoded(value: Any, arrays: dict[str, NDArray[Any]]) -> Any:
     if kind == "parts":
         # "Landscape" is the name of Potential in version 0.1.0, whose Descent had more settings.
         name = "Potential" if value["object"] == "Landscape" else value["object"]
-        made = {kind.__name__: kind for kind in _KINDS}[name]
-        known = {part.name for part in dataclasses.fields(made)}
-        return made(**{key: part for key, part in parts.items() if key in known})
+        known = {part.name for part in dataclasses.fields(_KINDS[name])}
+        return _KINDS[name](**{key: part for key, part in parts.items() if key in known})
     return parts

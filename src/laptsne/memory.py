@@ -11,14 +11,14 @@ from laptsne._runtime import available_memory
 from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.warn import warn
 from laptsne.fields.grid import MAX_NODES
-from laptsne.fields.repulsion import CELLS_PER_POINT, MAX_CELLS
+from laptsne.fields.repulsion import CELLS_PER_POINT
 from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
 from laptsne.graph.distances import EUCLIDEAN_METRICS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB, is_pairwise
 from laptsne.graph.neighbors import MAX_EXACT_NEIGHBORS
 from laptsne.graph.spectrum import MAX_CLUSTERS
 from laptsne.kernels import Student
 from laptsne.settings import sums_all_pairs, uses_fourier
-from laptsne.transform.sampling import Sampler
+from laptsne.transform.sampling import n_sampled
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
 _MUTUAL = 1.65  # entries of P per neighbour: 2 if no neighbours are mutual, 1 if all are
@@ -30,12 +30,12 @@ _EDGE, _PAIR = (12, 64), (8.5, 16)  # entry of a sparse and of a dense P, with w
 _GIVEN, _UNION = 48, 72  # entry of a given graph, which is sorted; neighbour in the fuzzy union of LapUMAP
 _POINT, _SAMPLED = 1400, 480  # point: clusters, embedding, fields; row of which landmarks are chosen: its neighbours
 _VECTOR, _STUDENT_VECTOR = 56, 120  # value of an eigenvector of the data; and of the embedding, if it is on the points
-_CELLS_PER_CLUSTER = 14  # cells per side of the mesh of the contraction, for a single cluster
-_NODE = 28  # value of an eigenvector of the embedding on a node of the mesh
-# Cell of a transform, and by dimension the number of cells: at least, per point, at most. In 3-D, the grid of t-SNE
-# grows with the embedding until this limit, beyond which all pairs are summed.
-_CELL, _CELLS = 30, {1: (1 << 12, 8, 1 << 28), 2: (1 << 18, 16, 1 << 28), 3: (1 << 28, 0, 1 << 28)}
-_UMAP_CELL, _UMAP_CELLS = 36, {1: 1 << 16, 2: 1 << 16, 3: 1 << 20}
+# Eigenvector of the embedding on a mesh: a value on a node, and cells per side for a single cluster.
+_NODE, _CELLS_PER_CLUSTER = 28, 14
+# Cell of the grid of t-SNE, which in 3-D grows with the embedding until a limit, beyond which all pairs are summed, and
+# of that of UMAP, by dimension.
+_CELL, _CELLS, _MIN_CELLS, _MAX_CELLS = 30, 1 << 18, 1 << 22, 1 << 28
+_UMAP_CELL, _UMAP_CELLS = {1: 80, 2: 185, 3: 450}, {1: 1 << 16, 2: 1 << 16, 3: 1 << 20}
 
 
 def estimate_memory(
@@ -48,8 +48,7 @@ def estimate_memory(
 ) -> int:
     """Estimate the peak memory of a fit, in bytes.
 
-    It is the growth of the process during ``estimator(**settings).fit(X)``, within about a third: what is not known
-    beforehand, such as the number of clusters and the extent of the embedding, is assumed to be typical.
+    It is the growth of the process during ``estimator(**settings).fit(X)``, within about a third.
 
     Parameters
     ----------
@@ -81,8 +80,8 @@ def estimate_memory(
     p, itemsize = model.get_params(deep=False), 4 if np.dtype(dtype) == np.float32 else 8
     if "n_landmarks" not in p:
         return demand(p, n_samples, n_features, itemsize)
-    n_sampled = min(n_samples, Sampler.of(p["n_landmarks"], seed=0).n_wanted)
-    return demand(p, n_sampled, n_features, itemsize) + n_samples * int(p["n_components"]) * itemsize
+    sampled = n_sampled(p["n_landmarks"], n_samples)
+    return demand(p, sampled, n_features, itemsize) + n_samples * int(p["n_components"]) * itemsize
 
 
 def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: float = 0) -> int:
@@ -90,27 +89,28 @@ def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: f
 
     A given graph has ``n_given`` entries per row.
     """
-    d, k = p["n_components"], _n_neighbors(p, n, n_given)
+    d, k, is_umap = p["n_components"], _n_neighbors(p, n, n_given), "min_dist" in p
     n_edges = n * min(k * (1.0 if p["metric"] == "affinities" else _MUTUAL), n - 1.0)
     n_clusters = _CLUSTERS if isinstance(p["n_clusters"], str) else p["n_clusters"]
     n_vectors = 4 + (d if p["n_clusters"] == "auto" else max(d, MAX_CLUSTERS, n_clusters))
     batches = p.get("batch_size") is not None and p["n_batch_neighbors"] > 0
     graph = _EDGE[batches] * n_edges + n * max(_POINT, _VECTOR * n_vectors) if k < n else _PAIR[batches] * n * n
-    union = _UNION * n * k if "min_dist" in p else 0  # of LapUMAP
     one_kernel = p.get("contraction_kernel") == "student" or p.get("kernel", "student") not in ("student", Student())
     mesh = _NODE * min(_CELLS_PER_CLUSTER**d * n_clusters, MAX_NODES)
-    vectors = (n_clusters + 1) * (_STUDENT_VECTOR * n if one_kernel else mesh)
-    descent = n_edges * 8 + n * _POINT / 2 + _grid(p, n) + vectors
+    descent = 8 * n_edges + n * _POINT / 2 + (n_clusters + 1) * (_STUDENT_VECTOR * n if one_kernel else mesh)
+    if is_umap and not sums_all_pairs(p, n):
+        descent += _UMAP_CELL[d] * max(CELLS_PER_POINT * n, _UMAP_CELLS[d])
+    elif not is_umap and uses_fourier(p, n):
+        descent += _CELL * (_CELLS if d < 3 else min(max(n * n, _MIN_CELLS), _MAX_CELLS))
+    union = _UNION * n * k if is_umap else 0
     sample = n * (itemsize * n_features + _SAMPLED) if "n_landmarks" in p else 0
     return _FIXED + int(sample + max(graph, union, descent, _search(p, n, n_features, itemsize, k, n_given)))
 
 
 def _n_neighbors(p: dict[str, Any], n: int, n_given: float) -> float:
     """Neighbours per point with an affinity, n if P is dense."""
-    if p["metric"] == "affinities" and n_given:
-        return n_given
     if p["n_neighbors"] == "all" or p["metric"] == "affinities":
-        return n
+        return n_given or n
     perplexity = auto_perplexity(n) if p.get("perplexity", "auto") == "auto" else p["perplexity"]
     wanted = int(NEIGHBORS_PER_PERPLEXITY * perplexity) if p["n_neighbors"] == "auto" else p["n_neighbors"]
     return min(max(wanted, 1), n - 1, n_given or n)
@@ -118,33 +118,19 @@ def _n_neighbors(p: dict[str, Any], n: int, n_given: float) -> float:
 
 def _search(p: dict[str, Any], n: int, n_features: int, itemsize: int, k: float, n_given: float) -> float:
     """The search for neighbours: copies of the data, indices and distances, and blocks of the distance matrix."""
-    block = min(WORKING_MEMORY_MIB << 20, 8 * n * (n if k >= n else min(n, ROWS_PER_BLOCK)))
     metric, pairwise = p["metric"], is_pairwise(p["metric"])
     if n_given or metric == "affinities":
         return _GIVEN * n_given * n
+    block = min(WORKING_MEMORY_MIB << 20, 8 * n * (n if k >= n else min(n, ROWS_PER_BLOCK)))
     if k >= n:
         return 4.0 * n * n + 3 * block
-    named = isinstance(metric, str)
-    indexed = named and metric in EUCLIDEAN_METRICS and not p["metric_params"] and n > MAX_EXACT_NEIGHBORS
-    copies = 0 if pairwise else 2 * itemsize + 4 if indexed else 8
-    if indexed or (named and metric in {*VALID_METRICS["kd_tree"], "sqeuclidean"}):
+    if pairwise:
+        return 20 * n * k + 2 * block
+    indexed = metric in EUCLIDEAN_METRICS and not p["metric_params"] and n > MAX_EXACT_NEIGHBORS
+    if indexed or metric in {*VALID_METRICS["kd_tree"], "sqeuclidean"}:
         block = 0
-    n_threads = 1 if pairwise else effective_n_jobs(p["n_jobs"])
-    return n * (20 * k + copies * n_features) + 2 * n_threads * block
-
-
-def _grid(p: dict[str, Any], n: int) -> float:
-    """The transforms of the largest grid of the descent."""
-    d = p["n_components"]
-    if "min_dist" in p:  # LapUMAP
-        if sums_all_pairs(p, n):
-            return 0.0
-        cells = min(max(CELLS_PER_POINT * n, _UMAP_CELLS[d]), MAX_CELLS)
-        return float(_UMAP_CELL * (2.2 * (cells ** (1 / d) + 6)) ** d)  # twice the sides, with margins
-    if not uses_fourier(p, n):
-        return 0.0
-    least, per_point, most = _CELLS[d]
-    return float(_CELL * min(max(least, per_point * n), most, max(n**2, 1 << 22)))
+    copies = 2 * itemsize + 4 if indexed else 8
+    return n * (20 * k + copies * n_features) + 2 * effective_n_jobs(p["n_jobs"]) * block
 
 
 def check_memory(p: dict[str, Any], X: Any) -> None:

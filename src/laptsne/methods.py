@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -18,17 +17,14 @@ from laptsne._runtime.warn import warn
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
-from laptsne.contraction.similarity import MAX_CONTRACTED, Penalty
-from laptsne.contraction.term import Contraction as Term
+from laptsne.contraction.term import MAX_CONTRACTED, Contraction, Penalty
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import initial_embedding
-from laptsne.engine.kl import KLDivergence
-from laptsne.engine.minibatch import Batches
-from laptsne.engine.minimise import Descending, Loss, Result, minimise
-from laptsne.engine.progress import progress
+from laptsne.engine.kl import Batches, KLDivergence
+from laptsne.engine.minimise import Callback, Descending, Loss, Result, minimise
+from laptsne.engine.progress import ProgressLines
 from laptsne.engine.schedule import Schedule
-from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import fuzzy_graph, joint_affinities
 from laptsne.graph.spectrum import (
@@ -43,7 +39,6 @@ from laptsne.graph.spectrum import (
 )
 from laptsne.kernels import Kernel
 
-_LOG = Penalty("log")
 _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
 
 
@@ -60,6 +55,11 @@ class Metric:
     perplexity: float
     n_neighbors: int | str = "auto"
 
+    @property
+    def options(self) -> dict[str, Any]:
+        """The metric as arguments of functions."""
+        return {"metric": self.name, "metric_params": self.params}
+
 
 @dataclass(frozen=True)
 class ContractionSettings:
@@ -74,9 +74,9 @@ class ContractionSettings:
     n_clusters: int | str
     strength: float | None
     total: float
+    width: float | None
+    penalty: Penalty
     most: float = float("inf")
-    width: float | None = None
-    penalty: Penalty = _LOG
     one_kernel: bool = False
 
     def strength_of(self, n_clusters: int) -> float:
@@ -84,13 +84,11 @@ class ContractionSettings:
         if n_clusters > 1:
             return min(self.most, self.total / n_clusters) if self.strength is None else self.strength
         if self.strength and self.n_clusters == "auto":
-            warn(
-                f"contraction={self.strength} has no effect: there is no evidence of clusters. "
-                "Set n_clusters to contract nevertheless.",
-            )
+            remedy = "Set n_clusters to contract nevertheless."
+            warn(f"contraction={self.strength} has no effect: there is no evidence of clusters. {remedy}")
         return 0.0
 
-    def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Term:
+    def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Contraction:
         """Return the contraction term, given the cluster of every point, -1 for none, and a guess of eigenvectors."""
         if not self.one_kernel:
             return ClusterTerm(labels, self.penalty, self.width)
@@ -127,10 +125,6 @@ class Method(ABC):
         options = {"metric": self.metric.name, "random_state": random_state}
         return initial_embedding(self.init, X, of_points(eigenvectors, order), self.n_components, **options)
 
-    def batches(self, P: Any, random_state: Any) -> Batches | None:
-        """Return the batches of points that move together; None if all do."""
-        return None
-
 
 @dataclass(frozen=True)
 class Tsne(Method):
@@ -149,16 +143,11 @@ class Tsne(Method):
     n_batch_neighbors: int
 
     def graph(self, X: Any, workers: Workers) -> Any:
-        metric = self.metric
-        options = {"metric": metric.name, "metric_params": metric.params, "n_neighbors": metric.n_neighbors}
-        return joint_affinities(X, perplexity=self.perplexity, workers=workers, **options)
+        options = {"n_neighbors": self.metric.n_neighbors, "workers": workers, **self.metric.options}
+        return joint_affinities(X, perplexity=self.perplexity, **options)
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
         return KLDivergence(P, self.kernel, fourier=self.fourier, coarse=self.coarse, workers=workers)
-
-    def batches(self, P: Any, random_state: Any) -> Batches | None:
-        size = self.schedule.batch_size
-        return None if size is None else Batches(P, self.kernel, size, self.n_batch_neighbors, random_state)
 
 
 @dataclass(frozen=True)
@@ -175,13 +164,12 @@ class Umap(Method):
     exact: bool
 
     def graph(self, X: Any, workers: Workers) -> Any:
-        metric, params = self.metric, self.metric.params
-        if metric.name == "affinities":
-            return joint_affinities(X, perplexity=metric.perplexity, metric="affinities", metric_params=params)
-        options: dict[str, Any] = {"metric": metric.name, "metric_params": params, "n_neighbors": self.n_neighbors}
-        options |= {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
-        graph = fuzzy_graph(X, workers=workers, **options)
-        return joint_affinities(graph, perplexity=metric.perplexity, metric="affinities")
+        perplexity = self.metric.perplexity
+        if self.metric.name == "affinities":
+            return joint_affinities(X, perplexity=perplexity, **self.metric.options)
+        options = {"local_connectivity": self.local_connectivity, "set_op_mix_ratio": self.set_op_mix_ratio}
+        graph = fuzzy_graph(X, n_neighbors=self.n_neighbors, workers=workers, **self.metric.options, **options)
+        return joint_affinities(graph, perplexity=perplexity, metric="affinities")
 
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
@@ -227,8 +215,11 @@ def fit(
     verbose: bool = False,
 ) -> Fit:
     """Compute the embedding of data from their affinities, which may be reordered in place."""
-    in_batches = method.schedule.batch_size is not None
-    P, order = (P, None) if in_batches else ordered_for_locality(P, workers)
+    batches, order = None, None
+    if isinstance(method, Tsne) and method.schedule.batch_size is not None:
+        batches = Batches(P, method.kernel, method.schedule.batch_size, method.n_batch_neighbors, random_state)
+    else:
+        P, order = ordered_for_locality(P, workers)
     wanted, requested = method.n_components, method.contraction.n_clusters
     if requested != "auto":  # otherwise clusters are found in the graph, and eigenvectors are only for the start
         wanted = max(wanted, MAX_CLUSTERS, requested if isinstance(requested, int) else 0)
@@ -241,12 +232,11 @@ def fit(
     # What init and metric change is in the affinities and the initial embedding.
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
     stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))
-    with progress(schedule.max_iter, method.loss_name) if verbose else contextlib.nullcontext() as shown:
-        batches = method.batches(P, random_state)
-        descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order)
-        result = minimise(descent, callbacks=[*callbacks, *([] if shown is None else [shown])], checkpoint=stored)
-        if shown is not None:
-            shown.end(result.n_iter, result.loss, result.contraction)
+    shown = [ProgressLines(schedule.max_iter, method.loss_name)] if verbose else []
+    descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order)
+    result = minimise(descent, callbacks=[*callbacks, *shown], checkpoint=stored)
+    for lines in shown:
+        lines.end(result.n_iter, result.loss)
     if order is not None:
         P = reordered(P, np.argsort(order))
         P.sort_indices()  # in place: another copy would set a new peak of memory

@@ -11,9 +11,9 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from laptsne._runtime.warn import warn
-from laptsne.contraction.similarity import FLOOR, Penalty
+from laptsne.contraction.term import FLOOR, Penalty
+from laptsne.engine.minimise import Callback
 from laptsne.engine.schedule import Descent, Schedule
-from laptsne.engine.state import Callback
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import auto_perplexity, feasible_perplexity
 from laptsne.graph.distances import METRICS, PAIRWISE_METRICS, is_pairwise
@@ -85,19 +85,14 @@ def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
     feasible = feasible_perplexity(X, perplexity=perplexity, **neighbors)
     one_kernel = p["contraction_kernel"] == "student" or not isinstance(kernel, Student)
     in_batches, exact = p["batch_size"] is not None, p["method"] == "exact"
+    strength: dict[str, Any] = {"total": _TOTAL, "penalty": Penalty(p["penalty"], FLOOR)}
+    if one_kernel:
+        strength = {"total": _STUDENT_TOTAL, "most": _STUDENT_MOST, "penalty": Penalty(p["penalty"])}
     return Tsne(
         n_components=int(p["n_components"]),
         perplexity=perplexity,
         metric=Metric(p["metric"], p["metric_params"], float(feasible), p["n_neighbors"]),
-        contraction=ContractionSettings(
-            n_clusters=p["n_clusters"],
-            strength=_number(p["contraction"]),
-            total=_STUDENT_TOTAL if one_kernel else _TOTAL,
-            most=_STUDENT_MOST if one_kernel else float("inf"),
-            width=_number(p["contraction_width"]),
-            penalty=Penalty(p["penalty"]) if one_kernel else Penalty(p["penalty"], FLOOR),
-            one_kernel=one_kernel,
-        ),
+        contraction=_contraction(p, one_kernel=one_kernel, **strength),
         schedule=Schedule(
             max_iter=int(p["max_iter"]),
             descent=p["optimizer"] or Descent(),
@@ -115,29 +110,21 @@ def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
 
 def umap_method(p: dict[str, Any], X: Any) -> Umap:
     """Return the method of UMAP with the parameters of a LapUMAP, resolved for X; raise ValueError if it cannot be."""
-    n_samples, n_components, spread = X.shape[0], int(p["n_components"]), float(p["spread"])
-    n_neighbors = int(p["n_neighbors"])
+    n_samples, n_components, n_neighbors = X.shape[0], int(p["n_components"]), int(p["n_neighbors"])
+    spread = float(p["spread"])
     _check_shared(p, n_samples)
     if p["min_dist"] > p["spread"]:
         raise ValueError(f"min_dist={p['min_dist']!r} is larger than spread={p['spread']!r}; give at most the latter.")
     if n_neighbors > n_samples and p["metric"] != "affinities":
         n_neighbors = n_samples
-        warn(
-            f"n_neighbors={p['n_neighbors']} is larger than the number of samples and lowered to {n_neighbors}; "
-            "set it to at most that to silence this warning.",
-        )
+        lowered = f"n_neighbors={p['n_neighbors']} is larger than the number of samples and lowered to {n_samples}"
+        warn(f"{lowered}; set it to at most that to silence this warning.")
     rate = _number(p["learning_rate"])
     return Umap(
         n_components=n_components,
         n_neighbors=n_neighbors,
         metric=Metric(p["metric"], p["metric_params"], n_neighbors / 3),  # new points have three times as many
-        contraction=ContractionSettings(
-            n_clusters=p["n_clusters"],
-            strength=_number(p["contraction"]),
-            total=_UMAP_TOTAL,
-            width=_number(p["contraction_width"]),
-            penalty=Penalty("log", FLOOR),
-        ),
+        contraction=_contraction(p, total=_UMAP_TOTAL, penalty=Penalty("log", FLOOR)),
         schedule=Schedule(
             max_iter=int(p["max_iter"]),
             descent=p["optimizer"] or Descent(exaggeration=1.0, contraction_start=_UMAP_START),
@@ -155,6 +142,11 @@ def umap_method(p: dict[str, Any], X: Any) -> Umap:
         set_op_mix_ratio=p["set_op_mix_ratio"],
         init=p["init"],
     )
+
+
+def _contraction(p: dict[str, Any], **others: Any) -> ContractionSettings:
+    strength, width = _number(p["contraction"]), _number(p["contraction_width"])
+    return ContractionSettings(n_clusters=p["n_clusters"], strength=strength, width=width, **others)
 
 
 def _number(value: float | str) -> float | None:
@@ -186,8 +178,9 @@ def sums_all_pairs(p: dict[str, Any], n_samples: int) -> bool:
 
 def callbacks_of(callbacks: Callback | Sequence[Callback] | None) -> list[Callback]:
     """Return the parameter ``callbacks`` as a list."""
-    given = [] if callbacks is None else callbacks
-    found = list(given) if isinstance(given, Sequence) else [given]
+    if callbacks is None:
+        return []
+    found = list(callbacks) if isinstance(callbacks, Sequence) else [callbacks]
     for callback in found:
         if not callable(callback):
             raise ValueError(f"callbacks: {callback!r} is not callable; give functions of one argument, the state.")
@@ -231,10 +224,9 @@ def check_tsne(p: dict[str, Any], n_samples: int) -> None:
         shared = f"kernel={p['kernel']!r}, which both terms share"
         raise ValueError(f"contraction_kernel='student' has no effect with {shared}; use kernel='student' as well.")
     if not isinstance(p["contraction_width"], str) and (one_kernel or p["contraction_kernel"] == "student"):
-        raise ValueError(
-            f"contraction_width={p['contraction_width']!r} needs a Gaussian kernel of the contraction alone; use "
-            "kernel='student' and contraction_kernel='gaussian', or contraction_width='auto'."
-        )
+        use = "kernel='student' and contraction_kernel='gaussian', or contraction_width='auto'"
+        width = f"contraction_width={p['contraction_width']!r}"
+        raise ValueError(f"{width} needs a Gaussian kernel of the contraction alone; use {use}.")
 
 
 def paper_settings() -> dict[str, Any]:

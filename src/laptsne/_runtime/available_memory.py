@@ -43,24 +43,16 @@ def available_memory(root: Path = Path("/")) -> int | None:
 
 
 def _cgroup_memory(root: Path) -> Iterator[int]:
-    """Yield what the memory limits of this process's control groups leave, for versions 1 and 2."""
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            group, limit, usage, prefix = root / "sys/fs/cgroup", "memory.max", "memory.current", ""
-        elif "memory" in controllers.split(","):
-            group, limit, usage = root / "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
-            prefix = "total_"
-        else:
-            continue
-        group = group / path.lstrip("/")
-        # Limits of parent groups apply as well. In a container the path may exist only on the host.
-        for directory in (group, *group.parents):
-            maximum, used = (_text(directory / name).strip() for name in (limit, usage))
-            if maximum.isdecimal() and used.isdecimal():
-                statistics = _numbers(directory / "memory.stat")
-                cache = sum(statistics.get(f"{prefix}{name}", 0) for name in ("active_file", "inactive_file"))
-                yield int(maximum) - max(int(used) - cache, 0)
+    """Yield what the memory limits of this process's control group leave, for version 2."""
+    path = re.search("^0::/*(.*)$", _text(root / "proc/self/cgroup"), re.MULTILINE)
+    group = root / "sys/fs/cgroup" / (path[1] if path else "")
+    # Limits of parent groups apply as well. In a container the path may exist only on the host.
+    for directory in (group, *group.parents):
+        maximum, used = (_text(directory / name).strip() for name in ("memory.max", "memory.current"))
+        if maximum.isdecimal() and used.isdecimal():
+            statistics = _numbers(directory / "memory.stat")
+            cache = statistics.get("active_file", 0) + statistics.get("inactive_file", 0)
+            yield int(maximum) - max(int(used) - cache, 0)
 
 
 def _numbers(path: Path) -> dict[str, int]:

@@ -3,9 +3,8 @@
 import datetime
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,8 +23,6 @@ _CODES = """
 afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469b55
 """
 PALETTE = tuple(f"#{code}" for code in _CODES.split())
-_MAX_COLOURED = 256  # with more categories than this, only the most frequent ones are coloured
-_N_FREQUENT = 36  # of them
 MISSING = "#c8c8c8"
 INK = "#222222"
 
@@ -76,15 +73,6 @@ def colours(n_categories: int) -> list[str]:
     return [PALETTE[i % len(PALETTE)] for i in range(n_categories)]
 
 
-def category_colours(counts: Sequence[int]) -> list[str]:
-    """Return one colour per category, given the number of points in each; of very many, only for the frequent ones."""
-    if len(counts) <= _MAX_COLOURED:
-        return colours(len(counts))
-    frequent = sorted(range(len(counts)), key=lambda code: -counts[code])[:_N_FREQUENT]
-    chosen = dict(zip(frequent, PALETTE, strict=False))
-    return [chosen.get(code, MISSING) for code in range(len(counts))]
-
-
 def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool | None = None) -> LabelEncoding:
     """Encode one label per point, numbers and times as a scale if they are `continuous` or, by default, look so."""
     if labels is None:
@@ -100,9 +88,7 @@ def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool 
         codes = getattr(getattr(labels, "cat", labels), "codes", None)  # of pandas
         return _categorize(values, order) if codes is None else Categories(tuple(order), np.asarray(codes))
     if continuous and values.dtype.kind not in "iufM":
-        raise ValueError(
-            f"continuous=True requires numeric labels, got dtype {values.dtype}; omit it to draw categories."
-        )
+        raise ValueError(f"continuous=True requires numeric labels, got dtype {values.dtype}; omit it for categories.")
     if _is_continuous(values) if continuous is None else continuous:
         return _scale(values)
     if values.dtype.kind == "b":
@@ -153,16 +139,15 @@ def is_missing(value: Any) -> bool:
     return isinstance(equal, bool | np.bool_) and not equal
 
 
-def natural_sort_key(name: str) -> tuple[float, list[tuple[int, str]], str]:
+def natural_sort_key(name: str) -> tuple[float, str, str]:
     """Key for natural sort order: numbers by value and before text, "a9" before "a10", upper and lower case alike."""
     try:
         number = float(name)
     except ValueError:
         number = math.inf
-    # Digits by their count and then as text: int() refuses more than 4,300 of them.
-    parts = [part.lstrip("0") if i % 2 else part.casefold() for i, part in enumerate(re.split(r"(\d+)", name))]
-    words = [(len(part) if i % 2 else 0, part) for i, part in enumerate(parts)]
-    return math.inf if math.isnan(number) else number, words, name
+    # Not by int(), which refuses more than 4,300 digits.
+    padded = re.sub(r"\d+", lambda digits: digits[0].lstrip("0").zfill(20), name.casefold())
+    return math.inf if math.isnan(number) else number, padded, name
 
 
 def typed_values(labels: Any) -> NDArray[Any]:
@@ -174,14 +159,16 @@ def typed_values(labels: Any) -> NDArray[Any]:
         return values
     missing = np.array([is_missing(value) for value in values], bool)
     present = values[~missing]
-    booleans = [isinstance(value, bool | np.bool_) for value in present]
-    if not any(booleans) and all(isinstance(value, Real) for value in present):
-        if missing.any() or not all(isinstance(value, Integral) for value in present):
-            return np.where(missing, np.nan, np.where(missing, 0, values).astype(np.float64))
-        return values.astype(np.int64) if max((abs(int(value)) for value in present), default=0) < 2**63 else values
+    kinds = {np.dtype(type(value)).kind for value in present}
+    if kinds <= set("iuf") and missing.any():
+        numbers = np.full(values.shape, np.nan)
+        numbers[~missing] = present
+        return numbers
+    if kinds <= set("iuf") or (kinds == {"b"} and not missing.any()):
+        return np.asarray(values.tolist())  # integers beyond 64 bits remain objects
     if all(isinstance(value, datetime.date) and getattr(value, "tzinfo", None) is None for value in present):
         return np.where(missing, np.datetime64("NaT"), values).astype("datetime64[ms]")
-    return values.astype(bool) if all(booleans) and not missing.any() else values
+    return values
 
 
 def _are_whole(numbers: NDArray[Any]) -> bool:

@@ -21,12 +21,7 @@ _INLINED = _OPTIONS | {"forceinline": True, "no_cpython_wrapper": True}
 
 
 class _Cache(FunctionCache):
-    """A cache whose errors are not fatal: on a full or read-only disk, kernels are compiled in every process."""
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        with suppress(OSError):
-            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
-        return None
+    """A cache whose errors are not fatal: on a full disk, kernels are compiled in every process."""
 
     def save_overload(self, sig: Any, data: Any) -> None:
         with suppress(OSError):

@@ -55,8 +55,7 @@ def embed(
 
     ```
     laptsne embed digits
-    laptsne embed cells.csv --label celltype --scale standard --out map.csv --plot map.svg
-    laptsne embed cells.parquet --drop note --html cells.html --save cells.laptsne
+    laptsne embed cells.parquet --label celltype --scale standard --html cells.html --save cells.laptsne
     cat cells.csv | laptsne embed - --out - | head -n 3
     ```
     """
@@ -74,9 +73,8 @@ def transform(
 ) -> None:
     """Place new rows on the map of a saved model, which does not change.
 
-    The preprocessing of the model is applied to FILE. If the model has the names of its columns, those of FILE are
-    matched by name, in any order. Plots show the new rows in colour and the old ones in grey. Without --out, --plot and
-    --html, the coordinates are written to NAME-placed.csv.
+    FILE is preprocessed as the data of the model were, and its columns are matched by name, in any order. Plots show
+    the old rows in grey. Without --out, --plot and --html, the coordinates are written to NAME-placed.csv.
 
     **Examples**
 
@@ -101,7 +99,6 @@ def gap(
     """Print the smallest eigenvalues of the Laplacian of the data's similarity graph, without an embedding.
 
     Well-separated clusters give eigenvalues near 0; the largest gap above them (the eigengap) estimates their number.
-    `laptsne embed` requires more evidence: groups of points that share little affinity with each other.
 
     **Examples**
 

@@ -134,8 +134,7 @@ class MapFiles:
             if not os.access(path.parent, os.W_OK):
                 raise InputError(f"the folder {path.parent} is not writable; choose another.")
         if self.html is not None and n_components != 2:
-            remedy = "embed with --dims 2, or give --out alone"
-            raise InputError(f"{self.html} shows two dimensions, not {n_components}; {remedy}.")
+            raise InputError(f"{self.html} shows two dimensions, not {n_components}; embed with --dims 2.")
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from laptsne import plotting
 from laptsne._runtime.files import atomic_write
 from laptsne._runtime.typing import Array
 from laptsne.cli.options import STDOUT
-from laptsne.cli.reading import EXAMPLE, read_genes
+from laptsne.cli.reading import read_genes
 from laptsne.cli.tables import Dataset, spelled_times
 
 _ROWS = 1 << 16  # of text, written at a time
@@ -106,7 +106,7 @@ def write_explorer(maps: Any, out: Path, dataset: Dataset, **options: Any) -> No
 
 def explorer_columns(dataset: Dataset, found: dict[str, Array]) -> dict[str, Array]:
     """Return the label, what was found, the columns beside the embedding, and the features if they are few."""
-    kept = {name: dataset.values(name) for name in dataset.columns.column_names}
+    kept = {name: dataset.values(name) for name in dataset.columns.column_names}  # the label first
     columns = {} if dataset.label is None else {dataset.label: kept[dataset.label]}
     columns |= {free_name(name, list(kept)): values for name, values in found.items()} | kept
     if _has_few(dataset):
@@ -118,17 +118,12 @@ def _has_few(dataset: Dataset) -> bool:
     return len(dataset.features or ()) <= _MAX_FEATURES and not scipy.sparse.issparse(dataset.X)
 
 
-def explorer_extras(dataset: Dataset) -> dict[str, Any]:
-    """Return the images of the built-in example, and features that are not columns of the explorer, if there are any.
-
-    Those are many columns of a table, or the genes of cells.
-    """
+def explorer_features(dataset: Dataset) -> dict[str, Any]:
+    """Return features that are not columns of the explorer: many columns of a table, or the genes of cells."""
     X, names = dataset.X, dataset.features
-    is_example = dataset.name == EXAMPLE and X.shape[1] == 64  # and not transposed
-    images = np.rint(X * (255 / X.max())).astype(np.uint8).reshape(-1, 8, 8) if is_example else None
     if names is None and Path(dataset.name).suffix.lower() == ".h5ad":
         X, names = read_genes(Path(dataset.name)) or (X, None)
         names = names if X.shape[0] == dataset.X.shape[0] else None  # rows may be left out
     if names is None or (names is dataset.features and _has_few(dataset)):
-        return {"images": images}
-    return {"images": images, "features": X, "feature_names": names}
+        return {}
+    return {"features": X, "feature_names": names}

@@ -1,7 +1,7 @@
 """Readers by file ending.
 
 Nothing in a file is executed, and what a file declares or decompresses to is compared with the available memory by
-``check_room`` before it is allocated.
+``check_room`` before it is allocated, or while it is read.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ import gzip
 import io
 import math
 import re
-import struct
 import sys
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -38,7 +39,6 @@ from laptsne.cli.terminal import InputError
 
 EXAMPLE = "digits"  # the built-in data set
 _STDIN = Path("-")
-_MATRICES = ("X", "data", "x", "features", "arr_0")
 _LABELS = ("y", "labels", "label", "target")
 _TEXT = 128  # bytes per label, as text of any kind
 _FILE = b"ARROW1\x00\x00"  # begins an Arrow file; what follows is an Arrow stream, and a footer
@@ -47,6 +47,7 @@ _PCA, _X = "X_pca", "X"
 _MAX_SHOWN = 400_000_000  # bytes of a matrix that is read only for the explorer
 _BLOCK = 1 << 22  # bytes decompressed at a time
 _ROW = 1 << 26  # bytes of the longest row of a table in text
+_N_ROWS = 20  # of text, by which its delimiter is found
 _NAMES = 256  # bytes of a list of a few strings, beside their characters
 _HEXADECIMAL_OR_POSTCODE = r"^[+-]?0([xX].*|\d+)$"
 # Numbers with decimal commas, unless these may group thousands, as in 1,234.
@@ -113,9 +114,9 @@ def _read_text(path: Path) -> Dataset:
     name = "standard input" if path == _STDIN else str(path)
     with damage_reported(name, "a table as text in UTF-8"):
         content = _content(path)
-        delimiters = "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t"
-        delimiter = max(delimiters, key=lambda it: len(_header(content, it)[0]))  # the one that makes the most columns
-        header, n_lines = _header(content, delimiter)
+        delimiter = _delimiter(content, "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t")
+        reader = csv.reader(_lines(content), delimiter=delimiter)
+        header = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(reader, []))]  # named as by pandas
         _check_header(header, name)
         n_rows = max(content.count(b"\n"), content.count(b"\r"))
         check_room(2 * 8 * n_rows * len(header))  # columns of numbers, and the matrix that is embedded
@@ -125,7 +126,7 @@ def _read_text(path: Path) -> Dataset:
             table = pa.csv.read_csv(
                 io.BytesIO(content),
                 # One thread: otherwise the numbers of invalid rows are unknown.
-                pa.csv.ReadOptions(column_names=header, skip_rows=n_lines, block_size=_ROW, use_threads=False),
+                pa.csv.ReadOptions(column_names=header, skip_rows=reader.line_num, block_size=_ROW, use_threads=False),
                 pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 # As text: pyarrow would take dates, times and hexadecimal identifiers for numbers.
                 pa.csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), strings_can_be_null=False),
@@ -155,11 +156,16 @@ def _read_text(path: Path) -> Dataset:
     return Dataset(name, pa.table(columns), first_row=2, notes=notes)
 
 
-def _header(content: bytes, delimiter: str) -> tuple[list[str], int]:
-    """Return the names of the columns, and the number of lines that they take."""
-    reader = csv.reader(_lines(content), delimiter=delimiter)
-    header = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(reader, []))]  # named as by pandas
-    return header, reader.line_num
+def _delimiter(content: bytes, possible: str) -> str:
+    """Return what divides the first rows into equally many fields, or else the header into the most."""
+    widths: dict[str, list[int]] = {delimiter: [] for delimiter in possible}
+    for delimiter in possible:
+        rows = csv.reader(_lines(content), delimiter=delimiter)
+        with contextlib.suppress(csv.Error):  # a field is too long
+            widths[delimiter].extend(len(row) for row in islice(rows, _N_ROWS) if row)
+    alike = [delimiter for delimiter in possible if len(set(widths[delimiter])) == 1 and widths[delimiter][0] > 1]
+    # Commas are in numbers and names as well.
+    return alike[-1] if alike else max(possible, key=lambda delimiter: widths[delimiter][:1])
 
 
 def _check_header(header: list[str], name: str) -> None:
@@ -206,8 +212,8 @@ def _read_matrix(path: Path) -> Dataset:
     barcodes, features, genes = map(_plain_or_packed, names)
     if barcodes and (features or genes):
         return _tenx(path, matrix, barcodes, cast(Path, features or genes))
-    note = "rows are points: {} points with {} features; transpose the matrix if it is the other way"
-    return Dataset(str(path), X=matrix, notes=(note.format(*matrix.shape),))
+    note = f"rows are points: {matrix.shape[0]} points with {matrix.shape[1]} features; --transpose takes columns"
+    return Dataset(str(path), X=matrix, notes=(note,))
 
 
 def _plain_or_packed(path: Path) -> Path | None:
@@ -217,13 +223,12 @@ def _plain_or_packed(path: Path) -> Path | None:
 def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
     cells = [row[0] for row in _rows(barcodes)]
     genes = [[*row, "", "", ""][:3] for row in _rows(features)]
-    if matrix.shape == (len(genes), len(cells)):
-        matrix = tables.turned(matrix)
-    elif matrix.shape != (len(cells), len(genes)):
+    if matrix.shape != (len(genes), len(cells)):
         raise InputError(
             f"{path} is a matrix of {matrix.shape[0]} x {matrix.shape[1]}, but there are names of {len(genes)} genes "
             f"and {len(cells)} cells beside it; use the files that belong to it."
         )
+    matrix = tables.turned(matrix)
     notes = [f"10x: {len(cells)} cells x {len(genes)} genes"]
     kept = [i for i, gene in enumerate(genes) if gene[2] == "Gene Expression"]
     if 0 < len(kept) < len(genes):
@@ -233,8 +238,7 @@ def _tenx(path: Path, matrix: Any, barcodes: Path, features: Path) -> Dataset:
     counts = Counter(symbols)
     names = [s if counts[s] == 1 else f"{s} ({gene[0]})" for s, gene in zip(symbols, genes, strict=True)]
     check_names(names, str(features))
-    columns = pa.table({"barcode": pa.array(cells, pa.string())})
-    return Dataset(str(path), columns, X=matrix, features=tuple(names), notes=tuple(notes))
+    return Dataset(str(path), pa.table({"barcode": cells}), matrix, tuple(names), notes=tuple(notes))
 
 
 def _rows(path: Path) -> list[list[str]]:
@@ -248,70 +252,37 @@ def _read_parquet(path: Path) -> Dataset:
     with damage_reported(path, "a Parquet file"):
         metadata = pa.parquet.read_metadata(path)
         schema = metadata.schema.to_arrow_schema()
-        # Numbers, and the matrix that is embedded. Text is read as dictionaries: a string that every row repeats takes
-        # no room in the file, and would take any amount of memory.
         groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
         n_values = sum(group.column(j).num_values for group in groups for j in range(metadata.num_columns))
-        check_room(2 * 8 * max(n_values, metadata.num_rows * len(schema)))
-        kept, left = _kept(schema, path)
+        check_room(2 * 8 * max(n_values, metadata.num_rows * len(schema)))  # numbers, and the matrix that is embedded
+        # Text as dictionaries: a string that every row repeats takes no room in the file, but any amount of memory.
         texts = [field.name for field in schema if str(field.type) in _TEXTS]
-        return _typed_table(path, pa.parquet.read_table(path, columns=kept, read_dictionary=texts), left)
+        read = partial(pa.parquet.read_table, path, read_dictionary=texts)
+        return _typed_table(path, schema, lambda kept: read(columns=kept))
 
 
 def _read_arrow(path: Path) -> Dataset:
     with damage_reported(path, "a Feather or Arrow file"), pa.memory_map(str(path)) as file:
-        # By the stream and not by the footer of a file, so that what is read is what was checked.
-        start = len(_FILE) if file.read(len(_FILE)) == _FILE else 0
-        file.seek(start)
-        check_room(sum(2 * _decompressed_size(message) for message in pa.ipc.MessageReader.open_stream(file)))
-        file.seek(start)
+        file.seek(len(_FILE) if file.read(len(_FILE)) == _FILE else 0)
+        batches, size = [], 0
         with pa.ipc.open_stream(file) as stream:
-            kept, left = _kept(stream.schema, path)
-            return _typed_table(path, stream.read_all().select(kept), left)
+            for batch in stream:
+                batches.append(batch)
+                size += batch.nbytes
+                check_room(size)  # as much again: what is made of it
+            table = pa.Table.from_batches(batches, stream.schema)
+        return _typed_table(path, table.schema, table.select)
 
 
-def _kept(schema: pa.Schema, path: Path) -> tuple[list[str], list[str]]:
-    """Return the names of the columns that are read, and of those that are left out, since they are nested."""
+def _typed_table(path: Path, schema: pa.Schema, read: Callable[[list[str]], pa.Table]) -> Dataset:
+    """Return the columns of a table that are not nested, which ``read`` reads by their names."""
     check_names(schema.names, path)
     left = [field.name for field in schema if pa.types.is_nested(field.type) and not is_list(field.type)]
-    return [name for name in schema.names if name not in left], left
-
-
-def _typed_table(path: Path, table: pa.Table, left: list[str]) -> Dataset:
+    table = read([name for name in schema.names if name not in left])
     table.validate(full=True)  # a damaged file may have codes beyond its dictionaries
     if not table.num_rows:
         raise InputError(f"{path} has no rows; give a table with at least two.")
-    notes = (f"left out, since they are nested: {', '.join(left)}",) if left else ()
-    return Dataset(str(path), table, notes=notes)
-
-
-def _decompressed_size(message: pa.Message) -> int:
-    """Return the size of the buffers of a message, each of which begins with its size if it is compressed.
-
-    The metadata, which are FlatBuffers, say where they are: the third field of a message is a record batch, or a
-    dictionary batch with one as second field; the third field of a record batch are buffers, the fourth compression.
-    """
-    if message.type == "schema" or message.body is None:
-        return 0
-    metadata, body = bytes(message.metadata), memoryview(message.body)
-
-    def number(kind: str, position: int) -> int:
-        return int(struct.unpack_from(kind, metadata, position)[0])
-
-    def field_of(table: int, index: int) -> int:
-        # Position of what a field of a table refers to, 0 if the field is not there.
-        vtable, entry = table - number("<i", table), 4 + 2 * index
-        offset = number("<H", vtable + entry) if table and entry < number("<H", vtable) else 0
-        return table + offset + number("<I", table + offset) if offset else 0
-
-    batch = field_of(number("<I", 0), 2)
-    batch = field_of(batch, 1) if message.type == "dictionary" else batch
-    vector = field_of(batch, 2)
-    if not vector or not field_of(batch, 3):
-        return len(body)
-    buffers = np.frombuffer(metadata, "<i8", 2 * number("<I", vector), vector + 4).reshape(-1, 2)
-    sizes = [int(struct.unpack_from("<q", body, offset)[0]) for offset, length in buffers.tolist() if length]
-    return max(len(body), sum(size for size in sizes if size > 0))
+    return Dataset(str(path), table, notes=(f"left out, since they are nested: {', '.join(left)}",) if left else ())
 
 
 def _read_npy(path: Path) -> Dataset:
@@ -327,12 +298,11 @@ def _read_npy(path: Path) -> Dataset:
 def _read_npz(path: Path) -> Dataset:
     with damage_reported(path, "an archive of arrays in NPZ format"), zipfile.ZipFile(path) as archive:
         headers = npz_headers(path)
-        matrices = [name for name, header in headers.items() if len(header.shape) >= 2]
-        known = [name for name in _MATRICES if name in matrices]
-        if not known and len(matrices) != 1:
+        matrices = ["X"] if "X" in headers else [name for name, header in headers.items() if len(header.shape) >= 2]
+        if len(matrices) != 1:
             shapes = ", ".join(f"{name} {header.shape}" for name, header in headers.items()) or "none"
             raise InputError(f"{path}: it is not clear which array to embed; name one X. Its arrays: {shapes}.")
-        chosen = (known or matrices)[0]
+        chosen = matrices[0]
         _check_matrix(headers[chosen], f"{path}: {chosen}")
         n_rows = headers[chosen].shape[0]
         names = [name for name in _LABELS if name in headers and headers[name].shape == (n_rows,)][:1]
@@ -369,20 +339,19 @@ def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
         if key == _X and _X not in file:
             raise InputError(f"{path} has neither X nor obsm[{_PCA!r}]; write one of them.")
         obs, matrix = _part(file, "obs"), _part(file, key if key == _X else f"obsm/{key}")
-        columns = {"obs_names": obs.index.to_series()} | {str(name): obs[name] for name in obs}
-        columns = {name: _observations(series) for name, series in columns.items()}
+        columns = {"obs_names": obs.index} | {str(name): obs[name] for name in obs}
+        columns = {name: pa.array(values, from_pandas=True) for name, values in columns.items()}
         measured: dict[str, pa.Array] = {}
-        for group in ("", "raw/"):
-            wanted = [gene for gene in genes if gene not in (*columns, *measured)]
-            if wanted and f"{group}X" in file:
+        wanted = [gene for gene in genes if gene not in columns]
+        for group in ("raw/", "") if wanted else ():  # X prevails
+            if f"{group}X" in file:
                 names, X = _part(file, f"{group}var").index, _part(file, f"{group}X")
-                found = {gene: X[:, [names.get_loc(gene)]] for gene in wanted if gene in names}
-                measured |= {gene: pa.array(np.asarray(X.sum(axis=1), float).ravel()) for gene, X in found.items()}
+                found = {gene: X[:, [names.get_loc(gene)]].sum(axis=1) for gene in wanted if gene in names}
+                measured |= {gene: pa.array(np.asarray(x, float).ravel()) for gene, x in found.items()}
         note = f"embedded: {'X' if key == _X else f'obsm[{key!r}]'}, {matrix.shape[1]} features"
         note += f", since there is no obsm[{_PCA!r}]" if rep is None and key == _X else ""
-        parts: dict[str, Any] = {"features": _gene_names(file) if key == _X else None}
-        parts |= {"notes": (note,), "continuous": frozenset(measured)}
-        return Dataset(str(path), pa.table(columns | measured), X=matrix, **parts)
+        table, features = pa.table(columns | measured), _gene_names(file) if key == _X else None
+        return Dataset(str(path), table, matrix, features, notes=(note,), continuous=frozenset(measured))
 
 
 def read_genes(path: Path) -> tuple[Any, tuple[str, ...]] | None:
@@ -432,9 +401,3 @@ def _size(group: Any, name: str, seen: set[Any]) -> int:
         where = f"{group.name.rstrip('/')}/{name}"
         raise InputError(f"{group.file.filename}: {where} refers to another file, or to nothing; write all into one.")
     return int(max(item.size or 0, math.prod(item.chunks or (0,))) * item.dtype.itemsize)
-
-
-def _observations(series: Any) -> pa.ChunkedArray:
-    if series.dtype.kind not in "biuf":  # categories, dates and text
-        series = [str(value) if there else None for value, there in zip(series, series.notna(), strict=True)]
-    return pa.chunked_array([pa.array(series, from_pandas=True)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +38,9 @@ from laptsne.transform.support import MIN_SUPPORT
 
 Model = LaptSNE | LandmarkLaptSNE
 
-_MANY_FEATURES = 100  # of sparse data, beyond which principal components are faster and less noisy
 _MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smaller one
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
-_NEW = "new"
 
 
 def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOptions, files: OutputFiles) -> None:
@@ -51,23 +49,23 @@ def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOpti
     files.check(data.source, n_components=settings.n_components, force=data.force)
     if files.text is not None and files.html is None:
         raise InputError(f"--text {files.text} names clusters in the explorer; give --html as well.")
-    prepared = prepare(data, features, files.color)
-    if files.text is not None and prepared.dataset.values(files.text, "of texts").dtype.kind not in "OU":
+    dataset, X, steps = prepare(data, features, files.color)
+    if files.text is not None and dataset.values(files.text, "of texts").dtype.kind not in "OU":
         raise InputError(f"--text {files.text} is not a column of texts; name another.")
     fit_started = time.perf_counter()
     given = {name: value for name, value in vars(settings).items() if value is not None}
-    model = fit_dataset(prepared, given | {"n_jobs": data.n_jobs}, quiet=data.quiet)
+    model = _fit(X, given | {"n_jobs": data.n_jobs}, quiet=data.quiet)
+    _store_preprocessing(model, dataset, steps, data.rep)
     seconds = time.perf_counter() - fit_started
     evidence = None
     if model.n_clusters_ > 1:  # with sizes in rows, even of clusters that were found among landmarks
         sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
         evidence = replace(model.clusters_, size=sizes)
-    _write(prepared, model, evidence, files, quiet=data.quiet)
+    _write(dataset, X, model, evidence, files, quiet=data.quiet)
     if data.quiet:
         return
-    n_points, n_features = prepared.X.shape
     total = time.perf_counter() - begin
-    say([f"points       {n_points} x {n_features}", f"clusters     {_clusters(model, evidence)}"])
+    say([f"points       {X.shape[0]} x {X.shape[1]}", f"clusters     {_clusters(model, evidence)}"])
     say([f"contraction  {model.contraction_:.3g}, KL {model.kl_divergence_:.3f}"])
     say([f"time         {total:.1f} s, {seconds:.1f} s of it for the fit, {model.n_iter_} iterations"])
     say([f"files        {', '.join(map(str, files.paths()))}"])
@@ -75,16 +73,16 @@ def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOpti
         say(["", *str(evidence).splitlines()])
 
 
-def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet: bool) -> Model:
+def _fit(X: Any, parameters: dict[str, Any], *, quiet: bool) -> Model:
     """Fit the estimator; an interrupted fit counts if it has an embedding."""
-    if "n_landmarks" in parameters and scipy.sparse.issparse(prepared.X):
+    if "n_landmarks" in parameters and scipy.sparse.issparse(X):
         raise InputError("--landmarks needs dense data, and these are sparse; give --pca 50 as well.")
     model = (LandmarkLaptSNE if "n_landmarks" in parameters else LaptSNE)(**parameters)
     shown = not quiet and console.is_terminal
     with input_errors(), ProgressBar(model.max_iter, "finding neighbours") if shown else nullcontext() as bar:
         model.callbacks = bar
         try:
-            model.fit(prepared.X)
+            model.fit(X)
         except KeyboardInterrupt:
             if not hasattr(model, "embedding_"):  # or only that of landmarks
                 raise
@@ -92,14 +90,13 @@ def fit_dataset(prepared: PreparedDataset, parameters: dict[str, Any], *, quiet:
             warn(message, StoppedEarlyWarning)
         if bar is not None:
             bar.end(model.n_iter_, model.kl_divergence_, model.contraction_)
-    _store_preprocessing(model, prepared)
     return model
 
 
 def _write(
-    prepared: PreparedDataset, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
+    dataset: Dataset, X: Any, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
 ) -> None:
-    dataset, color, labels = prepared.dataset, [*files.color, prepared.dataset.label][0], model.labels_
+    color, labels = [*files.color, dataset.label][0], model.labels_
     names = labels
     if (labels < 0).any():
         names = np.array([None if label < 0 else label for label in labels], dtype=object)  # None is grey
@@ -107,8 +104,8 @@ def _write(
         if files.save is not None:
             model.save(files.save)
         if files.distinguish is not None:  # by the features as they came, or as they are embedded if some are missing
-            X = prepared.X if _is_incomplete(dataset.X).any() else dataset.X
-            found = model.distinguish(X, dataset.features if X.shape[1] == dataset.X.shape[1] else None)
+            raw = X if _is_incomplete(dataset.X).any() else dataset.X
+            found = model.distinguish(raw, dataset.features if raw.shape[1] == dataset.X.shape[1] else None)
             table = pa.table({name: list(values) for name, values in vars(found).items()})
             outputs.write_table(files.distinguish, table)
     outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
@@ -117,10 +114,10 @@ def _write(
         outputs.save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
     if files.html is not None:
         columns = explorer_columns(dataset, {CLUSTERS: names})
-        options = outputs.explorer_extras(dataset)
+        options = outputs.explorer_features(dataset)
         if evidence is not None and CLUSTERS not in dataset.columns.column_names:
             options |= {"clusters": evidence, "text": files.text}
-        maps = _maps(model, prepared.X, quiet=quiet)
+        maps = _maps(model, X, quiet=quiet)
         color = color or next(iter(columns))
         outputs.write_explorer(maps, files.html, dataset, columns=columns, color=color, **options)
 
@@ -131,9 +128,7 @@ def _maps(model: Model, X: Any, *, quiet: bool) -> ContractionPath | Array:
     if model.n_clusters_ == 1 or isinstance(model, LandmarkLaptSNE):
         return Y
     if len(Y) > _MAX_POINTS:
-        caution(
-            f"the explorer has no contraction slider, as its maps take too long with more than {_MAX_POINTS} points."
-        )
+        caution(f"the explorer has no contraction slider: its maps take too long for more than {_MAX_POINTS} points.")
         return Y
     with waiting("fitting maps at increasing contraction", quiet=quiet), input_errors():
         return contraction_path(model, X)
@@ -163,7 +158,8 @@ def transform_source(model_path: Path, data: InputOptions, files: MapFiles) -> N
     files.check(data.source, n_components=old.shape[1], force=data.force)
     stored = attributes.get("columns_", {})  # models from Python may have feature names alone
     names = np.ravel(stored.get("names", attributes.get("feature_names_in_", ()))).astype(str).tolist()
-    dataset = load_dataset(data, color=files.color, features=names or None, rep=stored.get("rep"))
+    data = replace(data, rep=data.rep or stored.get("rep"))
+    dataset = load_dataset(data, FeatureOptions(), files.color, names or None)
     # Here and not by the map, so that errors name columns and options.
     dataset, X = preprocessed(dataset, fitted.preprocessing or Preprocessing())
     say(() if data.quiet else dataset.notes, "dim")
@@ -188,98 +184,79 @@ def transform_source(model_path: Path, data: InputOptions, files: MapFiles) -> N
 def _draw(files: MapFiles, old: Array, Y: Array, dataset: Dataset, found: dict[str, Array]) -> None:
     """Draw the new rows in colour among the old ones in grey."""
     both, color = np.vstack([old, Y]), [*files.color, dataset.label][0]
-    names = np.full(len(Y), _NEW, dtype=object)
+    names = np.full(len(Y), "new", dtype=object)
     if "cluster" in found:  # as text: rows without a cluster are not drawn like the old ones
         names[:] = ["no cluster" if cluster < 0 else str(cluster) for cluster in found["cluster"]]
     if files.plot is not None:
         values = _padded(names if color is None else dataset.values(color), len(old))
         outputs.save_plot(both, values, files.plot, title=color, continuous=color in dataset.continuous)
     if files.html is not None:
-        clusters = {"cluster": names} if "cluster" in found else {}
-        shown = explorer_columns(dataset, found | clusters)
-        status = free_name("status", list(shown))
-        shown[status] = np.full(len(Y), _NEW, dtype=object)
+        shown = explorer_columns(dataset, found | {"cluster": names})
         columns = {name: _padded(values, len(old)) for name, values in shown.items()}
-        first = color or (free_name("cluster", dataset.columns.column_names) if clusters else status)
+        first = color or free_name("cluster", dataset.columns.column_names)
         outputs.write_explorer(both, files.html, dataset, columns=columns, color=first)
 
 
 def _padded(values: Array, n_old: int) -> Array:
     """Return values of the new rows after missing values for the old ones."""
-    if values.dtype.kind == "f":
-        return np.concatenate([np.full(n_old, np.nan), values])
-    return np.concatenate([np.full(n_old, None, dtype=object), values.astype(object)])
+    missing = np.full(n_old, np.nan) if values.dtype.kind == "f" else np.full(n_old, None, dtype=object)
+    return np.concatenate([missing, values])
 
 
 def print_eigenvalues(data: InputOptions, features: FeatureOptions, settings: GraphOptions, plot: Path | None) -> None:
     """Print the smallest Laplacian eigenvalues of the data as a table, and plot them if a file is given."""
     MapFiles(plot=plot).check(data.source, force=data.force)
-    X = prepare(data, features).X
+    _, X, _ = prepare(data, features)
     perplexity = settings.perplexity or auto_perplexity(X.shape[0])
     with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(data.n_jobs) as workers:
         P = joint_affinities(X, perplexity=perplexity, metric=settings.metric, workers=workers)
         eigenvalues = laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
     n_clusters = eigengap_clusters(eigenvalues)
-    typer.echo(f"{'k':>3}  {'eigenvalue':>10}  {'gap':>8}")
-    for k, (value, step) in enumerate(zip(eigenvalues, [*np.diff(eigenvalues), np.nan], strict=True), start=1):
-        mark = "  <- the gap" if k == n_clusters else ""
-        typer.echo(f"{k:>3}  {value:>10.4f}" + (f"  {step:8.4f}{mark}" if np.isfinite(step) else ""))
+    typer.echo("  k  eigenvalue       gap")
+    steps = [*(f"  {step:8.4f}" for step in np.diff(eigenvalues)), ""]
+    for k, (value, step) in enumerate(zip(eigenvalues, steps, strict=True), start=1):
+        typer.echo(f"{k:>3}  {value:>10.4f}{step}{'  <- the gap' if k == n_clusters else ''}")
     if plot is not None:
         outputs.save_figure(plotting.eigenvalues(eigenvalues, n_clusters), plot)
     if not data.quiet:
-        lines = [f"clusters     {n_clusters} by the eigengap of {X.shape[0]} points"]
-        say(lines if plot is None else [*lines, f"files        {plot}"])
+        say([f"clusters     {n_clusters} by the eigengap of {X.shape[0]} points"])
 
 
-@dataclass(frozen=True)
-class PreparedDataset:
-    """A dataset, its features as they are embedded, and how they were made."""
-
-    dataset: Dataset
-    X: Any
-    steps: Preprocessing
-    rep: str | None = None  # array of an h5ad file that was embedded
-
-
-def prepare(data: InputOptions, options: FeatureOptions, color: Sequence[str] = ()) -> PreparedDataset:
-    """Read the data and preprocess them; print notes on the columns, and a warning if their scales differ."""
-    dataset = load_dataset(data, options.column, options.drop, color)
+def prepare(
+    data: InputOptions, options: FeatureOptions, color: Sequence[str] = ()
+) -> tuple[Dataset, Any, Preprocessing]:
+    """Read and preprocess the data, and print notes on them; return them, their features after the steps, and these."""
+    dataset = load_dataset(data, options, color)
     say(() if data.quiet else dataset.notes, "dim")
     medians = None if options.impute != "median" or scipy.sparse.issparse(dataset.X) else _medians(dataset)
     steps = Preprocessing(options.impute, medians, log1p=options.log1p)
     kept, X = preprocessed(dataset, steps)
+    if X.shape[0] < 2:
+        raise InputError(f"{dataset.name} has too few rows, {X.shape[0]}; give at least 2 without missing values.")
     if options.scale not in (None, "none"):
         parts = _scaling(X, options.scale)
         steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
     if options.pca is not None:
         parts = _projection(X, options.pca)
         steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
-    if X.shape[0] < 2:
-        raise InputError(f"{dataset.name} has too few rows without missing values, {X.shape[0]}; give --impute median.")
     if options.scale is None and options.pca is None:
         _warn_of_scales(kept, X)
-    notes = list(kept.notes[len(dataset.notes) :])
-    if scipy.sparse.issparse(X) and X.shape[1] > _MANY_FEATURES:
-        notes.append("embedded without principal components; --log1p and --pca 50 are usual for counts")
-    say(() if data.quiet else notes, "dim")
-    return PreparedDataset(kept, X, steps, data.rep)
+    say(() if data.quiet else kept.notes[len(dataset.notes) :], "dim")
+    return kept, X, steps
 
 
 def load_dataset(
-    data: InputOptions, column: Sequence[str] = (), drop: Sequence[str] = (), color: Sequence[str] = (), **model: Any
+    data: InputOptions, columns: FeatureOptions, color: Sequence[str], features: Sequence[str] | None = None
 ) -> Dataset:
     """Read the data and choose the columns to embed, or those of a model; those to colour by are beside the map."""
-    label = data.label
-    if label is not None and data.no_label:
+    if data.label is not None and data.no_label:
         raise InputError("--label and --no-label exclude each other; give one of them.")
-    contents = read_source(data.source, rep=data.rep or model.get("rep"), genes=color)
+    contents, column, drop = read_source(data.source, rep=data.rep, genes=color), columns.column, columns.drop
     if data.transpose:
-        contents, column, drop = transposed(contents, column, drop), (), ()
-    min_rows = 1 if model else 2
-    if contents.n_rows < min_rows:
-        raise InputError(f"{contents.name} has too few rows, {contents.n_rows}; give at least {min_rows}.")
-    choice: dict[str, Any] = {"column": column, "drop": drop, "features": model.get("features")}
-    return choose_columns(contents, label=label, guess=not data.no_label, **choice).with_columns(color)
+        contents, column, drop = transposed(contents, column, drop), [], []
+    guess = not data.no_label
+    dataset = choose_columns(contents, label=data.label, guess=guess, column=column, drop=drop, features=features)
+    return dataset.with_columns(color)
 
 
 def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:
@@ -287,18 +264,14 @@ def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:
     incomplete = _is_incomplete(dataset.X)
     if incomplete.any() and steps.impute == "drop":
         if incomplete.all():
-            raise InputError(
-                f"{dataset.name}: values are missing in every row; give --impute median, or --drop columns."
-            )
+            raise InputError(f"{dataset.name}: values are missing in every row; give --impute median.")
         note = f"left out, since values are missing: {incomplete.sum()} of {len(incomplete)} rows"
-        dataset = replace(dataset.rows(~incomplete), notes=(*dataset.notes, note))
+        X, columns = dataset.X[~incomplete], dataset.columns.filter(pa.array(~incomplete))
+        dataset = replace(dataset, X=X, columns=columns, notes=(*dataset.notes, note))
     elif incomplete.any() and steps.medians is None:
         raise _missing_values(dataset, incomplete)
-    try:
+    with input_errors():
         return dataset, steps.apply(dataset.X)
-    except ValueError as error:
-        option = "--" if str(error).startswith("log1p") else ""
-        raise InputError(f"{dataset.name}: {option}{error}") from error
 
 
 def _is_incomplete(X: Any) -> Array:
@@ -336,21 +309,17 @@ def _warn_of_scales(dataset: Dataset, X: Any) -> None:
 def _medians(dataset: Dataset) -> Array:
     empty = np.flatnonzero(np.isnan(dataset.X).all(axis=0))
     if empty.size:
-        name = f"column {empty[0] + 1}" if dataset.features is None else dataset.features[empty[0]]
-        raise InputError(f"{dataset.name}: {name} has no values, so that it has no median; leave it out with --drop.")
+        raise InputError(f"{dataset.name}: column {empty[0] + 1} has no values, and no median; leave it out.")
     return np.asarray(np.nanmedian(dataset.X, axis=0))
 
 
 def _scaling(X: Any, scale: str) -> dict[str, Any]:
     """Return what each feature is shifted and divided by. Sparse features are only divided, to stay sparse."""
     sparse = scipy.sparse.issparse(X)
-    if scale == "robust":
-        robust = RobustScaler(with_centering=not sparse).fit(X)
-        center, spread = robust.center_, robust.scale_
-    else:
-        standard = StandardScaler(with_mean=not sparse).fit(X)
-        center, spread = standard.mean_, standard.scale_
-    return {"center": np.zeros(X.shape[1]) if sparse else center, "spread": spread}
+    scaler = RobustScaler(with_centering=not sparse) if scale == "robust" else StandardScaler(with_mean=not sparse)
+    scaler.fit(X)
+    center = scaler.center_ if scale == "robust" else scaler.mean_
+    return {"center": np.zeros(X.shape[1]) if sparse else center, "spread": scaler.scale_}
 
 
 def _projection(X: Any, n_components: int) -> dict[str, Any]:
@@ -365,14 +334,13 @@ def _projection(X: Any, n_components: int) -> dict[str, Any]:
     return {"mean": pca.mean_, "components": pca.components_}
 
 
-def _store_preprocessing(model: Model, prepared: PreparedDataset) -> None:
+def _store_preprocessing(model: Model, dataset: Dataset, steps: Preprocessing, rep: str | None) -> None:
     """Set on a model what it takes to apply the same steps to the same columns, in Python and by the command."""
-    dataset, names = prepared.dataset, prepared.dataset.features
-    model.columns_ = {"rep": prepared.rep}
+    model.columns_ = {"rep": rep}
     if dataset.inputs is not None:
         model.columns_["names"] = np.array(dataset.inputs, dtype=object)
-    if names is not None:  # as after a fit to a data frame: transform of the estimator matches columns
-        model.feature_names_in_ = np.array(names, dtype=object)
-    if not prepared.steps.is_empty:
-        model.fitted_map_ = replace(model.fitted_map_, preprocessing=prepared.steps)
+    if dataset.features is not None:  # as after a fit to a data frame: transform of the estimator matches columns
+        model.feature_names_in_ = np.array(dataset.features, dtype=object)
+    if not steps.is_empty:
+        model.fitted_map_ = replace(model.fitted_map_, preprocessing=steps)
         model.n_features_in_ = dataset.X.shape[1]

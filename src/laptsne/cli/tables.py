@@ -9,9 +9,8 @@ import contextlib
 import csv
 import difflib
 import re
-import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -21,26 +20,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy.sparse
 
-from laptsne._runtime.colours import Categories, encode_labels
 from laptsne._runtime.files import DAMAGE
 from laptsne._runtime.typing import Array
 from laptsne.cli.terminal import InputError
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "#n/a", "?")  # spellings of a missing value, in lower case
 _EXACT = 2**53  # whole numbers of this size or more are not exact as floats
-_DAMAGE = (*DAMAGE, pa.ArrowException, csv.Error, struct.error, IndexError, OverflowError)
+_DAMAGE = (*DAMAGE, pa.ArrowException, csv.Error, IndexError, OverflowError)
 _MAX_LISTED = 12  # names in a message
 _EMBEDDED = ("numbers", "mixed", "list")  # kinds of columns that are embedded unless the user says otherwise
 _MIN_COUNTED = 10  # rows from which on 0, 1, 2, ... is a row number rather than a measurement
-_FAR = 10_000  # consecutive numbers from here on are identifiers; years are less
-_EXACT_NAMES = ("index", "row", "rowid", "unnamed0", "indexlevel0")
-_LAST_WORDS = "id|ids|uid|uuid|guid|barcode|isbn|ean|sku|ssn|zip|zipcode|postcode"
-# Names of label columns whatever their values, and names of columns that are labels unless their values are quantities.
-# The first name that is found is taken.
-_SURE = ("label", "labels", "class", "classes", "target", "targets")
-_LIKELY = (
-    *("celltype", "celltypes", "annotation", "annotations", "category", "categories", "species", "variety", "kind"),
-    *("cluster", "clusters", "leiden", "louvain", "group", "groups", "type", "y", "digit"),
+# Names of whole numbers that are identifiers: the last word, or what pandas calls an index.
+_IDENTIFIER = re.compile(
+    r"(^|[^a-zA-Z])(?i:id|ids|uid|uuid|guid|barcode|isbn|ean|sku|ssn|zip|zipcode|postcode)$|[a-z]I[dD]s?$"
+    r"|^(?i:index|row|unnamed: 0|__index_level_0__)$"
+)
+# Names of label columns, without punctuation. The first that is found is taken.
+_LABELS = (
+    *("label", "labels", "class", "classes", "target", "targets", "celltype", "celltypes", "annotation", "annotations"),
+    *("category", "categories", "species", "variety", "kind", "cluster", "clusters", "leiden", "louvain"),
+    *("group", "groups", "type", "y", "digit"),
 )
 _REASONS = {
     "text": "not embedded, since they hold text",
@@ -68,11 +67,6 @@ class Dataset:
     label: str | None = None  # name of the label column
     inputs: tuple[str, ...] | None = None  # columns of the table that are embedded: numbers, or one of lists
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.columns.num_rows if self.X is None else self.X.shape[0])
-
     def values(self, name: str, purpose: str = "to colour by") -> Array:
         """Return a column beside the map, or a feature."""
         if name in self.columns.column_names:
@@ -92,10 +86,6 @@ class Dataset:
         # Columns of a matrix are all of a kind.
         continuous = self.continuous.union(added if self.inputs is None else ())
         return replace(self, columns=columns, continuous=continuous)
-
-    def rows(self, kept: Array) -> Dataset:
-        """Return the dataset with some of its rows."""
-        return replace(self, X=self.X[kept], columns=self.columns.filter(pa.array(kept)))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -185,53 +175,29 @@ def _kind_of(name: str, values: pa.ChunkedArray) -> str:
         return "list"
     if pa.types.is_temporal(values.type):
         return "date"
-    return _kind_of_numbers(name, values) if _is_numeric(values.type) else _kind_of_text(values)
-
-
-def _kind_of_text(values: pa.ChunkedArray) -> str:
-    counts = {row["values"]: row["counts"] for row in pc.value_counts(_as_text(values)).to_pylist()}
-    counts = {text: n for text, n in counts.items() if not _is_missing(text)}
-    n_present, n_numbers = sum(counts.values()), sum(n for text, n in counts.items() if is_number(text))
-    return "empty" if not counts else "mixed" if n_numbers < n_present <= 2 * n_numbers else "text"
-
-
-def _kind_of_numbers(name: str, values: pa.ChunkedArray) -> str:
+    if not _is_numeric(values.type):
+        counts = {row["values"]: row["counts"] for row in pc.value_counts(_as_text(values)).to_pylist()}
+        counts = {text: n for text, n in counts.items() if not _is_missing(text)}
+        n_present, n_numbers = sum(counts.values()), sum(n for text, n in counts.items() if is_number(text))
+        return "empty" if not counts else "mixed" if n_numbers < n_present <= 2 * n_numbers else "text"
     floats = np.asarray(values, dtype=float)
     present = floats[~np.isnan(floats)]
     if not present.size:
         return "empty"
     if (present != np.floor(present)).any():
         return "numbers"
-    # By the name; 64-bit identifiers, as floats of that size are whole in any case; and 0, 1, 2, ...
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name)
-    named = _plain(name) in _EXACT_NAMES or (words and re.fullmatch(_LAST_WORDS, words[-1], re.I))
+    # 64-bit identifiers, as floats of that size are whole in any case; and 0, 1, 2, ...
     large = pa.types.is_integer(values.type) and np.median(np.abs(present)) >= _EXACT
-    counts_rows = len(floats) >= _MIN_COUNTED and (floats[0] in (0, 1) or floats[0] >= _FAR)
-    if named or large or (counts_rows and (np.diff(floats) == 1).all()):
-        return "identifier"
-    # Dates such as 20240131.
-    month, day = present // 100 % 100, present % 100
-    are_days = (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
-    return "date" if (are_days & (present >= 1900_01_01) & (present <= 2100_12_31)).all() else "numbers"
+    counts_rows = len(floats) >= _MIN_COUNTED and floats[0] in (0, 1) and (np.diff(floats) == 1).all()
+    return "identifier" if _IDENTIFIER.search(name) or large or counts_rows else "numbers"
 
 
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def _guess_label(contents: Dataset, kinds: Mapping[str, str], embedded: set[str]) -> str | None:
-    plain = {_plain(name): name for name in reversed([*kinds]) if name not in embedded}
+def _guess_label(kinds: Mapping[str, str], embedded: set[str]) -> str | None:
+    possible = [name for name, kind in kinds.items() if kind not in ("list", "empty") and name not in embedded]
+    plain = {re.sub(r"[\W_]", "", name.lower()): name for name in reversed(possible)}
     if "x" in plain:  # x and y are coordinates
         plain.pop("y", None)
-    for known, name in ((known, plain[known]) for known in (*_SURE, *_LIKELY) if known in plain):
-        if kinds[name] in ("list", "empty"):
-            continue
-        if known in _SURE or (known == "y" and contents.X is not None):
-            return name
-        values = contents.values(name)
-        if kinds[name] != "date" and isinstance(encode_labels(values, len(values)), Categories):
-            return name
-    return None
+    return next((plain[known] for known in _LABELS if known in plain), None)
 
 
 def choose_columns(
@@ -245,18 +211,16 @@ def choose_columns(
 ) -> Dataset:
     """Choose the columns to embed: those of a model, or a column of lists, or all numbers but identifiers.
 
-    ``column`` and ``drop`` are names or patterns, ``features`` the columns that a model was fitted to. Without a
-    ``label``, one is guessed if ``guess``.
+    ``column`` and ``drop`` are names or patterns, ``features`` the columns that a model was fitted to.
     """
-    names, notes, inputs = contents.columns.column_names, list(contents.notes), None
-    named = {*column, *(features or ())}
-    if label is not None and label not in names:
-        raise InputError(f"{contents.name} has no column {label}; {_described(contents)}.")
-    kinds = {name: _kind_of(name, contents.columns[name]) for name in names}
+    notes, named, inputs = list(contents.notes), {*column, *(features or ())}, None
+    kinds = {name: _kind_of(name, contents.columns[name]) for name in contents.columns.column_names}
     if label is None and guess:
-        label = _guess_label(contents, kinds, named)
-        if label is not None and names != ["label"]:
+        label = _guess_label(kinds, named)
+        if label is not None and len(kinds) > 1:
             notes.append(f"label column: {label} (guessed; --label names another, --no-label none)")
+    elif label is not None and label not in kinds:
+        raise InputError(f"{contents.name} has no column {label}; {_described(contents)}.")
     if label in named:
         raise InputError(f"--label {label} is a column to embed; name another.")
     kinds.pop(label, None)
@@ -266,20 +230,16 @@ def choose_columns(
         X, embedded = _matrix(contents, inputs)
         if embedded is None:
             notes.append(f"embedded: {inputs[0]} ({X.shape[1]} values per row)")
-        reason = ", as requested" if column or drop else " beside lists"
-        reason = reason if features is None else ", since the model does not know them"
         left: dict[str, list[str]] = {}
         for name in (name for name in kinds if name not in inputs):
-            left.setdefault(_REASONS.get(kinds[name], f"not embedded{reason}"), []).append(name)
+            left.setdefault(_REASONS.get(kinds[name], "not embedded"), []).append(name)
         notes += [f"{why}: {listed(those)}" for why, those in left.items()]
         kept = [name for name, kind in kinds.items() if name not in inputs and kind not in ("empty", "list")]
-    elif embedded is None and (column or drop):
-        raise InputError(f"{contents.name} is an array without names; remove --column and --drop.")
-    elif embedded is not None and (column or drop or features is not None):
-        chosen = _chosen(contents, dict.fromkeys(embedded, "numbers"), column, drop, features)
-        notes += [f"embedded: {len(chosen)} of {len(embedded)} features"] if features is None else []
-        index = {name: i for i, name in enumerate(embedded)}
-        X, embedded = X[:, [index[name] for name in chosen]], chosen
+    elif column or drop or (embedded is not None and features is not None):
+        index = {name: i for i, name in enumerate(embedded or ())}
+        embedded = _chosen(contents, dict.fromkeys(index, "numbers"), column, drop, features)
+        X = X[:, [index[name] for name in embedded]]
+        notes.append(f"embedded: {len(embedded)} of {len(index)} features")
     X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
     _check_finite(contents, X, embedded)
     columns = contents.columns.select(kept if label is None else [label, *kept])
@@ -315,10 +275,11 @@ def _chosen(
         if missing := [name for name in features if name not in kinds]:
             raise InputError(f"{contents.name} lacks the features {listed(missing)}; add them, as the model has them.")
         return tuple(features)
-    possible = [name for name, kind in kinds.items() if kind in _EMBEDDED and not _matching([name], drop)]
+    dropped = {name for pattern in drop for name in _matching(kinds, pattern)}
+    possible = [name for name, kind in kinds.items() if kind in _EMBEDDED and name not in dropped]
     found = [] if column else [name for name in possible if kinds[name] == "list"] or possible
     for pattern in column:
-        matches = [pattern] if pattern in kinds else _matching(possible, [pattern])
+        matches = [pattern] if pattern in kinds else _matching(possible, pattern)
         if not matches:
             raise InputError(f"{contents.name} has no column of numbers {pattern}; {_described(contents)}.")
         found += matches
@@ -327,8 +288,8 @@ def _chosen(
     return tuple(dict.fromkeys(found))
 
 
-def _matching(names: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    return [name for name in names for pattern in patterns if name == pattern or fnmatchcase(name, pattern)]
+def _matching(names: Iterable[str], pattern: str) -> list[str]:
+    return [name for name in names if name == pattern or fnmatchcase(name, pattern)]
 
 
 def _described(contents: Dataset) -> str:
@@ -338,14 +299,11 @@ def _described(contents: Dataset) -> str:
 
 def _matrix(contents: Dataset, names: tuple[str, ...]) -> tuple[Array, tuple[str, ...] | None]:
     """Return columns as a matrix, with NaN for missing values, and the names of its features, None for lists."""
-    lists = [name for name in names if is_list(contents.columns[name].type)]
-    if lists and len(names) > 1:
-        raise InputError(
-            f"{contents.name}: a column of lists is embedded by itself, not {listed(names)}; give one by --column."
-        )
-    if lists:
-        return _list_matrix(contents, lists[0]), None
-    return np.column_stack([_numbers(contents, name) for name in names]), names
+    if not any(is_list(contents.columns[name].type) for name in names):
+        return np.column_stack([_numbers(contents, name) for name in names]), names
+    if len(names) > 1:
+        raise InputError(f"{contents.name}: of {listed(names)}, one column of lists can be embedded; use --column.")
+    return _list_matrix(contents, names[0]), None
 
 
 def _numbers(contents: Dataset, name: str) -> Array:
@@ -363,18 +321,15 @@ def _numbers(contents: Dataset, name: str) -> Array:
 def _list_matrix(contents: Dataset, name: str) -> Array:
     """Return a column of lists of equal length as a matrix; rows without a list are NaN."""
     values, where = contents.columns[name], f"{contents.name}: column {name}"
-    lengths = pc.list_value_length(values).to_numpy()
-    present = np.flatnonzero(~np.isnan(lengths))
-    width = int(lengths[present[0]]) if present.size else 0
+    lengths = pc.list_value_length(values)
+    shortest, width = pc.min_max(lengths).as_py().values()
     if not width:
         raise InputError(f"{where} has empty lists; give one with a list of numbers in every row.")
-    if (other := present[lengths[present] != width]).size:
-        sizes = (f"row {i + contents.first_row} has {int(lengths[i])} values" for i in (present[0], other[0]))
-        raise InputError(f"{where} has lists of different lengths: {', '.join(sizes)}; give lists of one length.")
-    # By chunks: together they may have more numbers than the offsets of lists can count. Null lists have none.
-    numbers = np.concatenate([chunk.flatten().to_numpy(zero_copy_only=False) for chunk in values.chunks])
+    if shortest < width:
+        raise InputError(f"{where} has lists of {shortest} to {width} values; give lists of one length.")
+    numbers = pc.list_flatten(values).to_numpy()  # null lists have none
     X: Array = np.full((len(values), width), np.nan, np.float32 if numbers.dtype.itemsize <= 4 else np.float64)
-    X[present] = numbers.reshape(-1, width)
+    X[lengths.is_valid().to_numpy()] = numbers.reshape(-1, width)
     return X
 
 

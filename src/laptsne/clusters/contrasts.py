@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_array, gen_batches
+from sklearn.utils import check_array
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-
-_BLOCK = 1 << 22  # counts of values by group in memory at once
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -204,12 +202,10 @@ def _by_group(values: Array, groups: Array, sizes: Array) -> tuple[Array, Array,
     mean = np.bincount(groups, weights * values) / sizes
     squares = np.bincount(groups, weights * (values - mean[groups]) ** 2)
     distinct, rank = np.unique(values, return_inverse=True)
-    below, above = np.zeros((n_groups, 1)), np.zeros((n_groups, n_groups))
-    for ranks in gen_batches(len(distinct), max(1, _BLOCK // n_groups)):
-        width = ranks.stop - ranks.start
-        inside = slice(None) if width == len(distinct) else (ranks.start <= rank) & (rank < ranks.stop)
-        cell = groups[inside] * width + rank[inside] - ranks.start
-        counts = np.bincount(cell, weights[inside], n_groups * width).reshape(n_groups, width)
-        above += counts @ (below + counts.cumsum(axis=1) - counts / 2).T
-        below += counts.sum(axis=1, keepdims=True)
+    above = np.empty((n_groups, n_groups))
+    for group in range(n_groups):
+        inside = groups == group
+        counts = np.bincount(rank[inside], weights[inside], len(distinct))
+        below = counts.cumsum() - counts / 2  # members of this group, at each value
+        above[:, group] = np.bincount(groups, weights * below[rank])
     return mean, squares, above

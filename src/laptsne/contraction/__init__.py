@@ -14,5 +14,5 @@ def __getattr__(name: str) -> Any:
     # Imported on first use: the path is made of descents, which import this package.
     if name not in __all__:
         raise AttributeError(f"module 'laptsne.contraction' has no attribute {name!r}")
-    module = "contraction.finished" if name == "contract" else "estimators.contraction_path"
-    return getattr(import_module(f"laptsne.{module}"), name)
+    module = "laptsne.contraction.finished" if name == "contract" else "laptsne.estimators.contraction_path"
+    return getattr(import_module(module), name)

@@ -9,8 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from laptsne._runtime.typing import Array
-from laptsne.contraction.similarity import Penalty, kernel_width
-from laptsne.contraction.term import Contraction, rows_of
+from laptsne.contraction.term import Contraction, Penalty, kernel_width, rows_of
 from laptsne.fields import Fields
 from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Mesh
 from laptsne.kernels import Gaussian

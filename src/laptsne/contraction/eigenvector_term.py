@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.typing import Array
-from laptsne.contraction.similarity import Penalty
-from laptsne.contraction.term import Contraction
+from laptsne.contraction.term import Contraction, Penalty
 from laptsne.fields import Fields, FourierFields
 from laptsne.fields.grid import Mesh
 from laptsne.graph.spectrum import largest_eigenpairs

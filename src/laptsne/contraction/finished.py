@@ -15,7 +15,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import find_clusters, main_clusters
 from laptsne.contraction.cluster_term import ClusterTerm
-from laptsne.contraction.similarity import FLOOR, MAX_CONTRACTED, Penalty, rms_radius
+from laptsne.contraction.term import FLOOR, MAX_CONTRACTED, Penalty, rms_radius
 from laptsne.fields import ExactFields
 from laptsne.fields.grid import SPACING_PER_WIDTH, Mesh
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
@@ -52,8 +52,8 @@ def contract(
 
     with the eigenvalues of the graph of clusters (:class:`laptsne.contraction.cluster_term.ClusterTerm`), the volumes
     of which are constant, and a norm that is small if the points of a cluster move together. Hence clusters keep their
-    shape and their place, and clusters that are apart already stay where they are. A map of data without evidence of
-    clusters is returned unchanged. A point that lies deep inside another cluster stays there.
+    shape and their place, and a point deep inside another cluster stays there. A map of data without evidence of
+    clusters is returned unchanged.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What both contraction terms have in common: the kernel, refreshes, and the potential of new points."""
+"""What both contraction terms have in common: width, penalty, refreshes, and the potential of new points."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
-from laptsne.contraction.similarity import Penalty
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.grid import Mesh
 from laptsne.fields.potential import Potential
@@ -22,6 +21,60 @@ _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D w
 _MIN_CELLS = 16  # per side, for small embeddings
 _LARGE = 1e30  # limit of factors in single precision
 _TOL = 1e-3  # residual of the eigenvectors behind a potential
+_WIDTH = 0.75  # in RMS radii of the embedding / sqrt(n_clusters) (docs/notes/method-what-was-tried.md has others)
+# Floor of the penalty: an eigenvalue well below it counts as zero, and its cluster is not contracted any further.
+FLOOR = 0.01
+MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
+_MIN_WIDTH = 0.6  # in RMS radii / sqrt(n_samples): a quarter of the distance between neighbours in a disc
+
+
+def kernel_width(Y: NDArray[Any], n_clusters: int, wanted: float | None = None) -> float:
+    """Return the width of the Gaussian kernel of the contraction for an embedding with a number of clusters.
+
+    By default, it is proportional to the radius that each of K equal clusters has if together they fill the embedding,
+    but at least 1, the width of the kernel of the KL divergence. It is at least a quarter of the spacing of the points
+    and at most the radius of the embedding.
+    """
+    n_samples, n_dims = Y.shape
+    radius = max(rms_radius(Y), 1.0)  # less in the first iterations only, where gradients would be too large
+    width = max(_WIDTH * radius / n_clusters ** (1 / n_dims), 1.0) if wanted is None else wanted
+    return float(np.clip(width, _MIN_WIDTH * radius / n_samples ** (1 / n_dims), radius))
+
+
+def rms_radius(Y: NDArray[Any]) -> float:
+    """Return the RMS distance of the points from their mean."""
+    # Column by column: reductions over short rows are slow.
+    return float(np.sqrt(sum(np.var(column, dtype=np.float64) for column in Y.T)))
+
+
+@dataclass(frozen=True)
+class Penalty:
+    r"""A concave function :math:`\phi(\sigma)` of an eigenvalue, and its slope.
+
+    It is :math:`\log(\sigma + \varepsilon)` if ``kind`` is "log", :math:`\sigma` if it is "trace", and
+    :math:`(\sigma + \varepsilon)^p - \varepsilon^p` if it is a power p. The floor :math:`\varepsilon` keeps the slope
+    finite at 0: an eigenvalue well below it counts as zero.
+    """
+
+    kind: str | float
+    floor: float = 1e-3
+
+    def value(self, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the penalty of each eigenvalue."""
+        if self.kind == "log":
+            return np.log(sigma + self.floor)
+        p = self._power
+        return np.asarray((sigma + self.floor) ** p - self.floor**p)
+
+    def slope(self, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the derivative of the penalty at each eigenvalue."""
+        if self.kind == "log":
+            return 1 / (sigma + self.floor)
+        return np.asarray(self._power * (sigma + self.floor) ** (self._power - 1))
+
+    @property
+    def _power(self) -> float:
+        return 1.0 if self.kind == "trace" else float(self.kind)
 
 
 class Contraction(ABC):

@@ -5,27 +5,25 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 
+from laptsne import __version__
 from laptsne._runtime.files import read_archive, remove_leftovers, write_archive
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 
 EVERY = 30.0  # seconds between writes
-_PACKAGE = Path(__file__).parent.parent
-_DECIDES = ("kernels.py", "contraction", "engine", "fields")  # whose code decides how a descent continues
+_FORMAT = 1  # raised by any change of the code after which a descent continues differently
 
 
 class Checkpoint:
     """A file that holds the last state of a descent: numbers and arrays by name.
 
-    It is replaced atomically and holds no code. It contains a digest of everything that the descent depends on,
-    including the code, so that it is never resumed by another one.
+    It contains a digest of everything that the descent depends on, so that it is never resumed by another one.
     """
 
     def __init__(self, path: str | os.PathLike[str], digest: str) -> None:
@@ -45,17 +43,14 @@ class Checkpoint:
             return
         content, arrays = read_archive(self.path, "checkpoint")
         if content.get("digest") != self.digest:
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} belongs to a run with other data, other parameters or another version "
-                "of laptsne; remove that file, or give another one."
-            )
+            run = "a run with other data, other parameters or another version of laptsne"
+            raise ValueError(f"checkpoint={str(self.path)!r} belongs to {run}; remove that file, or give another one.")
         try:
             _check(arrays, content["arrays"])
             restore({**content["numbers"], **arrays})
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise ValueError(
-                f"checkpoint={str(self.path)!r} does not hold the state of a run ({error}); remove that file."
-            ) from error
+            bad = f"checkpoint={str(self.path)!r} does not hold the state of a run ({error})"
+            raise ValueError(f"{bad}; remove that file.") from error
 
     def write(self, state: dict[str, Any]) -> None:
         """Write a state; warn if that fails."""
@@ -65,10 +60,8 @@ class Checkpoint:
         try:
             write_archive(self.path, content, arrays)
         except OSError as error:
-            warn(
-                f"checkpoint={str(self.path)!r} could not be written ({error}); the previous one is kept. "
-                "Free space on the disk, or give a path that can be written.",
-            )
+            failed = f"checkpoint={str(self.path)!r} could not be written ({error}); the previous one is kept"
+            warn(f"{failed}. Free space on the disk, or give a path that can be written.")
         self._written = time.monotonic()
 
     def remove(self) -> None:
@@ -91,23 +84,12 @@ def _check(arrays: dict[str, Array], forms: dict[str, list[Any]]) -> None:
 
 
 def digest_of(settings: Any, P: Any, Y: Array) -> str:
-    """Return a digest of the code, the settings, the affinities and the initial embedding of a descent."""
+    """Return a digest of the code's version, the settings, the affinities and the initial embedding of a descent."""
     # Arrays among the settings, such as the widths of a kernel, are printed in full.
     with np.printoptions(threshold=sys.maxsize, floatmode="unique"):
-        digest = hashlib.sha256(f"{_code_digest()} {settings!r}".encode())
+        digest = hashlib.sha256(f"{__version__} {_FORMAT} {settings!r}".encode())
     parts = (P.indptr, P.indices, P.data) if scipy.sparse.issparse(P) else (P,)
     for part in (*parts, Y):
         digest.update(f"{part.dtype.str}{part.shape}".encode())
         digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
-
-
-@cache
-def _code_digest() -> str:
-    """Return a digest of the source files that decide how a descent continues."""
-    digest = hashlib.sha256()
-    for name in _DECIDES:
-        path = _PACKAGE / name
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            digest.update(file.read_bytes())
     return digest.hexdigest()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.contraction.term import Contraction as Term
+from laptsne.contraction.term import Contraction
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.grid import Mesh
 from laptsne.fields.potential import Potential
@@ -110,7 +110,7 @@ class CrossEntropy:
         """Whether the loss can be computed in reasonable time, which it can: the grid leaves out stray points."""
         return True
 
-    def potential(self, term: Term, fields: Fields, strength: float, exaggeration: float) -> Potential:
+    def potential(self, term: Contraction, fields: Fields, strength: float, exaggeration: float) -> Potential:
         r"""Return the potential of a new point over the embedding of the last refresh, without the attraction.
 
         It is the change of the objective by a point of mean degree, times n / 2:

@@ -9,9 +9,8 @@ from sklearn.decomposition import PCA
 
 from laptsne._runtime.warn import warn
 
-# Standard deviation of the first coordinate, small relative to the kernel, as usual for t-SNE.
-_SPREAD = 1e-4
-_JITTER = 0.01
+_SPREAD = 1e-4  # standard deviation of the first coordinate, small relative to the kernel, as usual for t-SNE
+_JITTER = 0.01  # noise, relative to that
 # Squared distances of larger coordinates overflow in single precision. Those of a million points are in the hundreds.
 MAX_COORDINATE = 1e15
 
@@ -28,8 +27,7 @@ def initial_embedding(
     """Return the initial embedding, of shape (n_samples, n_components).
 
     "spectral" takes the eigenvectors after the first, which only reflects the degrees. Except for an array, the
-    embedding is scaled to a small standard deviation, and noise separates points that coincide (duplicates, or points
-    of one component of a disconnected graph).
+    embedding is scaled to a small standard deviation, and noise separates points that coincide.
     """
     n_samples = X.shape[0]
     if not isinstance(init, str):
@@ -69,26 +67,18 @@ def _given(
     try:
         Y = np.array(init, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"init is not an array of numbers ({error}); give one, or 'spectral', 'pca' or 'random'."
-        ) from error
-    if Y.shape != (n_samples, n_components):
-        raise ValueError(
-            f"init has shape {Y.shape}, but (n_samples, n_components) is {(n_samples, n_components)}; "
-            "give an array of that shape."
-        )
+        expected = "'spectral', 'pca', 'random' or an array of numbers"
+        raise ValueError(f"init is not an array of numbers ({error}); give {expected}.") from error
+    shape = (n_samples, n_components)
+    if Y.shape != shape:
+        raise ValueError(f"init has shape {Y.shape}, but (n_samples, n_components) is {shape}; give an array of that.")
     if not np.isfinite(Y).all():
         raise ValueError("init contains NaN or infinite values; replace them.")
     largest = float(np.abs(Y).max())
     if largest >= MAX_COORDINATE:
-        raise ValueError(
-            f"init has values up to {largest:.2g}, too large for an embedding; scale it to a spread of about 1."
-        )
+        raise ValueError(f"init has values up to {largest:.2g}, too large for an embedding; scale it to a spread of 1.")
     if n_samples > 1 and not np.ptp(Y, axis=0).any():
-        warn(
-            "init: all rows are equal, so that no forces separate the points; noise is added. Use init='random', 'pca' "
-            "or 'spectral'.",
-        )
+        warn("init: all rows are equal, so that no forces separate the points; noise is added. Use init='random'.")
         return _SPREAD * random_state.standard_normal(Y.shape)
     Y -= Y.mean(axis=0)
     return Y

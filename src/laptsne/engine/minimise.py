@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,15 @@ from sklearn.exceptions import ConvergenceWarning
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.contraction.similarity import rms_radius
-from laptsne.contraction.term import Contraction, LazyPotential
+from laptsne.contraction.term import Contraction, LazyPotential, rms_radius
 from laptsne.engine.checkpoint import Checkpoint
 from laptsne.engine.cross_entropy import CrossEntropy
 from laptsne.engine.initialization import MAX_COORDINATE
-from laptsne.engine.kl import KLDivergence
-from laptsne.engine.minibatch import Batches
+from laptsne.engine.kl import Batches, KLDivergence
 from laptsne.engine.schedule import Schedule
-from laptsne.engine.state import Callback, State
 from laptsne.fields import Fields
 from laptsne.fields.potential import Potential
+from laptsne.graph.spectrum import of_points
 
 Embedding = NDArray[np.float64]
 Loss = KLDivergence | CrossEntropy
@@ -68,8 +68,7 @@ class Descending:
     """A descent on its way: what is minimised, by which schedule, and where it has got to.
 
     ``applied`` is the contraction strength of the last step; ``best`` and ``n_stalled`` are the lowest objective of the
-    convergence checks and the number of checks since. With ``batches``, only some points move in a step. ``order`` has
-    the indices of the points of the data, if those of the descent have another order.
+    convergence checks and the number of checks since. ``order`` has the indices of the points of the data.
     """
 
     def __init__(
@@ -78,7 +77,6 @@ class Descending:
         term: Contraction,
         schedule: Schedule,
         Y: Embedding,
-        *,
         batches: Batches | None = None,
         order: Array | None = None,
     ) -> None:
@@ -100,10 +98,8 @@ class Descending:
     def step(self, fields: Fields) -> bool:
         """Move all points or a batch; return False, without a move, if the embedding would diverge."""
         batches, strength, exaggeration = self.batches, self.strength, self.schedule.exaggeration(self.iteration)
-        rows: Any = slice(None)
-        near: Any = fields
-        if batches is not None:
-            rows, near = batches.draw(fields)
+        drawn: Any = (slice(None), fields) if batches is None else batches.draw(fields)
+        rows, near = drawn
         # Before the gradient of the loss: the fields of unit charges may come with it.
         contraction = self.contraction_gradient(fields, near, rows) if strength else None
         if batches is None:
@@ -118,13 +114,11 @@ class Descending:
         moved = self.moved(gradient, rows)
         if moved is None:
             return False
-        if batches is None:
-            self.Y = moved
-        else:
+        if batches is not None:
             batches.follow(rows, near, moved)
-            self.Y = self.Y.copy()
-            self.Y[rows] = moved
-        self.applied = strength
+            part, moved = moved, self.Y.copy()
+            moved[rows] = part
+        self.Y, self.applied = moved, strength
         return True
 
     def contraction_gradient(self, fields: Fields, near: Fields, rows: Any) -> Embedding:
@@ -208,9 +202,66 @@ class Descending:
             self.batches.restore(parts["batches"])
 
 
-def minimise(
-    descent: Descending, *, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None
-) -> Result:
+class State:
+    """The state of a descent before a step, as callbacks see it.
+
+    Values are computed on access, so that a callback pays only for what it reads. They are those of the iteration even
+    if the state is kept.
+
+    Attributes
+    ----------
+    iteration : int
+        Number of steps taken so far.
+    contraction : float
+        Current strength of the contraction.
+    exaggeration : float
+        Current factor on the attractive forces.
+    """
+
+    def __init__(self, descent: Descending, fields: Fields) -> None:
+        self.iteration, self.contraction = descent.iteration, descent.strength
+        self.exaggeration = descent.schedule.exaggeration(descent.iteration)
+        self._Y, self._fields, self._loss, self._order = descent.Y, fields, descent.loss, descent.order
+        self._term = copy.copy(descent.term)  # a refresh replaces what it computes, so that this keeps what is known
+
+    @property
+    def embedding(self) -> NDArray[np.float64]:
+        """A copy of the embedding, of shape (n_samples, n_components)."""
+        return self._Y.copy() if self._order is None else of_points(self._Y, self._order)
+
+    @cached_property
+    def kl_divergence(self) -> float:
+        """Loss of the embedding, without exaggeration: the KL divergence, or the cross entropy of LapUMAP."""
+        return self._loss.value(self._fields.accurate)
+
+    @property
+    def eigenvalues(self) -> NDArray[np.float64]:
+        """Penalised eigenvalues of the Laplacian of the embedding's graph, up to ``residual``."""
+        return self._observed.eigenvalues
+
+    @property
+    def residual(self) -> float:
+        """Bound on the error of each of ``eigenvalues``."""
+        return self._observed.residual
+
+    @cached_property
+    def objective(self) -> float:
+        """The current objective: exaggerated loss plus contraction times the penalised eigenvalues."""
+        loss = self.kl_divergence
+        if self.exaggeration != 1:
+            loss = self._loss.value(self._fields.accurate, self.exaggeration)
+        penalised = self._term.penalty.value(self.eigenvalues).sum() if self.contraction else 0.0
+        return float(loss + self.contraction * penalised)
+
+    @cached_property
+    def _observed(self) -> Contraction:
+        return self._term.observed_at(self._fields)
+
+
+Callback = Callable[[State], Any]
+
+
+def minimise(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None) -> Result:
     """Minimise a loss plus contraction, and evaluate the final embedding.
 
     A keyboard interrupt ends the descent early, with the embedding of the last complete iteration.
@@ -269,14 +320,7 @@ def iterate(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint:
 
 @compiled
 def _step_rows(
-    start: int,
-    stop: int,
-    gradient: Embedding,
-    rules: Any,
-    gains: Embedding | None,
-    velocity: Embedding,
-    Y: Embedding,
-    moved: Embedding,
+    start: int, stop: int, gradient: Array, rules: Any, gains: Array | None, velocity: Array, Y: Array, moved: Array
 ) -> None:
     """Update the velocity and gains of each point, and set its new position."""
     rate, momentum, max_step, gain_increase, centre, boundary, stiffness = rules
@@ -310,17 +354,15 @@ def _remedy(descent: Descending) -> str:
 
 def _warn_if_lost(descent: Descending, loss: float) -> None:
     """Warn if the descent ended in an embedding that does not represent the data."""
-    n_iter, trivial = descent.iteration, descent.loss.trivial
-    far = 0.99 * descent.schedule.max_step
+    n_iter, trivial, far = descent.iteration, descent.loss.trivial, 0.99 * descent.schedule.max_step
     if n_iter >= _LONG:
         far = min(far, _KERNEL_WIDTH)
     adrift = float((np.linalg.norm(descent.velocity, axis=1) > far).mean())
     if adrift > _MAX_ADRIFT:
         lost = f"The embedding did not settle: {adrift:.0%} of the points still move by more than {far:.3g} per step."
     elif n_iter >= _LONG and loss > trivial + _ROUNDING:
-        lost = (
-            f"The loss, {loss:.4g}, is higher than that of an embedding with all points in one position, {trivial:.4g}."
-        )
+        worse = "is higher than that of an embedding with all points in one position"
+        lost = f"The loss, {loss:.4g}, {worse}, {trivial:.4g}."
     else:
         return
     warn(f"{lost} {_remedy(descent)}", ConvergenceWarning)
@@ -332,7 +374,4 @@ def _warn_if_clipped(descent: Descending) -> None:
     if given is None or used is None or not descent.schedule.strength or used == given:
         return
     reason = "larger than the embedding" if given > used else "so small that points have no neighbours"
-    warn(
-        f"contraction_width={given:.4g} is {reason}; {used:.4g} was used instead. Give a width between the "
-        "spacing of the points and the radius of the embedding, or 'auto'.",
-    )
+    warn(f"contraction_width={given:.4g} is {reason}; {used:.4g} was used instead. Give a width in between, or 'auto'.")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import AbstractContextManager, nullcontext
-from importlib.util import find_spec
 from typing import Self
 
-from laptsne.engine.state import State
+from laptsne.engine.minimise import State
 
 _EVERY_LINE, _EVERY_UPDATE = 50, 25  # iterations between evaluations of the loss, which cost time
 
@@ -23,9 +21,9 @@ class ProgressLines:
     def __call__(self, state: State) -> None:
         """Print the loss of every fiftieth state."""
         if state.iteration and state.iteration % _EVERY_LINE == 0:
-            self.end(state.iteration, state.kl_divergence, state.contraction)
+            self.end(state.iteration, state.kl_divergence)
 
-    def end(self, n_iter: int, loss: float, contraction: float) -> None:
+    def end(self, n_iter: int, loss: float) -> None:
         """Print the loss after a number of iterations."""
         text = f"iteration {n_iter} of {self.max_iter}, {self.loss_name} {loss:.3f}"
         print(f"[laptsne] {text}, {time.perf_counter() - self._started:.1f} s", file=sys.stderr)
@@ -37,16 +35,15 @@ class ProgressBar:
     ``stage`` says what happens before the first iteration.
     """
 
-    def __init__(self, max_iter: int, stage: str = "", loss_name: str = "KL divergence") -> None:
+    def __init__(self, max_iter: int, stage: str) -> None:
         from rich.console import Console  # noqa: PLC0415  rich is optional
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
         status = TextColumn("{task.fields[status]}")
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), status, TimeRemainingColumn())
-        self.max_iter, self._name = max_iter, "KL" if loss_name == "KL divergence" else loss_name
+        self.max_iter, self._has_begun = max_iter, False
         self._bar = Progress(*columns, console=Console(stderr=True))
         self._task = self._bar.add_task(stage, total=None, status="")
-        self._has_begun = False
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -69,15 +66,5 @@ class ProgressBar:
         if not self._has_begun:  # the time of the stage before does not count
             self._bar.reset(self._task, total=self.max_iter, description="laptsne")
             self._has_begun = True
-        status = f"{self._name} {loss:.3f}" + (f"  contraction {contraction:.3g}" if contraction else "")
+        status = f"KL {loss:.3f}" + (f"  contraction {contraction:.3g}" if contraction else "")
         self._bar.update(self._task, completed=n_iter, status=status, refresh=True)
-
-
-def progress(max_iter: int, loss_name: str) -> AbstractContextManager[ProgressLines | ProgressBar]:
-    """Return a callback, as a context manager: a progress bar if rich is installed, lines of text otherwise.
-
-    In notebooks, where the bar needs ipywidgets, it is lines as well.
-    """
-    if find_spec("rich") is None or "ipykernel" in sys.modules:
-        return nullcontext(ProgressLines(max_iter, loss_name))
-    return ProgressBar(max_iter, loss_name=loss_name)

@@ -28,9 +28,8 @@ class Descent:
     Parameters
     ----------
     momentum : float, default=None
-        Fraction of the previous step that is added to the next one. None follows the exaggeration: 0.95 without, 0.9 at
-        a factor of 2 and 0.8 from 4 on, where the attraction is too stiff for more, and 0.8 with mini-batches and in
-        the last tenth of the iterations.
+        Fraction of the previous step that is added to the next one. None follows the exaggeration: 0.95 without, 0.8
+        from a factor of 4 on, with mini-batches and in the last tenth of the iterations.
     exaggeration : float, default=None
         Factor on the attractive forces at the end. None is 1.2 if clusters are contracted and 1 otherwise.
     contraction_start : float, default=0.45
@@ -39,7 +38,7 @@ class Descent:
         Fraction of the iterations over which contraction rises to its full strength.
     refresh_every : int, default=24
         Number of iterations after which the eigenvectors of the embedding's graph are recomputed, earlier if the points
-        have moved far; at most 3 on the mesh of the default contraction, where that is cheap. The paper has 1.
+        have moved far; at most 3 with the default contraction. The paper has 1.
     tol : float, default=1e-3
         The descent stops once the objective has not decreased by this fraction of the loss in two consecutive checks,
         50 iterations apart. Checks begin when exaggeration and contraction have their final values; 0 disables them.
@@ -70,12 +69,7 @@ _CONSTRAINTS: dict[str, list[Any]] = {
 
 @dataclass(frozen=True)
 class Schedule:
-    """The numbers of a descent, as functions of the iteration alone.
-
-    ``strength`` is the full strength of the contraction, and 0 if nothing is contracted. ``learning_rate`` None follows
-    the number of samples and the exaggeration. ``decay`` is the fraction of the iterations, at the end, in which the
-    step size falls to 0. With a ``batch_size``, only that many points move in an iteration.
-    """
+    """The numbers of a descent, as functions of the iteration alone."""
 
     max_iter: int
     descent: Descent = Descent()
@@ -83,14 +77,14 @@ class Schedule:
     # Before contraction: attraction beyond that of t-SNE lets related groups find each other. While contraction rises,
     # exaggeration falls to its final value.
     middle_exaggeration: float = 2.0
-    learning_rate: float | None = None
-    strength: float = 0.0
+    learning_rate: float | None = None  # None follows the number of samples and the exaggeration
+    strength: float = 0.0  # of the contraction at the end; 0 if nothing is contracted
     early_share: float = 0.3  # fraction of the iterations with early exaggeration
     settling_share: float = 0.1  # the same, at the end, with low momentum: points come to rest among their neighbours
     gains: bool = True
     max_step: float = 5.0  # longer steps of a point are clipped
-    decay: float = 0.0
-    batch_size: int | None = None
+    decay: float = 0.0  # fraction of the iterations, at the end, in which the step size falls to 0
+    batch_size: int | None = None  # number of points that move in an iteration
     check_every: int = 50
 
     @property

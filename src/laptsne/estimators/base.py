@@ -31,7 +31,7 @@ from laptsne.memory import check_memory
 from laptsne.methods import Fit, Method, fit
 from laptsne.reliability import Reliability
 from laptsne.settings import callbacks_of, has_method
-from laptsne.transform import Network
+from laptsne.transform.network import Network
 
 # Parameters that a fitted model does not need and that may be arbitrary objects: saved as None.
 _DROPPED = {"callbacks", "checkpoint"}
@@ -104,9 +104,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def transform(self, X: Any) -> Any:
         """Embed new points in the fitted embedding, which does not change.
 
-        Each point is embedded independently of the others in X. With ``out_of_sample="placement"``, a row equal to one
-        of the training data gets its position. Not available with ``metric="affinities"``, nor with a Gaussian kernel
-        and ``out_of_sample="placement"``.
+        Each point is embedded independently of the others. With ``out_of_sample="placement"``, a row of the training
+        data gets its position. Not available with ``metric="affinities"``, nor for placement with a Gaussian kernel.
 
         Parameters
         ----------
@@ -131,9 +130,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         The support of a point is the share of training points that are at least as isolated as it is: uniform between
         0 and 1 for new points of the distribution of the training data, and close to 0 for points unlike them, which
-        :meth:`transform` places nevertheless. A row equal to one of the training data has the support of the latter
-        without itself. Not available with ``metric="affinities"``, with ``out_of_sample="network"``, which keeps no
-        data, nor with a Gaussian kernel.
+        :meth:`transform` places nevertheless. Not available with ``metric="affinities"``, with
+        ``out_of_sample="network"``, which keeps no data, nor with a Gaussian kernel.
 
         Parameters
         ----------
@@ -152,13 +150,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Return the cluster of new points: that of their neighbours in the training data.
 
         The neighbours vote with their affinities. A point has the label -1 if the vote is for -1, or if its
-        :meth:`support` is less than 0.01. A row equal to one of the training data has the label of the latter.
-        Available if :meth:`support` is.
+        :meth:`support` is less than 0.01. Available if :meth:`support` is.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_points, n_features)
-            The points, as in :meth:`support`.
+            New points, as in :meth:`transform`.
 
         Returns
         -------
@@ -183,15 +180,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def diagnose(self, *, length: float | None = None) -> Reliability:
         """Compute how far the position of each point can be relied on, and store it as ``reliability_``.
 
-        A score per point, in linear time; :class:`laptsne.reliability.Reliability` defines it. It is for LaptSNE with
-        the Student kernel and ``out_of_sample="placement"``, and features in "euclidean", "sqeuclidean", "cosine" or
-        "correlation"; otherwise it is None, and ``reliability_.reason`` says why.
+        :class:`laptsne.reliability.Reliability` defines the score of a point. It is for LaptSNE with the Student kernel
+        and ``out_of_sample="placement"``, and features in "euclidean", "sqeuclidean", "cosine" or "correlation";
+        otherwise it is None, and ``reliability_.reason`` says why.
 
         Parameters
         ----------
         length : float, optional
-            By how much the data of a point are nudged, in their units. By default half the median distance to the
-            neighbour whose rank is the perplexity.
+            By how much the data of a point are nudged. By default half the median distance to the neighbour whose rank
+            is the perplexity.
 
         Returns
         -------
@@ -211,8 +208,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features of the training data. They may be others than those of the embedding, such as genes instead of
-            principal components.
+            Features of the training data, not necessarily those of the embedding.
         feature_names, max_features
             As in :func:`laptsne.clusters.distinguishing_features`.
 
@@ -233,9 +229,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def save(self, path: str | os.PathLike[str]) -> int:
         """Write the fitted model to a file of arrays and JSON, without pickle.
 
-        ``affinities_``, ``callbacks``, and a ``random_state`` that is not a number are not saved. The file contains the
-        data if :meth:`transform` needs them, which is the case with ``out_of_sample="placement"``. An existing file is
-        replaced atomically. The size of the file in bytes is returned.
+        ``affinities_``, ``callbacks``, and a ``random_state`` that is not a number are not saved. With
+        ``out_of_sample="placement"``, the file contains the data. Its size in bytes is returned.
         """
         check_is_fitted(self)
         parameters = {
@@ -245,11 +240,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if hasattr(self, "affinities_") and not self._can_compute_affinities:
             for name in _ON_DEMAND:  # what cannot be computed after loading is computed now
                 getattr(self, name)
-        fitted = {
-            name: value
-            for name, value in vars(self).items()
-            if name.endswith("_") and not name.startswith("_") and name not in _NOT_SAVED
-        }
+        fitted = {name: value for name, value in vars(self).items() if _is_fitted(name) and name not in _NOT_SAVED}
         return self.fitted_map_.to_file(path, **{"class": type(self).__name__}, parameters=parameters, fitted=fitted)
 
     @classmethod
@@ -273,7 +264,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             given = {name: value for name, value in content["parameters"].items() if name not in _DROPPED}
             model: Self = kinds[kind](**given)
             for name, value in content["fitted"].items():
-                if not name.endswith("_") or name.startswith("_"):
+                if not _is_fitted(name):
                     raise ValueError(f"{path}: {name!r} is not the name of a fitted attribute.")
                 setattr(model, name, value)
             model._validate_params()
@@ -292,8 +283,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _descended(self, method: Method, X: Any, P: Any, random_state: Any, workers: Workers) -> Fit:
         """Compute the embedding of X from its affinities, and store what describes it."""
-        options: dict[str, Any] = {"checkpoint": self.checkpoint, "verbose": bool(self.verbose)}
-        found = fit(method, X, P, random_state, workers, callbacks=callbacks_of(self.callbacks), **options)
+        shown: dict[str, Any] = {"callbacks": callbacks_of(self.callbacks), "verbose": bool(self.verbose)}
+        found = fit(method, X, P, random_state, workers, checkpoint=self.checkpoint, **shown)
         result = found.result
         self.affinities_, self.perplexity_ = found.affinities, method.metric.perplexity
         if found.data_eigenvalues is not None:
@@ -366,6 +357,10 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         tags.input_tags.pairwise = is_pairwise(self.metric)
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _is_fitted(name: str) -> bool:
+    return name.endswith("_") and not name.startswith("_")
 
 
 # After the class: set_output would wrap a conditional method into one that is always there.

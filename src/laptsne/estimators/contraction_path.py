@@ -10,8 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import main_clusters
-from laptsne.contraction.similarity import MAX_CONTRACTED
-from laptsne.contraction.term import Contraction as Term
+from laptsne.contraction.term import MAX_CONTRACTED, Contraction
 from laptsne.engine.minimise import Descending, iterate
 from laptsne.engine.schedule import LATE_EXAGGERATION
 from laptsne.estimators.base import MapEstimator
@@ -43,10 +42,9 @@ class ContractionPath:
     trustworthiness : array of shape (n_maps,)
         Trustworthiness with 15 neighbours on at most 3,000 points; NaN if the distances between these are not known.
     neighbors_kept : array of shape (n_maps,)
-        Mean fraction of the 15 neighbours with the largest affinities that are among the 15 nearest in the embedding,
-        for the same points.
+        Mean fraction of the 15 neighbours with the largest affinities that are among the 15 nearest in the embedding.
     neighbors_seen : array of shape (n_maps,)
-        The same after the embedding has been drawn in 400 x 400 pixels (:func:`laptsne.metrics.rasterized`).
+        The same after the embedding has been drawn in 400 x 400 pixels.
     eigenvalues : array of shape (n_maps, n_clusters)
         Smallest eigenvalues of the Laplacian of each embedding's graph.
     chosen : int
@@ -72,8 +70,7 @@ def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: in
     """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.
 
     The path starts at the embedding of the model and proceeds in small steps in both directions, so that points can be
-    followed along it. The exaggeration that comes with contraction (see :class:`laptsne.Descent`) increases with it, up
-    to that of the model.
+    followed along it. The exaggeration of :class:`laptsne.Descent` increases with the contraction, up to the model's.
 
     Parameters
     ----------
@@ -100,10 +97,10 @@ def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: in
     >>> contraction_path(model, X, n_maps=4).embeddings.shape
     (4, 150, 2)
     """
-    if n_maps < 2:
-        raise ValueError(f"n_maps must be at least 2, for no and for strong contraction; got {n_maps}.")
     check_is_fitted(model)
     fitted = model.fitted_map_
+    if n_maps < 2:
+        raise ValueError(f"n_maps must be at least 2, for no and for strong contraction; got {n_maps}.")
     if fitted.method is None or fitted.affinities is None:
         raise ValueError("model was loaded from a file or is one of landmarks, without affinities_; fit a LaptSNE.")
     if fitted.n_clusters == 1:
@@ -112,21 +109,18 @@ def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: in
         walk = _Walk(fitted, fitted.method, workers)
         strengths, chosen = walk.strengths(n_maps)
         start = in_order(np.asarray(fitted.embedding, dtype=np.float64), walk.order)
-        stops = [walk.stop(start)]
-        stops += walk.stops(start, strengths[chosen + 1 :])
-        stops = walk.stops(start, strengths[:chosen][::-1])[::-1] + stops
-    embeddings = np.stack([of_points(Y, walk.order) for Y, _, _ in stops]).astype(np.float32)
+        before, after = walk.maps(start, strengths[:chosen][::-1]), walk.maps(start, strengths[chosen + 1 :])
+        maps = [*before[::-1], start, *after]
+        losses, eigenvalues = zip(*map(walk.evaluated, maps), strict=True)
+    embeddings = np.stack([of_points(Y, walk.order) for Y in maps]).astype(np.float32)
     return ContractionPath(
         contractions=strengths,
         embeddings=embeddings,
-        kl_divergences=np.array([loss for _, loss, _ in stops]),
-        eigenvalues=np.stack([eigenvalues for _, _, eigenvalues in stops]),
+        kl_divergences=np.array(losses),
+        eigenvalues=np.stack(eigenvalues),
         chosen=chosen,
         **_scores(fitted, X, embeddings),
     )
-
-
-_Stop = tuple[Array, float, Array]  # an embedding, its loss and its eigenvalues
 
 
 class _Walk:
@@ -156,31 +150,28 @@ class _Walk:
         factors = np.concatenate([np.arange(below) / below, np.geomspace(1, _STRONGEST, n_maps - below)])
         return self.reference * factors, below if self.own else 0
 
-    def stop(self, Y: Array) -> _Stop:
-        """Evaluate an embedding."""
+    def evaluated(self, Y: Array) -> tuple[float, Array]:
+        """Return the loss and the eigenvalues of an embedding."""
         fields, term = self.loss.fields(Y), self._term()
         term.refresh(fields, tol=_TOL, max_passes=_MAX_PASSES)
-        return Y, self.loss.value(fields), term.eigenvalues
+        return self.loss.value(fields), term.eigenvalues
 
-    def stops(self, Y: Array, strengths: Array) -> list[_Stop]:
+    def maps(self, Y: Array, strengths: Array) -> list[Array]:
         """Return embeddings at these strengths, each started from the one before."""
         found = []
-        for strength in strengths:
-            Y = self._descended(Y, float(strength))
-            found.append(self.stop(Y))
+        for strength in map(float, strengths):
+            exaggeration = self.exaggeration ** min(1.0, strength / self.reference)
+            descent = replace(self.schedule.descent, exaggeration=exaggeration)
+            schedule = replace(self.schedule, descent=descent, strength=strength)
+            descending = Descending(self.loss, self._term(), schedule, Y)
+            if iterate(descending):
+                raise KeyboardInterrupt
+            Y = descending.Y
+            found.append(Y)
         return found
 
-    def _term(self) -> Term:
+    def _term(self) -> Contraction:
         return self.settings.term(self.labels, self.n_clusters, np.empty((len(self.labels), 0)))
-
-    def _descended(self, Y: Array, strength: float) -> Array:
-        exaggeration = self.exaggeration ** min(1.0, strength / self.reference)
-        descent = replace(self.schedule.descent, exaggeration=exaggeration)
-        schedule = replace(self.schedule, descent=descent, strength=strength)
-        descending = Descending(self.loss, self._term(), schedule, Y)
-        if iterate(descending):
-            raise KeyboardInterrupt
-        return descending.Y
 
 
 def _scores(fitted: FittedMap, X: Any, embeddings: Array) -> dict[str, Array]:

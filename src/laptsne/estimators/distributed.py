@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from laptsne._runtime.typing import Array
 from laptsne.fitted_map import FittedMap
-from laptsne.transform.sampling import Sample, Sampler, checked_block
+from laptsne.transform.sampling import checked_block, joined, sample_of
 
 
 def is_dask(X: Any) -> bool:
@@ -29,15 +30,15 @@ def rows_of(X: Any) -> Any:
     return X.rechunk({1: -1})
 
 
-def sampled(X: Any, sampler: Sampler) -> Sample:
+def sampled(X: Any, n_wanted: int, seed: int) -> tuple[Array, Array]:
     """Return a sample of X, as :func:`rows_of` returns it. Only sampled rows move from where their block is."""
     from dask.delayed import delayed
 
     offsets, parts = np.cumsum([0, *X.chunks[0][:-1]]), []
     for number, (block, offset) in enumerate(zip(X.to_delayed().ravel(), offsets, strict=True)):
         rows = delayed(checked_block, pure=True)(block, number)
-        parts.append(delayed(sampler.block_sample, pure=True)(rows, int(offset), X.shape[0]))
-    sample: Sample = delayed(Sample.concatenated)(parts).compute()
+        parts.append(delayed(sample_of, pure=True)(rows, int(offset), X.shape[0], n_wanted, seed))
+    sample: tuple[Array, Array] = delayed(joined)(parts).compute()
     return sample
 
 

@@ -23,10 +23,10 @@ from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.contraction.term import LazyPotential
 from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.distributed import is_dask, mapped, rows_of, sampled
 from laptsne.estimators.laptsne import LaptSNE
+from laptsne.fields.potential import Potential
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.affinity import distance_graph, graph_affinities, joint_affinities
 from laptsne.graph.distances import is_pairwise
@@ -35,9 +35,9 @@ from laptsne.kernels import Gaussian
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Tsne
 from laptsne.settings import TSNE_CONSTRAINTS, check_tsne, kernel_of, tsne_method
-from laptsne.transform import Network
+from laptsne.transform.network import Network
 from laptsne.transform.placement import MAX_PERPLEXITY, settled
-from laptsne.transform.sampling import Sample, Sampler, checked_block, row_hashes
+from laptsne.transform.sampling import checked_block, joined, n_sampled, row_hashes, sample_of
 
 _N_NEIGHBORS = int(3 * MAX_PERPLEXITY)  # neighbours by which a row is placed
 _PLACEMENT_ROUNDS = 2  # in which the sampled rows are placed among each other
@@ -59,9 +59,8 @@ class LandmarkLaptSNE(MapEstimator):
     and every row is placed among them. Unlike in the paper, the affinity of two landmarks is the sum over the sampled
     rows around them, and rows are placed by their neighbours in the whole sample.
 
-    X is an array, which may be memory-mapped, since ``fit`` reads a block of rows at a time, or a Dask array. The
-    result does not depend on the blocks. ``fit`` keeps a sample in memory: 20 rows per landmark, or 100,000 if that is
-    more. Of a Dask array, only the sample is gathered; ``transform`` sends the model to the blocks.
+    X is an array, which may be memory-mapped, or a Dask array. ``fit`` keeps a sample in memory: 20 rows per landmark,
+    or 100,000 if that is more. The result does not depend on the blocks.
 
     Parameters
     ----------
@@ -75,7 +74,7 @@ class LandmarkLaptSNE(MapEstimator):
     embedding_ : array of shape (n_samples, n_components)
         Coordinates of all rows. A lazy Dask array if X is one.
     labels_ : array of shape (n_samples,)
-        Cluster of each row, as :meth:`predict` finds it; set like ``embedding_``, but not if there is no ``predict``.
+        Cluster of each row, if there is :meth:`predict`. A lazy Dask array if X is one.
     landmarks_ : array of shape (n_landmarks_found,)
         Row numbers of the landmarks, ascending.
     landmark_embedding_ : array of shape (n_landmarks_found, n_components)
@@ -121,19 +120,24 @@ class LandmarkLaptSNE(MapEstimator):
             The data.
         y : ignored
         """
-        self._check_parameters()
+        check_tsne(self.get_params(deep=False), self.n_landmarks)
+        if is_pairwise(self.metric):
+            raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features for k-means; use LaptSNE.")
+        if self.n_neighbors == "all":
+            raise ValueError("n_neighbors='all' would need all pairs of the sampled rows; use 'auto' or an integer.")
+        if isinstance(kernel_of(self.kernel), Gaussian) and self.out_of_sample == "placement":
+            raise ValueError(f"kernel={self.kernel!r} needs out_of_sample='network', got 'placement'.")
         X = stacked_rows(X)
         X = rows_of(X) if is_dask(X) else _matrix(X)
+        if X.shape[0] == 0:
+            raise ValueError("X has no rows.")
         if self.n_landmarks > X.shape[0]:
             many = f"n_landmarks={self.n_landmarks} is more than the {X.shape[0]} rows of X"
             warn(f"{many}, so every distinct row is a landmark. Lower n_landmarks, or use LaptSNE.")
-        sampler = Sampler.of(self.n_landmarks, seed=int(check_random_state(self.random_state).randint(2**31)))
+        seed = int(check_random_state(self.random_state).randint(2**31))
         with self._unchanged_by_failure():
-            if is_dask(X):
-                sample = sampled(X, sampler)
-            else:
-                sample = sampler.sample(checked_block(rows, number) for number, rows in enumerate(_blocks(X)))
-            found = self._fit_sample(sample, sampler.seed)
+            sample = (sampled if is_dask(X) else _sampled)(X, n_sampled(self.n_landmarks, X.shape[0]), seed)
+            found = self._fit_sample(*sample, seed)
             if hasattr(X, "columns"):
                 validate_data(self, X, skip_check_array=True)  # sets feature_names_in_
             if not found.result.interrupted:
@@ -144,22 +148,13 @@ class LandmarkLaptSNE(MapEstimator):
     def _method(self, X: Any) -> Tsne:
         return tsne_method(self.get_params(deep=False), X)
 
-    def _check_parameters(self) -> None:
-        check_tsne(self.get_params(deep=False), self.n_landmarks)
-        if is_pairwise(self.metric):
-            raise ValueError(f"metric={self.metric!r}: LandmarkLaptSNE needs features for k-means; use LaptSNE.")
-        if self.n_neighbors == "all":
-            raise ValueError("n_neighbors='all' would need all pairs of the sampled rows; use 'auto' or an integer.")
-        if isinstance(kernel_of(self.kernel), Gaussian) and self.out_of_sample == "placement":
-            raise ValueError(f"kernel={self.kernel!r} needs out_of_sample='network', got 'placement'.")
-
-    def _fit_sample(self, sample: Sample, seed: int) -> Fit:
-        """Embed the landmarks of a sample, and place its other rows, by which new rows are placed."""
-        X = validate_data(self, sample.values, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
+    def _fit_sample(self, numbers: Array, X: Array, seed: int) -> Fit:
+        """Embed the landmarks of sampled rows, and place the others, by which new rows are placed."""
+        X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_min_samples=2)
         method = self._method(X)
         check_memory(self.get_params(deep=False), X)
         random_state = check_random_state(self.random_state)
-        rows = find_landmarks(X, self.n_landmarks, row_hashes(sample.indices, seed))
+        rows = find_landmarks(X, self.n_landmarks, row_hashes(numbers, seed))
         n_clusters = 1 if isinstance(self.n_clusters, str) else self.n_clusters
         if len(rows) <= n_clusters:
             few = f"n_landmarks={self.n_landmarks} gave only {len(rows)} landmarks, since X has few distinct rows"
@@ -169,13 +164,13 @@ class LandmarkLaptSNE(MapEstimator):
             # Sums of t-SNE follow the number of landmarks, not of sampled rows.
             method = replace(self._method(X[rows]), metric=method.metric)
             found = self._descended(method, X[rows], P, random_state, workers)
-            self.landmarks_, self.landmark_labels_ = sample.indices[rows], self.labels_
+            self.landmarks_, self.landmark_labels_ = numbers[rows], self.labels_
             self.landmark_embedding_ = found.result.embedding.astype(X.dtype, copy=False)
             del self.labels_  # those of all rows
             if found.result.interrupted or found.result.potential is None:
                 self.fitted_map_ = replace(self._mapped(method, X[rows], found, random_state), data=None)
                 return found
-            fitted = _placed(X, rows, FittedMap.of(method, X[rows], found), near, workers)
+            fitted = _placed(X, rows, FittedMap.of(method, X[rows], found).computed(self.n_jobs), near, workers)
             if self.out_of_sample == "network":  # which learns from all sampled rows
                 network = Network.trained(X, fitted.embedding, random_state)
                 fitted = replace(fitted, data=None, potential=None, network=network)
@@ -215,8 +210,8 @@ class LandmarkLaptSNE(MapEstimator):
 def find_landmarks(X: Array, n_landmarks: int, hashes: Array) -> Array:
     """Return the row nearest to the centre of each cluster of k-means, ascending; of equally near rows the first.
 
-    A few iterations of Lloyd's algorithm, starting from the rows with the lowest hashes. One thread: the bits of
-    scikit-learn's centres depend on the number of threads, each of which adds up its own rows.
+    A few iterations of Lloyd's algorithm, starting from the rows with the lowest hashes, in one thread: the bits of
+    scikit-learn's centres depend on the number of threads.
     """
     # Scaled by a power of two and centred, so that squares neither overflow nor vanish in single precision.
     Z = np.ldexp(X, -np.frexp(max(X.max(), -X.min()))[1])
@@ -241,7 +236,7 @@ def _neighborhood(X: Array, rows: Array, method: Tsne, workers: Workers) -> tupl
     every row of X to its nearest landmark.
     """
     metric, n_rows = method.metric, len(X)
-    options: dict[str, Any] = {"metric": metric.name, "metric_params": metric.params, "workers": workers}
+    options = {"workers": workers, **metric.options}
     index = NeighborIndex(X[rows], n_neighbors=min(_N_NEIGHBORS, len(rows)), **options)
     found = zip(*(index.search(X[batch], workers) for batch in row_batches(X)), strict=True)
     indices, distances = (np.concatenate(part) for part in found)
@@ -266,17 +261,14 @@ def _placed(
     X: Array, rows: Array, landmarks: FittedMap, near: list[tuple[Array, Array]], workers: Workers
 ) -> FittedMap:
     """Return the map of all rows of X, which are placed among the landmarks, then among each other."""
-    potential = landmarks.potential
-    if isinstance(potential, LazyPotential):
-        potential = potential.compute(landmarks.embedding, workers)
-    assert potential is not None
-    Y, (among_landmarks, among_rows) = landmarks.embedding, near
+    potential, Y, (among_landmarks, among_rows) = landmarks.potential, landmarks.embedding, near
+    assert isinstance(potential, Potential)
     for indices, distances in (among_landmarks, *[among_rows] * _PLACEMENT_ROUNDS):
         Y = settled(indices, distances, MAX_PERPLEXITY, Y, potential, workers, None)
         Y[rows] = landmarks.embedding
     labels = landmarks.labels[among_landmarks[0][:, 0]]
-    changes: dict[str, Any] = {"data": X, "potential": potential, "method": None, "affinities": None}
-    return replace(landmarks, embedding=Y.astype(X.dtype), labels=labels, is_sample=True, **changes)
+    changes: dict[str, Any] = {"embedding": Y.astype(X.dtype), "labels": labels, "is_sample": True}
+    return replace(landmarks, data=X, method=None, affinities=None, **changes)
 
 
 def _matrix(X: Any) -> Any:
@@ -287,6 +279,16 @@ def _matrix(X: Any) -> Any:
     if len(X.shape) != 2:
         raise ValueError(f"Expected 2D array, got an array of shape {X.shape}; use X.reshape(n_samples, -1).")
     return X
+
+
+def _sampled(X: Any, n_wanted: int, seed: int) -> tuple[Array, Array]:
+    """Return a sample of X, of which one block is in memory at a time."""
+    samples, offset = [], 0
+    for number, rows in enumerate(_blocks(X)):
+        block = checked_block(rows, number)
+        samples.append(sample_of(block, offset, X.shape[0], n_wanted, seed))
+        offset += len(block)
+    return joined(samples)
 
 
 def _blocks(X: Any) -> Iterator[Any]:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 from numpy.typing import ArrayLike
 
+from laptsne.engine.minimise import Callback
 from laptsne.engine.schedule import Descent
-from laptsne.engine.state import Callback
 from laptsne.estimators.base import MapEstimator
 from laptsne.kernels import Kernel
 from laptsne.methods import Tsne, Umap
@@ -36,18 +36,17 @@ class LaptSNE(MapEstimator):
         for the data is lowered with a warning.
     n_clusters : int, "auto" or "eigengap", default="auto"
         Number of eigenvalues that are penalised, K in the formula. "auto" finds the clusters of the data for which
-        there is evidence (:func:`laptsne.clusters.find_clusters`); of more than 60, the largest 60 are
-        contracted. Without evidence it is 1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the
-        largest gap between the eigenvalues of the data's graph, which finds a number whether or not there are clusters.
+        there is evidence (:func:`laptsne.clusters.find_clusters`), and contracts the largest 60. Without evidence it is
+        1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the largest gap between the eigenvalues
+        of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is 0.2 divided by the number of clusters that are contracted.
-        With ``contraction_kernel="student"`` it is 0.4 divided by that number, but at most 0.04. With contraction,
-        attractive forces are also multiplied by 1.2; see ``exaggeration`` of :class:`laptsne.Descent`.
+        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is 0.2 divided by the number of contracted clusters, and with
+        ``contraction_kernel="student"`` 0.4 divided by it, but at most 0.04. Contraction also multiplies attractive
+        forces by 1.2; see ``exaggeration`` of :class:`laptsne.Descent`.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
-        Similarities of which the Laplacian is computed. "gaussian" separates the clusters of the data, ``labels_``.
-        It has a short range: once the gap between two clusters is a few widths, contraction ends, so that clusters keep
-        their shape. "student" is the paper's choice, one kernel for both terms: its range is infinite, and clusters
-        shrink to dots if the contraction is strong. With ``kernel="gaussian"``, both terms have that kernel.
+        Similarities of which the Laplacian is computed. "gaussian" has a short range: once the gap between two clusters
+        is a few widths, contraction ends, so that clusters keep their shape. "student" is the paper's choice, one
+        kernel for both terms: its range is infinite, and clusters shrink to dots if the contraction is strong.
     contraction_width : float or "auto", default="auto"
         Width of the Gaussian, in units of the embedding. "auto" is 0.75 times the RMS radius of the embedding divided
         by the square root of the number of clusters.
@@ -73,9 +72,9 @@ class LaptSNE(MapEstimator):
         Number of neighbours under P that move with each point of a batch; the paper has 10.
     metric : str or callable, default="euclidean"
         A metric of scikit-learn's nearest neighbours; "precomputed" if X holds distances (dense), is a sparse graph of
-        distances, or a tuple (indices, distances); or "affinities" if X is P itself, such as ``affinities_`` of another
-        fit. For more than 10,000 samples with dense features, neighbours in "euclidean", "sqeuclidean", "cosine" and
-        "correlation" are approximate, with a recall of at least 0.98 as measured on a sample; otherwise exact.
+        distances, or a tuple (indices, distances); or "affinities" if X is P itself. For more than 10,000 samples with
+        dense features, neighbours in "euclidean", "sqeuclidean", "cosine" and "correlation" are approximate, with a
+        recall of at least 0.98; otherwise exact.
     metric_params : dict, default=None
         Further arguments of the metric: of a callable; ``p`` and ``w`` of "minkowski"; ``V`` of "seuclidean" (default:
         the variances); ``V`` or ``VI`` of "mahalanobis", the covariance or its inverse.
@@ -84,11 +83,10 @@ class LaptSNE(MapEstimator):
         paper.
     out_of_sample : {"placement", "network"}, default="placement"
         How :meth:`transform` embeds new points. "placement" minimises the objective over each new point with all others
-        fixed, and keeps the data. "network" trains the paper's neural network, which approximates ``embedding_``, and
-        keeps only that.
+        fixed, and keeps the data. "network" trains and keeps the paper's neural network, an approximation.
     method : {"auto", "exact", "fourier"}, default="auto"
-        How sums over the embedding are computed: "exact" over all pairs, "fourier" on a grid by FFT, in linear time and
-        for the Student kernel only. "auto" takes the faster one.
+        How sums over the embedding are computed: "exact" over all pairs, "fourier" on a grid, in linear time and for
+        the Student kernel only. "auto" takes the faster one.
     optimizer : Descent, default=None
         Momentum, schedules and stopping; None is ``Descent()``.
     checkpoint : path, default=None
@@ -120,8 +118,8 @@ class LaptSNE(MapEstimator):
     data_eigenvalues_ : array
         Smallest eigenvalues of the Laplacian of the data's graph; with ``n_clusters="auto"`` computed when first read.
     eigenvalues_ : array of shape (n_contracted,)
-        Smallest eigenvalues of the Laplacian of the embedding's graph; with ``contraction_kernel="gaussian"`` its Ritz
-        values among the functions that are constant on each contracted cluster, which are upper bounds of them.
+        Smallest eigenvalues of the Laplacian of the embedding's graph; with ``contraction_kernel="gaussian"`` upper
+        bounds, its Ritz values among the functions that are constant on each contracted cluster.
     eigenvalue_residual_ : float
         Largest residual norm of the corresponding vectors: a bound on the distance to the next eigenvalue.
     kl_divergence_ : float
@@ -129,11 +127,9 @@ class LaptSNE(MapEstimator):
     objective_ : float
         ``kl_divergence_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
     labels_ : array of shape (n_samples,)
-        Cluster of each point in the data, from the largest, 0, to the smallest, ``n_clusters_ - 1``; -1 for points of
-        none. With a given ``n_clusters``, the data are divided into that many, whether or not they are separate.
+        Cluster of each point in the data, from the largest, 0, to the smallest, ``n_clusters_ - 1``; -1 for none.
     clusters_ : ClusterTable
-        Evidence for each cluster, computed when it is first read: size, contrast and reciprocity with the nearest
-        cluster, stability and a verdict.
+        Evidence for each cluster, computed when it is first read.
     fitted_map_ : FittedMap
         The map as plain arrays, without an estimator.
     reliability_ : Reliability or None
@@ -216,15 +212,13 @@ class LapUMAP(MapEstimator):
     r"""UMAP with contraction of the clusters of the data.
 
     The graph, the kernel and the parameters are those of umap-learn. The loss is the one that umap-learn effectively
-    minimises (:class:`laptsne.engine.cross_entropy.CrossEntropy`), but it is minimised in full instead of by random
-    negative samples. As in :class:`LaptSNE`, the clusters for which the data give evidence are contracted; without
-    evidence, or with ``contraction=0``, the result is a map of UMAP.
+    minimises (:class:`laptsne.engine.cross_entropy.CrossEntropy`), in full instead of by random negative samples. As in
+    :class:`LaptSNE`, the clusters for which the data give evidence are contracted.
 
     Parameters
     ----------
     n_neighbors : int, default=15
-        Number of neighbours of each point including itself, as in umap-learn. A number larger than that of the samples
-        is lowered with a warning.
+        Number of neighbours of each point including itself, as in umap-learn.
     n_components : {1, 2, 3}, default=2
         Dimension of the embedding.
     min_dist : float, default=0.1
@@ -232,8 +226,7 @@ class LapUMAP(MapEstimator):
     spread : float, default=1.0
         Scale of the embedding.
     metric : str or callable, default="euclidean"
-        As in :class:`LaptSNE`; "affinities" if X is the graph itself, such as ``graph_`` of an umap-learn model,
-        ``obsp["connectivities"]`` of scanpy or ``affinities_`` of another fit.
+        As in :class:`LaptSNE`; "affinities" if X is the graph itself, such as ``graph_`` of an umap-learn model.
     local_connectivity : float, default=1.0
         Number of nearest neighbours to which every point is connected with weight 1.
     set_op_mix_ratio : float, default=1.0
@@ -241,7 +234,7 @@ class LapUMAP(MapEstimator):
     repulsion_strength : float, default=1.0
         Factor of the repulsion.
     negative_sample_rate : int, default=5
-        Another factor of the repulsion: the number of negative samples per edge that umap-learn would draw.
+        Another factor of the repulsion.
     contraction : float or "auto", default="auto"
         Strength of the contraction; 0 is UMAP. "auto" is 0.03 divided by the number of clusters that are contracted.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"

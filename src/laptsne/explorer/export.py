@@ -6,8 +6,8 @@ import html
 import json
 import os
 import re
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from functools import cache
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 from laptsne._runtime.colours import PALETTE
 from laptsne._runtime.files import atomic_write
 from laptsne.clusters import ClusterTable
-from laptsne.explorer.maps import PERTURBATION, Shown, check_maps, labels_of, path_header, perturbation_of
+from laptsne.estimators.contraction_path import ContractionPath
+from laptsne.explorer.maps import Shown, aligned_maps, labels_of, path_header, quantized
 from laptsne.explorer.payload import (
     CLUSTERS,
     EncodedColumn,
@@ -32,7 +33,7 @@ from laptsne.explorer.payload import (
     pack_features,
 )
 
-_EVIDENCE = ("contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
+_EVIDENCE = ("size", "contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
 _HEIGHT = 620  # pixels, in a notebook
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//[^\n]*\n|/\*\*.*?\*/[ ]?", re.MULTILINE | re.DOTALL)
@@ -61,16 +62,14 @@ def explorer(
     Y : array-like of shape (n_samples, 2), fitted model, FittedMap, ContractionPath or mapping
         The map; a fitted model, which adds its clusters, the evidence for them and the reliability of the points; maps
         at increasing contraction, to be moved through by a slider; or maps to compare, such as
-        ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one. Coordinates are rounded to 1/65,535 of the
-        map's longer side.
+        ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one.
     out : path-like, optional
         File to write. An existing file is replaced. Without it, an object to display in a notebook is returned.
     columns : mapping from str to array-like of shape (n_samples,), or pandas or polars DataFrame, optional
-        Data on the points: strings, booleans, categories, integers, floats (to seven digits) and datetimes. None and
-        NaN are missing values. A pandas index other than a RangeIndex becomes a column. Strings may contain links, and
-        images as data URIs.
+        Strings, booleans, categories, integers, floats (to seven digits) and datetimes; None and NaN are missing
+        values. Strings may contain links, and images as data URIs.
     images : array-like of shape (n_samples, height, width) or (n_samples, height, width, 3), optional
-        Images of the points, of dtype uint8. They are reduced to at most 64 pixels per side.
+        Images of the points, of dtype uint8, reduced to at most 64 pixels per side.
     color : str, optional
         The column by which points are coloured at first. By default, the first categorical one.
     title : str, optional
@@ -82,12 +81,10 @@ def explorer(
     text : str, optional
         The column with the texts of the points. Clusters are named by their most distinguishing words.
     features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
-        The features that the map was computed from, to colour by. Values are rounded to 1/254 of their range. If all
-        take more than 32 MB, the most variable ones are kept.
+        The features that the map was computed from, to colour by; of more than 32 MB, the most variable ones.
     feature_names : sequence of str of shape (n_features,), optional
     continuous : collection of str, optional
-        Columns of integers that are numbers on a continuous scale, such as counts. Other integers are categories if
-        there are at most 100 distinct ones that occur twice or more often on average.
+        Columns of integers that are numbers on a continuous scale, such as counts, however few are distinct.
 
     Returns
     -------
@@ -103,8 +100,8 @@ def explorer(
     >>> explorer([[0.0, 0.0], [1.0, 0.5], [4.0, 2.0]], file, columns={"kind": ["a", "a", "b"]}).name
     'map.html'
     """
-    maps = check_maps(Y)
-    n_samples = maps.embeddings.shape[1]
+    embeddings, turns = aligned_maps(Y)
+    n_maps, n_samples = embeddings.shape[:2]
     known = labels_of(Y, n_samples)
     if clusters is None and known is not None:
         clusters = getattr(Y, "clusters_", None)
@@ -112,27 +109,26 @@ def explorer(
     table = encode_columns(columns, n_samples, continuous)
     if labels is not None and CLUSTERS not in table:
         table[CLUSTERS] = cluster_column(labels, n_samples)
-    scores = perturbation_of(Y)
-    if scores is not None and PERTURBATION not in table:
-        table |= encode_columns({PERTURBATION: scores}, n_samples)
+    reliability = getattr(Y, "reliability_", None)  # of a model that has been diagnosed
+    if reliability is not None and "perturbation" not in table:
+        table |= encode_columns({"perturbation": reliability.perturbation}, n_samples)
     if text is not None:
-        words = _words(table, text)
-        table[CLUSTERS] = replace(table[CLUSTERS], captions=words)
+        _add_words(table, text)
     feature_header, feature_content = pack_features(features, feature_names, n_samples)
     pixels = None if images is None else make_thumbnails(images, n_samples)
-    boxes, frames, positions = maps.quantized()
+    boxes, frames, positions = quantized(embeddings, turns)
     header = {
         "title": title or f"Map of {n_samples:,} points",
         "points": n_samples,
-        "states": len(boxes),
+        "states": n_maps,
         "boxes": boxes,
         "frames": frames,
-        "columns": [column.header() for column in table.values()],
+        "columns": [column.header for column in table.values()],
         "color": _initial_color(table, color),
         "palette": PALETTE,
         "images": None if pixels is None else list(pixels.shape[1:]),
-        "path": None if maps.path is None else path_header(maps.path),
-        "maps": maps.names or None,
+        "path": path_header(Y) if isinstance(Y, ContractionPath) and n_maps > 1 else None,
+        "maps": list(map(str, Y)) if isinstance(Y, Mapping) and n_maps > 1 else None,
         "evidence": _evidence(table, clusters),
         "features": feature_header,
     }
@@ -146,16 +142,16 @@ def explorer(
     return ExplorerWidget(payload)
 
 
-def _words(table: dict[str, EncodedColumn], text: str) -> tuple[str, ...]:
-    """Return the words of each cluster."""
+def _add_words(table: dict[str, EncodedColumn], text: str) -> None:
+    """Add the words of each cluster to the column of clusters."""
     texts = named_column(table, text, "text")
-    if texts.kind != "category":
+    if texts.header["kind"] != "category":
         raise ValueError(f"text={text!r} is not a column of strings.")
-    if CLUSTERS not in table:
+    if CLUSTERS not in table or "names" not in table[CLUSTERS].header:
         raise ValueError(f"text={text!r} needs clusters to name; pass labels, or a fitted model as Y.")
-    names = (*texts.names, "")
-    clusters = table[CLUSTERS]
-    return tuple(cluster_words([names[code] for code in texts.values], clusters.values, len(clusters.names)))
+    names = (*texts.header["names"], "")
+    header, codes = table[CLUSTERS]
+    header["captions"] = cluster_words([names[code] for code in texts.values], codes, len(header["names"]))
 
 
 def _initial_color(table: dict[str, EncodedColumn], color: str | None) -> int | None:
@@ -164,8 +160,8 @@ def _initial_color(table: dict[str, EncodedColumn], color: str | None) -> int | 
         named_column(table, color, "color")
         return list(table).index(color)
     # Colours say nothing about a column in which nearly all values differ, such as a name.
-    for i, column in enumerate(table.values()):
-        if column.kind == "category" and 0 < 2 * len(column.names) <= len(column.values):
+    for i, (header, values) in enumerate(table.values()):
+        if 0 < 2 * len(header.get("names", ())) <= len(values):
             return i
     return 0 if table else None
 
@@ -174,12 +170,9 @@ def _evidence(table: dict[str, EncodedColumn], clusters: ClusterTable | None) ->
     """Return the rows of the evidence, as JSON can hold them, and the index of the column of clusters."""
     if clusters is None:
         return None
-    if CLUSTERS not in table or table[CLUSTERS].kind != "category":
+    if CLUSTERS not in table or table[CLUSTERS].header["kind"] != "category":
         raise ValueError("clusters needs the cluster of each point; pass labels, or a fitted model as Y.")
-    rows = [
-        {"cluster": str(row.cluster), "size": row.size} | {name: getattr(row, name) for name in _EVIDENCE}
-        for row in clusters
-    ]
+    rows = [{"cluster": str(row.cluster)} | {name: getattr(row, name) for name in _EVIDENCE} for row in clusters]
     return {"rows": rows, "column": list(table).index(CLUSTERS)} if rows else None
 
 
@@ -237,20 +230,15 @@ def _html_document(payload: Payload) -> str:
 
 def _script(entry: str) -> str:
     """Return a module, after all that it imports, as one script without comments and indentation."""
-    sources: dict[str, str] = {}
-
-    def collect(name: str) -> None:
-        text = _asset(f"{name}.js")
-        for other in _IMPORT.findall(text):
-            if other not in sources:
-                collect(other)
-        sources[name] = _IMPORT.sub("", text)
-
-    collect(entry)
-    text = re.sub(r"^export (?!default)", "", "".join(sources.values()), flags=re.MULTILINE)
+    names = [entry]
+    for name in names:  # which grow as imports are found
+        names += _IMPORT.findall(_asset(f"{name}.js"))
+    sources = (_IMPORT.sub("", _asset(f"{name}.js")) for name in dict.fromkeys(reversed(names)))
+    text = re.sub(r"^export (?!default)", "", "".join(sources), flags=re.MULTILINE)
     return _INDENT.sub("", _COMMENT.sub("", text))
 
 
+@cache
 def _asset(name: str) -> str:
     return files("laptsne.explorer").joinpath("assets", name).read_text(encoding="utf-8")
 

@@ -1,7 +1,6 @@
 """The maps that the explorer shows, as states of one page, and what figures and it read of fitted models."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.fitted_map import FittedMap
 
-PERTURBATION = "perturbation"  # the score of points that diagnose() of a fitted model finds
 _STEPS = 65535  # positions are stored as multiples of the longer side divided by this
 
 Shown = MapEstimator | FittedMap | ContractionPath | Mapping[Any, Any] | ArrayLike
@@ -37,49 +35,32 @@ def labels_of(Y: Shown, n_samples: int) -> Array | None:
     return next((np.asarray(labels) for labels in known if labels is not None and len(labels) == n_samples), None)
 
 
-def perturbation_of(Y: Shown) -> Array | None:
-    """Return the perturbation scores of the points of a fitted model; None if it has not been diagnosed."""
-    scores: Array | None = getattr(getattr(Y, "reliability_", None), PERTURBATION, None)
-    return scores
-
-
-@dataclass(frozen=True)
-class Maps:
-    """Maps of the same points: several of a contraction path, several to compare, or one."""
-
-    embeddings: NDArray[np.float64]  # of shape (n_maps, n_samples, 2)
-    turns: Array  # of shape (n_maps, 2, 2): rotations that were applied to maps to compare
-    names: tuple[str, ...] = ()  # of maps to compare
-    path: ContractionPath | None = None
-
-    def quantized(self) -> tuple[list[dict[str, Any]], list[list[float]], NDArray[np.uint16]]:
-        """Return boxes, frames and positions of the maps, scaled to the same length of the longer side.
-
-        A box is the corner and the side of a map's square, and the rotation back to the given coordinates. A frame is
-        left, bottom, right and top of its points, in units of the side. Positions have shape (n_maps, n_samples, 2).
-        """
-        low, high = self.embeddings.min(axis=1), self.embeddings.max(axis=1)
-        sides = (high - low).max(axis=1, keepdims=True)
-        sides[sides == 0] = 1.0
-        corners = (high + low - sides) / 2
-        corners += ((low - corners) / sides).min(axis=0) * sides  # without the margin common to all
-        positions = np.rint((self.embeddings - corners[:, None]) * (_STEPS / sides[:, None]))
-        parts = zip(corners.tolist(), sides[:, 0].tolist(), self.turns.tolist(), strict=True)
-        boxes = [{"x": x, "y": y, "side": side, "turn": turn} for (x, y), side, turn in parts]
-        frames = np.hstack([(low - corners) / sides, (high - corners) / sides])
-        return boxes, frames.tolist(), positions.astype(np.uint16)
-
-
-def check_maps(Y: Shown) -> Maps:
-    """Return the maps of an array, a contraction path, a fitted model, or a mapping from names to maps."""
+def aligned_maps(Y: Shown) -> tuple[NDArray[np.float64], Array]:
+    """Return the maps, of shape (n_maps, n_samples, 2), and the rotations that were applied to those to compare."""
     if isinstance(Y, ContractionPath):
         embeddings = same_points(dict(enumerate(Y.embeddings)))
-        turns = np.broadcast_to(np.eye(2), (len(embeddings), 2, 2))
-        return Maps(embeddings, turns, path=Y if len(embeddings) > 1 else None)
-    named = Y if isinstance(Y, Mapping) else {"Y": Y}
-    embeddings = same_points(named)
+        return embeddings, np.broadcast_to(np.eye(2), (len(embeddings), 2, 2))
+    embeddings = same_points(Y if isinstance(Y, Mapping) else {"Y": Y})
     turns = rotations(embeddings)  # so that points can be followed from map to map
-    return Maps(embeddings @ turns, turns, names=tuple(map(str, named)) if len(named) > 1 else ())
+    return embeddings @ turns, turns
+
+
+def quantized(embeddings: NDArray[np.float64], turns: Array) -> tuple[list[Any], list[Any], NDArray[np.uint16]]:
+    """Return boxes, frames and positions of the maps, scaled to the same length of the longer side.
+
+    A box is the corner and the side of a map's square, and the rotation back to the given coordinates. A frame is left,
+    bottom, right and top of its points, in units of the side. Positions have shape (n_maps, n_samples, 2).
+    """
+    low, high = embeddings.min(axis=1), embeddings.max(axis=1)
+    sides = (high - low).max(axis=1, keepdims=True)
+    sides[sides == 0] = 1.0
+    corners = (high + low - sides) / 2
+    corners += ((low - corners) / sides).min(axis=0) * sides  # without the margin common to all
+    positions = np.rint((embeddings - corners[:, None]) * (_STEPS / sides[:, None]))
+    parts = zip(corners.tolist(), sides[:, 0].tolist(), turns.tolist(), strict=True)
+    boxes = [{"x": x, "y": y, "side": side, "turn": turn} for (x, y), side, turn in parts]
+    frames = np.hstack([(low - corners) / sides, (high - corners) / sides])
+    return boxes, frames.tolist(), positions.astype(np.uint16)
 
 
 def same_points(maps: Mapping[Any, Any]) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ import json
 import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
-from laptsne._runtime.colours import Categories, encode_clusters, encode_labels, typed_values
+from laptsne._runtime.colours import Categories, LabelEncoding, encode_clusters, encode_labels, typed_values
 from laptsne._runtime.typing import Array
 
 CLUSTERS = "cluster"  # the column of the clusters
@@ -71,7 +71,7 @@ def pack_features(
     if features is None:
         return None, b""
     names = getattr(features, "columns", None) if names is None else names
-    X: Any = features if scipy.sparse.issparse(features) else np.asarray(features)
+    X: Any = features.tocsc() if scipy.sparse.issparse(features) else np.asarray(features)
     if X.ndim != 2 or X.shape[0] != n_samples or not X.shape[1]:
         raise ValueError(f"features must have shape ({n_samples}, n_features), one row per point; got {X.shape}.")
     if X.dtype.kind not in "biuf":
@@ -79,7 +79,6 @@ def pack_features(
     texts = [f"feature {i}" for i in range(X.shape[1])] if names is None else [str(name) for name in names]
     if len(texts) != X.shape[1]:
         raise ValueError(f"feature_names has {len(texts)} names, but features has {X.shape[1]} columns.")
-    X = X.tocsc() if scipy.sparse.issparse(X) else X
     if scipy.sparse.issparse(X):
         variances = mean_variance_axis(X.astype(np.float64), axis=0)[1]
     else:
@@ -115,12 +114,11 @@ def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
         raise ValueError(f"images must have dtype uint8, with values from 0 to 255, got {pixels.dtype}.")
     n, height, width, channels = pixels.shape
     factor = min(-(-max(height, width) // _MAX_SIDE), height, width)
+    if factor == 1:
+        return pixels
     rows, columns = height // factor, width // factor
-    small = np.empty((n, rows, columns, channels), np.uint8)
-    for i, image in enumerate(pixels):  # one at a time: float means of all would take eight times their memory
-        blocks: Any = image[: rows * factor, : columns * factor].reshape(rows, factor, columns, factor, channels)
-        small[i] = np.rint(blocks.mean((1, 3)))
-    return small
+    blocks = pixels[:, : rows * factor, : columns * factor].reshape(n, rows, factor, columns, factor, channels)
+    return np.asarray(np.rint(blocks.mean((2, 4), dtype=np.float32)), np.uint8)
 
 
 def _packed(values: NDArray[np.float64]) -> tuple[bytes, float, float]:
@@ -132,27 +130,15 @@ def _packed(values: NDArray[np.float64]) -> tuple[bytes, float, float]:
     return zlib.compress(levels.tobytes(), 6), low, high
 
 
-@dataclass(frozen=True)
-class EncodedColumn:
-    """A column in compact form, with values of shape (n_samples,)."""
+class EncodedColumn(NamedTuple):
+    """What the page needs to know about a column, and its values in compact form, of shape (n_samples,).
 
-    name: str
-    kind: str  # "category", "number" or "time"
-    values: Array  # indices into names (len(names) if missing), numbers, or milliseconds since 1970 (NaN if missing)
-    names: tuple[str, ...] = ()  # of the categories, in the order of the legend
-    numeric: bool = False  # whether the names are numbers, so that they can be coloured on a scale as well
-    missing: str = ""  # name of missing values
-    captions: tuple[str, ...] = ()  # of the categories, such as the words of clusters
+    Values are indices into the names of the categories (their number if missing), numbers, or milliseconds since 1970
+    (NaN if missing).
+    """
 
-    def header(self) -> dict[str, Any]:
-        """Return what the page needs to know beside the values."""
-        header: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        if self.kind == "category":
-            header |= {"names": self.names, "numeric": self.numeric, "missing": self.missing}
-            header |= {"captions": self.captions} if self.captions else {}
-        if self.kind == "time":
-            header["daily"] = bool((self.values[~np.isnan(self.values)] % _DAY == 0).all())
-        return header
+    header: dict[str, Any]
+    values: Array
 
 
 def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = ()) -> dict[str, EncodedColumn]:
@@ -162,18 +148,11 @@ def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = (
         if name in found:
             raise ValueError(f"columns: the name {name!r} occurs twice; rename one of the two.")
         if (shape := np.shape(values)) != (n_samples,):
-            raise ValueError(
-                f"columns: {name!r} has shape {shape}, but the map has {n_samples} points; pass one value per point."
-            )
+            raise ValueError(f"{name!r} has shape {shape}, but there are {n_samples} points; pass one value per point.")
         if name in continuous and typed_values(values).dtype.kind not in "iuf":
             raise ValueError(f"continuous has {name!r}, which is not a column of numbers.")
         encoding = encode_labels(values, n_samples, continuous=name in continuous or None)
-        if isinstance(encoding, Categories):
-            found[name] = _category_column(name, encoding)
-        elif encoding.are_times:
-            found[name] = EncodedColumn(name, "time", encoding.values)
-        else:
-            found[name] = EncodedColumn(name, "number", _narrowed(encoding.values))
+        found[name] = _compact(name, encoding)
     for name in continuous:
         named_column(found, name, "continuous")
     return found
@@ -186,7 +165,7 @@ def cluster_column(labels: ArrayLike, n_samples: int) -> EncodedColumn:
         raise ValueError(f"labels must have shape ({n_samples},), one cluster per point; got {array.shape}.")
     if array.dtype.kind not in "iu":
         raise ValueError(f"labels must be integers, got dtype {array.dtype}; pass other labels as columns.")
-    return _category_column(CLUSTERS, encode_clusters(array.astype(np.int64)), "no cluster")
+    return _compact(CLUSTERS, encode_clusters(array.astype(np.int64)), "no cluster")
 
 
 def named_column(table: dict[str, EncodedColumn], name: str, parameter: str) -> EncodedColumn:
@@ -217,7 +196,13 @@ def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_word
     frequencies = totals / np.maximum(totals.sum(axis=1, keepdims=True), 1)
     weights = frequencies * np.log1p(totals.sum() / n_clusters / totals.sum(axis=0))
     vocabulary = vectorizer.get_feature_names_out()
-    return [", ".join(_distinct(vocabulary[np.argsort(-w, kind="stable")], w, n_words)) for w in weights]
+    words = []
+    for weight in weights:
+        distinct: dict[str, str] = {}
+        for word in vocabulary[np.argsort(-weight, kind="stable")[: min(4 * n_words, np.count_nonzero(weight))]]:
+            distinct.setdefault(word.rstrip("s"), word)  # without plurals of others
+        words.append(", ".join(list(distinct.values())[:n_words]))
+    return words
 
 
 def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:
@@ -225,10 +210,7 @@ def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:
     if columns is None or isinstance(columns, Mapping):
         return [(str(name), values) for name, values in (columns or {}).items()]
     if not hasattr(columns, "columns"):
-        raise TypeError(
-            "columns must be a mapping from names to arrays, such as {'name': values}, or a data frame, such as obs of "
-            f"AnnData; got {type(columns).__name__}."
-        )
+        raise TypeError(f"columns must be a mapping or a data frame, such as adata.obs; got {type(columns).__name__}.")
     items = [(str(name), columns[name]) for name in columns.columns]
     index = getattr(columns, "index", None)  # of pandas; often the only names that the rows have
     if index is not None and type(index).__name__ != "RangeIndex" and index.nlevels == 1:
@@ -246,16 +228,14 @@ def _narrowed(numbers: Array) -> Array:
     return numbers if is_double else numbers.astype(np.float32)
 
 
-def _category_column(name: str, categories: Categories, missing: str = "missing") -> EncodedColumn:
-    """Return a categorical column in the smallest dtype."""
-    n_names = len(categories.names)
-    codes = np.where(categories.missing, n_names, categories.codes).astype(np.min_scalar_type(n_names))
-    return EncodedColumn(name, "category", codes, categories.names, categories.numeric, missing)
-
-
-def _distinct(ordered: Array, weights: Array, n_words: int) -> list[str]:
-    """Return the first words with a weight, leaving out plurals of others."""
-    found: dict[str, str] = {}
-    for word in ordered[: min(4 * n_words, np.count_nonzero(weights))]:
-        found.setdefault(word.rstrip("s"), str(word))
-    return list(found.values())[:n_words]
+def _compact(name: str, encoding: LabelEncoding, missing: str = "missing") -> EncodedColumn:
+    """Return a column in the smallest dtype; `missing` is the name of missing values."""
+    if isinstance(encoding, Categories):
+        n_names = len(encoding.names)
+        header = {"name": name, "kind": "category", "names": encoding.names, "numeric": encoding.numeric}
+        codes = np.where(encoding.missing, n_names, encoding.codes).astype(np.min_scalar_type(n_names))
+        return EncodedColumn({**header, "missing": missing}, codes)
+    if encoding.are_times:
+        daily = bool((encoding.values[~encoding.missing] % _DAY == 0).all())
+        return EncodedColumn({"name": name, "kind": "time", "daily": daily}, encoding.values)
+    return EncodedColumn({"name": name, "kind": "number"}, _narrowed(encoding.values))

@@ -16,22 +16,19 @@ from laptsne.explorer.payload import Payload
 class RowNumbers(traitlets.TraitType):  # type: ignore[type-arg]
     """A sorted array of distinct row numbers, synchronised as bytes."""
 
-    info_text = "an array of row numbers"
     default_value = np.zeros(0, np.uint32)
 
     def validate(self, obj: Any, value: Any) -> Array:
         """Return the rows as a sorted array without repetitions."""
-        rows = np.asarray(value)
-        if rows.dtype == bool:
-            if rows.shape != (obj.n_samples,):
-                raise traitlets.TraitError(f"selection: a mask must have shape ({obj.n_samples},), got {rows.shape}.")
+        rows, n = np.asarray(value), obj.n_samples
+        if rows.dtype == bool and rows.shape == (n,):
             rows = np.flatnonzero(rows)
-        if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
-            raise traitlets.TraitError(f"selection must be a 1-D array of row numbers or a mask, got {value!r}.")
-        rows = np.unique(rows)
-        if rows.size and (rows[0] < 0 or rows[-1] >= obj.n_samples):
-            raise traitlets.TraitError(f"selection: rows must be from 0 to {obj.n_samples - 1}, got {value!r}.")
-        return rows.astype(np.uint32)
+        are_rows = rows.ndim == 1 and (not rows.size or (rows.dtype.kind in "iu" and 0 <= rows.min() <= rows.max() < n))
+        if not are_rows:
+            raise traitlets.TraitError(
+                f"selection must be row numbers from 0 to {n - 1} or a mask of shape ({n},), got {value!r}."
+            )
+        return np.unique(rows).astype(np.uint32)
 
     def set(self, obj: Any, value: Any) -> None:
         """Set the rows. Observers are called only if the rows changed."""

@@ -29,11 +29,11 @@ class Fields(ABC):
     :math:`w_{ij}` of the embedding. t-SNE and its contraction need only such fields and their gradients.
     """
 
-    n_samples: int
-    n_components: int
-    workers: Workers
-    Y: NDArray[Any]
-    geometry: tuple[Any, ...]  # three arrays of coordinates and one of precisions for the kernels, or None instead
+    geometry: tuple[Any, ...]  # three arrays of coordinates and the precision of the kernel, or None instead
+
+    def __init__(self, Y: Array, workers: Workers | None) -> None:
+        self.n_samples, self.n_components = Y.shape
+        self.Y, self.workers = Y, workers or Workers(1)
 
     @property
     def degrees(self) -> Field:
@@ -118,20 +118,18 @@ def _value_rows(
     for lo in range(0, n, _COLUMNS):
         hi = min(lo + _COLUMNS, n)
         z0, z1, z2 = window(y0, lo, hi), window(y1, lo, hi), window(y2, lo, hi)
-        b = window(precision, lo, hi)
         for block in range(start, stop, _ROWS):
             for i in range(block, min(block + _ROWS, stop)):
                 own = i if rows is None else rows[i]
                 x0 = y0[own]
                 x1 = zero if y1 is None else y1[own]
                 x2 = zero if y2 is None else y2[own]
-                a = None if precision is None else precision[own]
                 row = tile[(i - block) * _COLUMNS : (i - block) * _COLUMNS + hi - lo]
                 for j in range(hi - lo):
                     d0 = x0 - z0[j]
                     d1 = zero if y1 is None else x1 - z1[j]
                     d2 = zero if y2 is None else x2 - z2[j]
-                    row[j], _ = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
+                    row[j], _ = similarity(d0 * d0 + d1 * d1 + d2 * d2, precision)
                 if lo <= own < hi:
                     row[own - lo] = 0
             _sum_tile(tile, charges[lo // _COLUMNS], block, out)
@@ -157,19 +155,17 @@ def _gradient_rows(
                 x0 = y0[own]
                 x1 = zero if y1 is None else y1[own]
                 x2 = zero if y2 is None else y2[own]
-                a = None if precision is None else precision[own]
                 degree = s0 = s1 = s2 = w0 = w1 = w2 = zero
                 # Split the tile at the point itself: a test inside the loop would cost a third more.
                 cut = own if lo <= own < hi else hi
                 for first, last in ((lo, cut), (cut + 1, hi)):
                     z0, z1, z2 = window(y0, first, last), window(y1, first, last), window(y2, first, last)
-                    b = window(precision, first, last)
                     row = tile[(i - block) * _COLUMNS + first - lo : (i - block + 1) * _COLUMNS]
                     for j in range(last - first):
                         d0 = x0 - z0[j]
                         d1 = zero if y1 is None else x1 - z1[j]
                         d2 = zero if y2 is None else x2 - z2[j]
-                        k, h = similarity(d0 * d0 + d1 * d1 + d2 * d2, a, None if a is None else b[j])
+                        k, h = similarity(d0 * d0 + d1 * d1 + d2 * d2, precision)
                         degree += k
                         s0 += h * d0
                         s1 += h * d1
@@ -195,14 +191,12 @@ class ExactFields(Fields):
     def __init__(
         self, Y: Array, kernel: Kernel | None = None, workers: Workers | None = None, rows: Array | None = None
     ) -> None:
-        self.n_samples, self.n_components = Y.shape
-        self.Y, self.workers, self.rows = Y, workers or Workers(1), rows
-        self._n_rows = self.n_samples if rows is None else len(rows)
-        self.centre = Y.mean(axis=0)
-        y = np.ascontiguousarray((Y - self.centre).T)
+        super().__init__(Y, workers)
+        self.rows, self._n_rows = rows, self.n_samples if rows is None else len(rows)
+        y = np.ascontiguousarray((Y - Y.mean(axis=0)).T)
         self.dtype = y.dtype
-        precision = (kernel or Student()).precision(self.n_samples, self.dtype)
-        self.geometry = (*y, *[None] * (3 - self.n_components), precision)
+        precision = (kernel or Student()).precision
+        self.geometry = (*y, *[None] * (3 - self.n_components), precision and self.dtype.type(precision))
 
     def values(self, charges: Field) -> Field:
         out = np.zeros((_padded(self._n_rows), _padded(charges.shape[1])))

@@ -219,7 +219,7 @@ class Mesh:
         field, gradient = np.empty((n_samples, len(grids) if own is None else 1)), np.zeros((n_samples, n_dims))
         grids = grids.reshape(len(grids), *self._shape)
         args = (self.positions(y), tables(self.window), (0,) * self.window.width, grids, own, weights)
-        self.workers.rows(interpolate_rows, n_samples, *args, field, gradient, work=100.0 * field.size)
+        self.workers.rows(interpolate_rows, n_samples, *args, (field, gradient), work=100.0 * field.size)
         return field, gradient
 
     def convolved(self, grids: Array) -> Array:

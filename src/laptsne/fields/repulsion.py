@@ -114,16 +114,7 @@ def _cells(y: Array, size: float) -> tuple[Array, Array]:
 
 @compiled
 def _near_rows(
-    start: int,
-    stop: int,
-    y0: Array,
-    y1: Array | None,
-    y2: Array | None,
-    q: Array,
-    cells: Any,
-    tables: Any,
-    gradient: Array,
-    value: Array | None,
+    start: int, stop: int, y0: Array, y1: Any, y2: Any, q: Array, cells: Any, tables: Any, gradient: Array, value: Any
 ) -> None:
     """Add the sums of points that are sorted by cell.
 

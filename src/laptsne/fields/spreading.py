@@ -111,22 +111,13 @@ def spread_parts(
 
 @compiled
 def interpolate_rows(
-    start: int,
-    stop: int,
-    u: Array,
-    tables: Any,
-    nodes: Any,
-    grids: Array,
-    own: Array | None,
-    weights: Array | None,
-    field: Array,
-    gradient: Array,
+    start: int, stop: int, u: Array, tables: Any, nodes: Any, grids: Array, own: Any, weights: Any, sums: Any
 ) -> None:
     """Set field[i, f] to the fields at the points, or to that of the ``own`` grid of each point alone.
 
     Add their gradients, multiplied by the weights, to gradient; there is none without weights.
     """
-    n_dims, width, (table, slope_table) = u.shape[0], len(nodes), tables
+    n_dims, width, (table, slope_table), (field, gradient) = u.shape[0], len(nodes), tables, sums
     w, first = np.ones((3, width), table.dtype), np.zeros(3, np.int64)
     slopes, zero = np.zeros_like(w), table.dtype.type(0)
     (wx, wy, wz), (sx, sy, sz) = w, slopes

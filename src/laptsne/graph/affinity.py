@@ -345,7 +345,4 @@ def fuzzy_graph(
     back = directed.T.tocsr()
     both = directed.multiply(back)
     mix = np.float32(set_op_mix_ratio)
-    graph = scipy.sparse.csr_matrix(mix * (directed + back - both) + (1 - mix) * both)
-    graph.eliminate_zeros()
-    graph.sort_indices()
-    return graph
+    return _tidied(scipy.sparse.csr_matrix(mix * (directed + back - both) + (1 - mix) * both))

@@ -107,10 +107,6 @@ def _array(name: str, value: Any, shape: tuple[int, ...]) -> Array:
 
 def _inverse_covariance(X: Any, given: dict[str, Array]) -> Array:
     if "VI" in given:
-        eigenvalues = np.linalg.eigvalsh((given["VI"] + given["VI"].T) / 2)
-        if eigenvalues[0] < -1e-9 * abs(eigenvalues).max():
-            smallest = f"its smallest eigenvalue is {eigenvalues[0]:.3g}"
-            raise ValueError(f"metric_params={{'VI': ...}} must be positive semidefinite, but {smallest}.")
         return given["VI"]
     covariance = given["V"] if "V" in given else np.atleast_2d(np.cov(X.T))
     if not np.isfinite(covariance).all() or np.linalg.matrix_rank(covariance, hermitian=True) < len(covariance):
@@ -181,28 +177,27 @@ def euclidean_name(X: Any, metric: Any, metric_params: dict[str, Any] | None) ->
 
 def all_distances(X: Any, *, metric: Any, metric_params: dict[str, Any] | None) -> Array:
     """Return the distances of all pairs in single precision, each row in units of its largest: nothing overflows."""
-    distances = np.empty((X.shape[0], X.shape[0]), dtype=np.float32)
-    power, start = squaring_power(metric, metric_params), 0
+    if is_pairwise(metric) and scipy.sparse.issparse(X):
+        raise ValueError(
+            "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
+            "give a dense matrix of distances, or n_neighbors='auto'."
+        )
+    given = (X[rows] for rows in gen_batches(X.shape[0], ROWS_PER_BLOCK))
     # In blocks: scikit-learn computes in double precision, which would take twice the memory.
-    for found in _distance_blocks(X, metric, metric_params, power):
-        rows, block = slice(start, start + len(found)), defined(found, metric)
+    blocks = given if is_pairwise(metric) else _distance_blocks(X, metric, metric_params)
+    distances, start = np.empty((X.shape[0], X.shape[0]), dtype=np.float32), 0
+    for found in blocks:
+        block, stop = defined(found, metric), start + len(found)
         largest = block.max(axis=1, keepdims=True)
-        distances[rows] = np.divide(block, largest, out=np.zeros(block.shape), where=largest > 0)
-        start = rows.stop
+        distances[start:stop] = np.divide(block, largest, out=np.zeros(block.shape), where=largest > 0)
+        start = stop
     return distances
 
 
-def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None, power: int) -> Iterator[Array]:
+def _distance_blocks(X: Any, metric: Any, metric_params: dict[str, Any] | None) -> Iterator[Array]:
     """Yield blocks of rows of the distance matrix; rows that rounding may have changed are computed by differences."""
-    if is_pairwise(metric):
-        if scipy.sparse.issparse(X):
-            raise ValueError(
-                "n_neighbors='all' needs all distances, but X is a sparse neighbour graph; "
-                "give a dense matrix of distances, or n_neighbors='auto'."
-            )
-        yield from (X[rows] for rows in gen_batches(X.shape[0], ROWS_PER_BLOCK))
-        return
-    X, start = well_conditioned(squarable(canonical(X)), metric, power), 0
+    power, start = squaring_power(metric, metric_params), 0
+    X = well_conditioned(squarable(canonical(X)), metric, power)
     metric, metric_params = validated_metric(X, metric, metric_params)
     options = {"metric": metric, "n_jobs": 1, "working_memory": WORKING_MEMORY_MIB}
     for block in pairwise_distances_chunked(X, **options, **metric_params):

@@ -78,11 +78,10 @@ def _keep(distances: Array, lo: int, itself: int, values: Array, indices: Array)
 
 @inlined
 def _searched_by(begin: int, end: int, wanted: Array, n_lists: int, home: int, centres: Array) -> Any:
-    """Return the lists that the queries ``begin`` to ``end`` search, and for each the queries that search it.
+    """Return the lists that queries search, and members and starts: members[starts[n]:starts[n + 1]] search the nth.
 
-    Those of the nth list are members[starts[n]:starts[n + 1]]. A query searches the lists that it wants, or all if the
-    first is negative. Lists come in the order of their distance from ``home``: the nearest first, and so that the order
-    in which a query sees points does not depend on the other queries.
+    A query searches the lists that it wants, or all if the first is negative, in the order of their distance from
+    ``home``, so that the order in which it sees points does not depend on the other queries.
     """
     counts, n_everything = np.zeros(n_lists, np.int64), 0
     for i in range(begin, end):

@@ -62,57 +62,49 @@ def neighbor_distances(
         indices, distances = IVFIndex(points, workers).neighbors(n_neighbors, workers)
         distances = from_euclidean(distances, name, undirected)
     else:
-        indices, distances = _exact(X, n_neighbors, metric, metric_params, workers)
+        power = squaring_power(metric, metric_params)
+        X = well_conditioned(X, metric, power)
+        index = _index(X, n_neighbors + 1, metric, metric_params)
+        indices, distances = _in_blocks(index, X, ROWS_PER_BLOCK, workers, power)
     indptr = np.arange(n_samples + 1) * n_neighbors
     distances = defined(distances, metric).ravel()
     return scipy.sparse.csr_matrix((distances, indices.ravel(), indptr), (n_samples, n_samples))
 
 
-def _exact(X: Any, n_neighbors: int, metric: Any, metric_params: Any, workers: Workers) -> tuple[Array, Array]:
-    """Return neighbours by scikit-learn, in blocks that do not depend on the number of threads, as bits would."""
-    power = squaring_power(metric, metric_params)
-    X = well_conditioned(X, metric, power)
-    index = _index(X, n_neighbors + 1, metric, metric_params)
-    n_lost = []
+def _in_blocks(index: Any, X: Any, most: int, workers: Workers, power: int | None = None) -> tuple[Array, Array]:
+    """Search by scikit-learn in blocks of at most ``most`` rows, which do not depend on the number of threads.
 
-    def settle(rows: slice, found: Array, far: Array) -> tuple[Array, Array]:
-        indices, distances = _without_itself(found, far, np.arange(rows.start, rows.stop))
-        if power:
-            n_lost.append(_refine(X, rows, power, indices, distances))
-        return indices, distances
-
-    found = _in_blocks(index, X, ROWS_PER_BLOCK, workers, settle)
-    if sum(n_lost):
-        warn(
-            f"the distances of {sum(n_lost)} rows of the sparse X to their neighbours are lost in rounding: its values "
-            "are millions of times larger than these distances. Scale its columns, or give X as a dense array."
-        )
-    return found
-
-
-def _in_blocks(index: Any, X: Any, most: int, workers: Workers, settle: Any = None) -> tuple[Array, Array]:
-    """Search by scikit-learn in blocks of at most ``most`` rows; return what ``settle`` makes of the neighbours found.
-
-    Without it, blocks of new points are padded to one size, since the bits of matrix products depend on their shape.
+    With a ``power``, that of :func:`squaring_power`, the rows are those of the index. Without it, blocks are padded to
+    one size, since the bits of matrix products depend on their shape.
     """
-    n_rows, k = X.shape[0], index.n_neighbors - (settle is not None)
+    n_rows, k = X.shape[0], index.n_neighbors - (power is not None)
     indices, distances = np.empty((n_rows, k), np.int64), np.empty((n_rows, k), np.float64)
+    n_lost: list[int] = []
     size = min(max((WORKING_MEMORY_MIB << 20) // (8 * index.n_samples_fit_), 1), most)
     is_function = callable(index.metric)  # slow, and applied to one pair at a time
 
     def search(start: int, stop: int) -> None:
         for first in range(start * size, min(stop * size, n_rows), size):
             rows = slice(first, min(first + size, n_rows))
-            padded = rows if settle or is_function else np.minimum(np.arange(first, first + size), n_rows - 1)
+            own, is_whole = np.arange(first, first + size), power is not None or is_function
             with config_context(**_CONFIG):
-                far, found = index.kneighbors(X[padded])
+                far, found = index.kneighbors(X[rows if is_whole else np.minimum(own, n_rows - 1)])
             found, far = found[: rows.stop - first], far[: rows.stop - first]
-            indices[rows], distances[rows] = settle(rows, found, far) if settle else (found, far)
+            if power is not None:
+                found, far = _without_itself(found, far, own[: len(found)])
+            if power:
+                n_lost.append(_refine(X, rows, power, found, far))
+            indices[rows], distances[rows] = found, far
 
     # Functions of the user and scikit-learn's Mahalanobis distance, which writes to a shared buffer, take one thread.
     pool = Workers(1) if is_function or index.metric == "mahalanobis" else workers
     work = float(n_rows) * index.n_samples_fit_ * index.n_features_in_
     pool.rows(search, -(-n_rows // size), work=work, alignment=1)
+    if sum(n_lost):
+        warn(
+            f"the distances of {sum(n_lost)} rows of the sparse X to their neighbours are lost in rounding: its values "
+            "are millions of times larger than these distances. Scale its columns, or give X as a dense array."
+        )
     return indices, distances
 
 

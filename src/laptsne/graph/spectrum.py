@@ -186,9 +186,7 @@ def largest_eigenpairs(
 ) -> Eigenpairs:
     """Compute the largest eigenpairs by the block Davidson method: Rayleigh-Ritz on a space grown by residuals.
 
-    A block resolves multiple and clustered eigenvalues, such as those of a graph with several components, and the
-    number of passes is bounded (Davidson, Journal of Computational Physics 17, 1975).
-
+    A block resolves multiple and clustered eigenvalues (Davidson, Journal of Computational Physics 17, 1975).
     ``operator`` maps a block of shape (m, n_samples), one vector per row, to its image, at most ``max_passes`` times.
     ``start`` has the shape (n_vectors, n_samples); rows beyond ``n_wanted`` speed up convergence, missing ones are
     random. All are orthogonal to the ``known`` eigenvector of unit norm. ``tol`` bounds the residual norms of the
@@ -373,16 +371,12 @@ def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float6
     return Y
 
 
-def locality_order(P: Any, workers: Workers) -> Array:
-    """Return a permutation that puts most neighbours in the graph close to each other."""
-    return np.argsort(aggregates(P, min(P.shape[0] // _NODES_PER_AGGREGATE, _MAX_AGGREGATES), workers), kind="stable")
-
-
 def ordered_for_locality(P: Any, workers: Workers, *, copy: bool = False) -> tuple[Any, Array | None]:
-    """Return P reordered, in place unless ``copy``, and the permutation; P itself and None if it is small or dense."""
+    """Return P with neighbours side by side, in place unless ``copy``, and the order; P and None if small or dense."""
     if P.shape[0] <= MAX_UNORDERED or not scipy.sparse.issparse(P):
         return P, None
-    order = locality_order(P, workers)
+    n_aggregates = min(P.shape[0] // _NODES_PER_AGGREGATE, _MAX_AGGREGATES)
+    order = np.argsort(aggregates(P, n_aggregates, workers), kind="stable")
     return reordered(P.copy() if copy else P, order), order
 
 
@@ -393,11 +387,7 @@ def in_order(values: Array, order: Array | None) -> Array:
 
 def of_points(values: Array, order: Array | None) -> Array:
     """Return rows in the order of the points again."""
-    if order is None:
-        return values
-    unordered = np.empty_like(values)
-    unordered[order] = values
-    return unordered
+    return values if order is None else values[np.argsort(order)]
 
 
 @compiled
@@ -417,7 +407,7 @@ def reordered(P: Any, order: Array) -> Any:
         _permute_rows(getattr(P, name), P.indptr, order, permuted)
         setattr(P, name, permuted)
     del permuted
-    P.indices = of_points(np.arange(order.size, dtype=P.indices.dtype), order)[P.indices]
+    P.indices = np.argsort(order).astype(P.indices.dtype)[P.indices]
     P.indptr = np.append(0, np.cumsum(np.diff(P.indptr)[order])).astype(P.indptr.dtype)
     P.has_sorted_indices = False
     return P

@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
-from laptsne._runtime.colours import INK, MISSING, Categories, LabelEncoding, Scale, category_colours
+from laptsne._runtime.colours import INK, MISSING, Categories, LabelEncoding, Scale, colours
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
 _ZOOM = 1.2  # of three-dimensional axes, which matplotlib draws with wide margins
@@ -63,36 +63,12 @@ Palette = str | Colormap | Sequence[Any] | Mapping[Any, Any]
 
 @dataclass(frozen=True)
 class Colouring:
-    """Labels and the colours of their categories, of shape (n_categories, 4), or their colour map."""
+    """Labels, the colours of the points, of shape (n_samples, 4), and what a legend or a colour bar shows."""
 
     encoding: LabelEncoding
-    colours: NDArray[np.float64]
-    cmap: Colormap
-    missing_name: str
-
-    def rgba(self) -> NDArray[np.float64]:
-        """Return the colour of each point, of shape (n_samples, 4)."""
-        if isinstance(self.encoding, Categories):
-            return np.concatenate([self.colours, to_rgba_array(MISSING)])[self.encoding.codes]
-        return np.asarray(self.cmap.with_extremes(bad=MISSING)(self.norm()(self.encoding.values)))
-
-    @property
-    def entries(self) -> list[tuple[str, Any]]:
-        """Names and colours of the categories that occur; none if they are too many for a legend."""
-        categories = self.encoding
-        assert isinstance(categories, Categories)
-        present = np.flatnonzero(categories.counts)
-        if not 1 <= present.size <= _MAX_ENTRIES or categories.names == ("",):
-            return []
-        entries = [(shorten(categories.names[code]), self.colours[code]) for code in present]
-        return [*entries, (self.missing_name, MISSING)] if categories.missing.any() else entries
-
-    def norm(self) -> Normalize:
-        """Return the map from numbers to the interval that the colour map covers."""
-        assert isinstance(self.encoding, Scale)
-        low, high = self.encoding.low, self.encoding.high
-        margin = 0.0 if low < high else 0.5
-        return Normalize(low - margin, high + margin, clip=True)
+    rgba: NDArray[np.float64]
+    entries: Sequence[tuple[str, Any]] = ()  # names and colours of the categories, unless they are too many
+    mappable: ScalarMappable | None = None  # of numbers
 
 
 def make_colouring(
@@ -103,27 +79,35 @@ def make_colouring(
 ) -> Colouring:
     """Return the colours of labels; a palette also serves numbers, and a colour map categories, if given alone."""
     if isinstance(encoding, Categories):
-        rgba = _category_rgba(encoding, cmap if palette is None else palette)
-        return Colouring(encoding, rgba, _COLORMAP, missing_name)
+        rgba = np.concatenate([_category_rgba(encoding, cmap if palette is None else palette), to_rgba_array(MISSING)])
+        present = np.flatnonzero(encoding.counts)
+        entries: list[tuple[str, Any]] = []
+        if 1 <= present.size <= _MAX_ENTRIES and encoding.names != ("",):
+            entries = [(shorten(encoding.names[code]), rgba[code]) for code in present]
+            entries += [(missing_name, MISSING)] if encoding.missing.any() else []
+        return Colouring(encoding, rgba[encoding.codes], entries)
     chosen = palette if cmap is None else cmap
     if chosen is not None and not isinstance(chosen, str | Colormap):
         raise ValueError("palette must be the name of a colour map for numbers; pass cmap, or continuous=False.")
     cmap = _COLORMAP if chosen is None else colormaps.get_cmap(chosen)
-    return Colouring(encoding, np.empty((0, 4)), cmap, missing_name)
+    margin = 0.0 if encoding.low < encoding.high else 0.5
+    norm = Normalize(encoding.low - margin, encoding.high + margin, clip=True)
+    mappable = ScalarMappable(norm, cmap.with_extremes(bad=MISSING))
+    return Colouring(encoding, mappable.to_rgba(encoding.values), mappable=mappable)
 
 
 def add_key_beside(ax: Axes, colouring: Colouring) -> float:
     """Add a legend or a colour bar to the right of the axes; return the width it takes, in inches."""
     if isinstance(colouring.encoding, Scale):
-        _add_colour_bar(ax, colouring, colouring.encoding)
+        _add_colour_bar(ax, colouring.mappable, colouring.encoding)
         return _COLOUR_BAR
-    entries = colouring.entries
-    if not entries:
+    if not colouring.entries:
         return 0.0
     has_layout = ax.figure.get_layout_engine() is not None
     height = ax.get_window_extent().height * 72 / ax.figure.dpi / (_DEFAULT_SHARE if has_layout else 1)
-    n_columns = math.ceil(len(entries) * _LINE / max(height, _LINE))
-    legend = _add_legend(ax, entries, n_columns, loc="center left", bbox_to_anchor=(1.0, 0.5), borderaxespad=0.4)
+    n_columns = math.ceil(len(colouring.entries) * _LINE / max(height, _LINE))
+    place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "borderaxespad": 0.4}
+    legend = _add_legend(ax, colouring, n_columns, **place)
     width = float(legend.get_window_extent().width) / ax.figure.dpi
     spec = ax.get_subplotspec()
     if spec is not None and not has_layout:  # the axes become narrower, as by a colour bar, or the legend would be cut
@@ -135,12 +119,11 @@ def add_key_beside(ax: Axes, colouring: Colouring) -> float:
 def add_key_below(host: Figure, axes: list[Axes], colouring: Colouring) -> None:
     """Add one colour bar beside all axes, or one legend below them."""
     if isinstance(colouring.encoding, Scale):
-        _add_colour_bar(axes, colouring, colouring.encoding)
-    elif entries := colouring.entries:
+        _add_colour_bar(axes, colouring.mappable, colouring.encoding)
+    elif colouring.entries:
         width = host.get_window_extent().width * 72 / host.figure.dpi
-        entry_width = max(len(name) for name, _ in entries) * 0.6 * _FONT_SIZE + 24  # in points
-        n_rows = math.ceil(len(entries) / max(1, int(width / entry_width)))
-        _add_legend(host, entries, math.ceil(len(entries) / n_rows), loc="outside lower center")
+        entry_width = max(len(name) for name, _ in colouring.entries) * 0.6 * _FONT_SIZE + 24  # in points
+        _add_legend(host, colouring, max(1, int(width / entry_width)), loc="outside lower center")
 
 
 def shorten(name: str) -> str:
@@ -153,7 +136,7 @@ def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
     """Return one colour per category; a shorter sequence is repeated, and names that a mapping lacks are grey."""
     n_names = len(categories.names)
     if palette is None:
-        chosen: Any = category_colours(categories.counts.tolist())
+        chosen: Any = colours(n_names)
     elif isinstance(palette, Mapping):
         by_name = {str(name): colour for name, colour in palette.items()}
         chosen = [by_name.get(name, MISSING) for name in categories.names]
@@ -161,16 +144,16 @@ def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
         cmap = colormaps.get_cmap(palette)  # a qualitative one, or a gradient
         chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))
     else:
-        chosen = [palette[i % len(palette)] for i in range(n_names)] if len(palette) else []
+        chosen = [palette[i % len(palette)] for i in range(n_names)]
     try:
         return to_rgba_array(chosen) if n_names else np.empty((0, 4))
     except ValueError as error:
-        raise ValueError(f"palette={palette!r} must have colours that matplotlib knows: {error}.") from None
+        raise ValueError(f"{palette!r} must be colours that matplotlib knows, such as 'tab:blue': {error}.") from None
 
 
-def _add_legend(host: Any, entries: list[tuple[str, Any]], n_columns: int, **place: Any) -> Legend:
+def _add_legend(host: Any, colouring: Colouring, n_columns: int, **place: Any) -> Legend:
     marker: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 6, "markeredgewidth": 0}
-    handles = [Line2D([], [], color=colour, label=name, **marker) for name, colour in entries]
+    handles = [Line2D([], [], color=colour, label=name, **marker) for name, colour in colouring.entries]
     style = {"frameon": False, "fontsize": _FONT_SIZE, "handletextpad": 0.1, "columnspacing": 1.2}
     legend: Legend = host.legend(handles=handles, ncols=n_columns, **place, **style)
     for text in legend.get_texts():
@@ -178,15 +161,14 @@ def _add_legend(host: Any, entries: list[tuple[str, Any]], n_columns: int, **pla
     return legend
 
 
-def _add_colour_bar(axes: Any, colouring: Colouring, scale: Scale) -> None:
+def _add_colour_bar(axes: Any, mappable: Any, scale: Scale) -> None:
     """Add a colour bar on the right, with arrows if values lie outside its range."""
     below, above = bool((scale.values < scale.low).any()), bool((scale.values > scale.high).any())
-    norm = colouring.norm()
-    if scale.are_times:  # matplotlib's dates are in days
-        norm.vmin, norm.vmax = norm.vmin / _DAY, norm.vmax / _DAY  # type: ignore[operator]
     extend = [["neither", "max"], ["min", "both"]][below][above]
+    if scale.are_times:  # matplotlib's dates are in days
+        mappable.set_clim(*np.divide(mappable.get_clim(), _DAY))
     layout: dict[str, Any] = {"ax": axes, "shrink": 0.6, "aspect": 30, "pad": 0.02, "extend": extend}
-    bar = np.ravel(axes)[0].figure.colorbar(ScalarMappable(norm, colouring.cmap), **layout)
+    bar = np.ravel(axes)[0].figure.colorbar(mappable, **layout)
     if scale.are_times:
         locator = AutoDateLocator()  # type: ignore[no-untyped-call]
         bar.ax.yaxis.set_major_locator(locator)
@@ -221,10 +203,7 @@ def choose_axes(
     if not isinstance(ax, Axes):
         raise TypeError(f"ax must be matplotlib Axes, got {type(ax).__name__}; pass one of them, such as axes[0].")
     if (n_components == 3) != (ax.name == "3d"):
-        raise ValueError(
-            f"Y has shape (n_samples, {n_components}), but the axes have the projection {ax.name!r}; pass other axes, "
-            'for three dimensions those of pyplot.subplots(subplot_kw={"projection": "3d"}).'
-        )
+        raise ValueError(f"Y has {n_components} components, but the axes have the projection {ax.name!r}; pass others.")
     return ax, is_default
 
 
@@ -242,7 +221,7 @@ def draw_points(
     _clear(ax, n_components)
     if n_samples == 0:
         return
-    rgba, missing = colouring.rgba(), colouring.encoding.missing
+    rgba, missing = colouring.rgba, colouring.encoding.missing
     if n_components == 1:
         colours, codes = np.unique(rgba, axis=0, return_inverse=True)
         groups = [Y[codes.ravel() == code, 0] for code in range(len(colours))]
@@ -274,8 +253,7 @@ def draw_panels(
     n_columns = min(len(maps), 4)
     n_rows = math.ceil(len(maps) / n_columns)
     figure = new_figure(width * n_columns, height * n_rows)
-    grid = figure.add_gridspec(n_rows, n_columns)
-    axes = [figure.add_subplot(grid[i // n_columns, i % n_columns], box_aspect=1) for i in range(len(maps))]
+    axes = [figure.add_subplot(n_rows, n_columns, i + 1, box_aspect=1) for i in range(len(maps))]
     for ax, Y, title in zip(axes, maps, titles, strict=True):
         draw_points(ax, Y, colouring, rasterized=rasterized)
         ax.set_title(str(title), fontsize=fontsize, color=INK)
@@ -333,9 +311,8 @@ def _size_and_alpha(ax: Axes, Y: NDArray[Any]) -> tuple[float, float]:
     extent = np.maximum(np.ptp(Y, axis=0), 1e-300)
     # The smallest square around the embedding as it is drawn, in square points.
     area = float((min(box.width / extent[0], box.height / extent[1]) * max(extent) * points) ** 2)
-    widest = float(np.ptp(Y, axis=0).max()) or 1.0
-    cells = np.minimum((Y - Y.min(axis=0)) / widest * _GRID, _GRID - 1).astype(np.intp)
-    cell, counts = np.unique(cells[:, 0] * _GRID + cells[:, 1], return_inverse=True, return_counts=True)[1:]
+    cells = np.minimum((Y - Y.min(axis=0)) / max(extent) * _GRID, _GRID - 1).astype(np.intp)
+    cell, counts = np.unique(cells @ [_GRID, 1], return_inverse=True, return_counts=True)[1:]
     area_per_point = area / _GRID**2 / float(np.median(counts[cell]))
     # If there are few points, each must be visible even where they overlap.
     minimum = min(15_000 / len(Y), 8.0) * min(math.sqrt(area) / 400, 1.0)

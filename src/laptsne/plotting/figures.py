@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from laptsne._runtime.colours import INK, PALETTE, LabelEncoding, encode_clusters, encode_labels
-from laptsne.engine.state import State
+from laptsne._runtime.colours import INK, PALETTE, encode_clusters, encode_labels
+from laptsne.engine.minimise import State
 from laptsne.estimators.contraction_path import ContractionPath
-from laptsne.explorer.maps import PERTURBATION, Shown, embedding_of, labels_of, perturbation_of, rotations, same_points
+from laptsne.explorer.maps import Shown, embedding_of, labels_of, rotations, same_points
 from laptsne.graph.spectrum import eigengap_clusters
 
 if TYPE_CHECKING:
@@ -53,21 +53,20 @@ def scatter(
         The map; the landmarks of a LandmarkLaptSNE that was read from a file or fitted to an iterator.
     c : array-like of shape (n_samples,) or str, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
-        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. With a model, "perturbation" is the
-        score of ``model.diagnose()``, and the default is its clusters, with points in no cluster (-1) in grey.
+        NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. The default is the clusters of a
+        model, with points in no cluster (-1) in grey.
     ax : matplotlib Axes, optional
-        Axes to draw on. By default the current ones of pyplot, or those of a new figure if there are none.
+        By default the current ones of pyplot, or those of a new figure if there are none.
     s : float or array-like of shape (n_samples,), optional
         Marker area in square points, for any number of points. By default, by their density and the size of the axes.
     alpha : float, optional
         Opacity from 0 to 1.
     palette : sequence of colours, mapping from labels to colours, str or Colormap, optional
-        Colours of categories. By default 60, of which the first twelve are distinguishable with colour vision
-        deficiencies.
+        Colours of categories. By default 60, the first twelve distinguishable with colour vision deficiencies.
     cmap : str or matplotlib Colormap, optional
         Colour map of numbers. By default viridis without its lightest part.
     figsize : (float, float), optional
-        Width and height in inches of a new figure, which is made even if there are current axes.
+        Width and height in inches of a new figure.
     legend : {"auto", "right", "on"} or None, default="auto"
         Where labels are named: "right" of the map, in a legend of at most 40 entries, or "on" it, once for each island
         of points with that label. "auto" is "on" unless labels are scattered or crowded. Numbers, and labels in one or
@@ -75,7 +74,6 @@ def scatter(
     rasterized : bool, optional
         Whether markers become pixels in SVG and PDF files, which keeps files with many points small.
     title : str, optional
-        Title of the axes.
     continuous : bool, optional
         Whether labels are numbers on a continuous scale rather than categories. By default, numbers and times are,
         except integers of which there are at most 100 distinct ones that occur twice or more often on average.
@@ -100,9 +98,13 @@ def scatter(
     n_samples, n_components = embedding.shape
     if s is not None and np.shape(s) != (n_samples,) and not (np.ndim(s) == 0 and float(s) > 0):  # type: ignore[arg-type]
         raise ValueError(f"s={s!r} must be a positive marker area, or one for each of the {n_samples} points.")
-    encoding, colour = _encoded(Y, c, n_samples, continuous=continuous)
-    missing_name = "no cluster" if c is None else "no label"
-    chosen = canvas.make_colouring(encoding, [colour] if colour else palette, cmap, missing_name)
+    labels = labels_of(Y, n_samples) if c is None else None
+    if labels is not None and not labels.min() == labels.max() == 0:  # one cluster is no cluster
+        chosen = canvas.make_colouring(encode_clusters(labels), palette, cmap, "no cluster")
+    elif isinstance(c, str):
+        chosen = canvas.make_colouring(encode_labels(None, n_samples), [c])
+    else:
+        chosen = canvas.make_colouring(encode_labels(c, n_samples, continuous=continuous), palette, cmap)
     ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
     if title:
         ax.set_title(title)
@@ -206,7 +208,7 @@ def trajectory(
     ----------
     maps : array-like of shape (n_maps, n_samples, 2), Recorder or ContractionPath
         The maps, each drawn at its own scale. Of more than twelve, up to twelve evenly spaced ones are drawn, including
-        the first and the last. A contraction path is drawn in full, with the title of the model's own map in bold.
+        the first and the last.
     labels : array-like of shape (n_samples,), optional
         Labels, named in a legend if there are at most 40.
     titles : sequence of str, optional
@@ -216,19 +218,23 @@ def trajectory(
     """
     from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
 
-    given, headings = _titled(maps)
+    given: Any = maps
+    if isinstance(maps, Recorder):
+        given, headings = maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
+    elif isinstance(maps, ContractionPath):
+        given, headings = maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
+        headings[maps.chosen] += " (the model's)"
+    else:
+        headings = [""] * len(maps)
     headings = headings if titles is None else list(map(str, titles))
     if len(headings) != len(given):
         raise ValueError(f"titles must have one title for each of the {len(given)} maps, got {len(headings)}.")
     embeddings = same_points(dict(enumerate(given)))
     chosen = canvas.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
-    path, last = maps if isinstance(maps, ContractionPath) else None, len(embeddings) - 1
-    stride = 1 if path is not None else max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
+    last = len(embeddings) - 1
+    stride = max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
     panels = [(headings[i], embeddings[i]) for i in [*range(0, last, stride), last]]
-    figure = canvas.draw_panels(panels, chosen, 2.4, 2.6, fontsize=9, rasterized=rasterized)
-    if path is not None:
-        figure.axes[path.chosen].title.set_fontweight("bold")
-    return figure
+    return canvas.draw_panels(panels, chosen, 2.4, 2.6, fontsize=9, rasterized=rasterized)
 
 
 def eigenvalues(
@@ -282,54 +288,11 @@ def eigenvalues(
 
 def _check_embedding(Y: Shown) -> NDArray[Any]:
     """Return an embedding as an array of shape (n_samples, n_components); raise ValueError if it cannot be drawn."""
-    array = embedding_of(Y)
-    if array.ndim == 1 and array.dtype.kind in "iuf":
-        array = array[:, None]
+    array = np.asarray(embedding_of(Y), dtype=np.float64)
+    array = array[:, None] if array.ndim == 1 else array
     if array.ndim != 2 or array.shape[1] not in _SIZES:
-        raise ValueError(
-            f"Y must have shape (n_samples, 1 or 2 or 3) to be drawn, got {array.shape}; fit with n_components=2."
-        )
-    if array.dtype.kind not in "iuf":
-        array = array.astype(np.float64)
+        raise ValueError(f"Y must have shape (n_samples, 1 or 2 or 3), got {array.shape}; fit with n_components=2.")
     rows = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if rows.size:
         raise ValueError(f"Y is not finite in row {rows[0]}; remove the {rows.size} rows that are not finite.")
     return array
-
-
-def _titled(maps: Any) -> tuple[Any, list[str]]:
-    """Return the maps and a title for each."""
-    if isinstance(maps, ContractionPath):
-        return maps.embeddings, [f"contraction {strength:.3g}" for strength in maps.contractions]
-    if isinstance(maps, Recorder):
-        return maps.maps, [f"iteration {i}" if i else "start" for i in maps.iterations]
-    return maps, [""] * len(maps)
-
-
-def _encoded(Y: Shown, c: Any, n_samples: int, *, continuous: bool | None) -> tuple[LabelEncoding, str | None]:
-    """Return the labels of the points, and the colour of all of them if there is one."""
-    if c is None:
-        labels = labels_of(Y, n_samples)
-        if labels is None or labels.min() == labels.max() == 0:  # one cluster is no cluster
-            return encode_labels(None, n_samples), None
-        return encode_clusters(labels), None
-    if not isinstance(c, str):
-        if np.shape(c) != (n_samples,) and hasattr(Y, "landmark_embedding_") and not hasattr(Y, "embedding_"):
-            raise ValueError(
-                f"c has shape {np.shape(c)}, but Y has the embedding of only its {n_samples} landmarks; "
-                "pass Y=model.transform(X) to draw all rows."
-            )
-        return encode_labels(c, n_samples, continuous=continuous), None
-    if c == PERTURBATION and hasattr(Y, "labels_"):
-        scores = perturbation_of(Y)
-        if scores is None:
-            raise ValueError(f"c={c!r} needs the reliability of the points; call model.diagnose() first.")
-        return encode_labels(scores, n_samples, continuous=True), None
-    from matplotlib.colors import is_color_like  # noqa: PLC0415  matplotlib is slow to import
-
-    if not is_color_like(c):
-        raise ValueError(
-            f"c={c!r} must be a matplotlib colour such as 'tab:blue', one label per point, or, with a fitted model, "
-            "'perturbation'."
-        )
-    return encode_labels(None, n_samples), c

@@ -9,7 +9,6 @@ import numpy as np
 from matplotlib.backend_bases import RendererBase
 from matplotlib.collections import LineCollection
 from matplotlib.patheffects import withStroke
-from matplotlib.textpath import text_to_path
 from matplotlib.transforms import IdentityTransform
 from scipy.ndimage import label
 from scipy.spatial import cKDTree
@@ -27,11 +26,12 @@ _SCATTERED = 0.85  # categories whose spread is more than this share of the map'
 
 # Names
 _GAP = 1.5  # between names, in points
+_OUTLINE = 1.15  # width of outlined letters, which are drawn as paths, relative to that of glyphs, at most
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
 _MAX_COVERAGE = 0.3  # share of the axes that names may take up
-_MAX_HIDDEN = 0.1  # share of the points that names of other labels may hide
-_LETTER, _LINE = 0.62, 1.3  # width and height of a bold letter, relative to the font size
+_LETTER = 0.62 * 1.3  # area of a bold letter, relative to the square of the font size
+_RINGS, _DIRECTIONS = 200, 48  # places around an anchor where a name is tried
 
 
 class Island(NamedTuple):
@@ -68,33 +68,22 @@ def name_labels(ax: Any, Y: Array, colouring: Colouring, where: str | None) -> f
         return add_key_beside(ax, colouring)
     islands = find_islands(Y, encoding)
     fontsize = float(np.clip(11 - 0.1 * len({island.name for island in islands}), 6, 9))
-    if where == "auto" and _would_mislead(ax, Y, colouring, encoding, islands, fontsize):
+    if where == "auto" and _would_mislead(ax, Y, encoding, islands, fontsize):
         return add_key_beside(ax, colouring)
     if islands:
         ax.add_collection(_LeaderLines(ax, islands, fontsize), autolim=False)
     return 0.0
 
 
-def _would_mislead(
-    ax: Any, Y: Array, colouring: Colouring, labels: Categories, islands: list[Island], fontsize: float
-) -> bool:
-    """Return whether most categories are all over the map, many have no island, or names would hide other labels."""
+def _would_mislead(ax: Any, Y: Array, labels: Categories, islands: list[Island], fontsize: float) -> bool:
+    """Return whether most categories are all over the map, many have no island, or names would cover too much."""
     present = np.flatnonzero(labels.counts)
     if present.size < 2 or len({island.name for island in islands}) < 0.75 * present.size:
         return present.size > 1
     spreads = [_spread(Y[labels.codes == code]) for code in present]
-    if float(np.median(spreads)) > _SCATTERED * _spread(Y):
-        return True
-    if not colouring.entries:
-        return False
-    box = ax.get_window_extent()
-    scale = min(np.array([box.width, box.height]) / np.maximum(np.ptp(Y, axis=0), 1e-300))
-    letter = fontsize * ax.figure.dpi / 72 / scale * np.array([_LETTER, _LINE])
-    hidden = np.zeros(len(Y), bool)
-    for island in islands:
-        covered = (2 * np.abs(Y - island.centre) < letter * [len(shorten(island.name)), 1]).all(axis=1)
-        hidden |= covered & (labels.codes != labels.names.index(island.name))
-    return bool(hidden.mean() > _MAX_HIDDEN)
+    area = ax.get_window_extent().size.prod() * (72 / ax.figure.dpi) ** 2
+    covered = sum(len(shorten(island.name)) for island in islands) * _LETTER * fontsize**2
+    return bool(np.median(spreads) > _SCATTERED * _spread(Y) or covered > _MAX_COVERAGE * area)
 
 
 def _parts(members: Array, extent: float) -> list[Array]:
@@ -138,10 +127,7 @@ class _LeaderLines(LineCollection):
         to_pixels, bounds = self.axes.transData.transform, self.axes.get_window_extent(renderer)
         anchors = to_pixels([note.xy for note in self.notes])
         sizes = np.array([note.get_window_extent(renderer).size for note in self.notes])
-        for size, note in zip(sizes, self.notes, strict=True):  # outlines are drawn as paths, wider than glyphs
-            width = text_to_path.get_text_width_height_descent(note.get_text(), note.get_fontproperties(), False)[0]
-            size[0] = max(size[0], 2 * pixel * width - size[0])
-        sizes += _GAP * pixel
+        sizes = sizes * [_OUTLINE, 1] + _GAP * pixel
         corners = to_pixels(self.cores.reshape(-1, 2)).reshape(-1, 2, 2)
         cores = np.array([corners.mean(axis=1), np.abs(corners[:, 1] - corners[:, 0]) + _GAP * pixel])
         covered = np.all(cores[1] < _COVERED * sizes, axis=1)
@@ -159,39 +145,25 @@ class _LeaderLines(LineCollection):
 
 
 def place_boxes(anchors: Array, sizes: Array, bounds: Array, avoided: Any = ((), ())) -> Array:
-    """Return the centres of boxes placed one after the other, each at the free position nearest to its anchor.
+    """Return the centres of boxes placed one after the other, each as near to its anchor as possible.
 
     All are of shape (n_boxes, 2), with NaN for boxes that do not fit into `bounds`, the lower left and upper right
-    corner. `avoided`, of shape (2, n_avoided, 2), holds centres and sizes of boxes that are covered only if there is no
-    other free position.
+    corner. `avoided` holds centres and sizes of boxes that are covered only if there is no other free position.
     """
+    distances = np.linspace(0, np.hypot(*(bounds[1] - bounds[0])), _RINGS)
+    angles = np.linspace(0, 2 * np.pi, _DIRECTIONS, endpoint=False)
+    around = (distances[:, None, None] * np.column_stack([np.cos(angles), np.sin(angles)])).reshape(-1, 2)
     centres = np.full(anchors.shape, np.nan)
-    avoided = np.reshape(avoided, (2, -1, 2))
     for i, (anchor, size) in enumerate(zip(anchors, sizes, strict=True)):
-        placed = ~np.isnan(centres[:i, 0])
-        boxes = np.array([centres[:i][placed], sizes[:i][placed]])
-        inner = bounds + np.array([size / 2, -size / 2])  # of the centre
-        for taken in (np.concatenate([boxes, avoided], axis=1), boxes):
-            if np.isnan(centres[i, 0]):
-                centres[i] = _nearest_free(anchor, taken[0], (taken[1] + size) / 2, inner)
+        low, high = bounds + np.array([size / 2, -size / 2])  # of the centre
+        places = np.clip(anchor, low, high) + around  # the nearest first
+        free = np.all((low <= places) & (places <= high), axis=1) & ~_overlap(places, size, centres[:i], sizes[:i])
+        clear = free & ~_overlap(places, size, *np.reshape(avoided, (2, -1, 2)))
+        if free.any():
+            centres[i] = places[np.argmax(clear if clear.any() else free)]
     return centres
 
 
-def _nearest_free(anchor: Array, centres: Array, reach: Array, bounds: Array) -> Array:
-    """Return the point within the bounds nearest to the anchor and outside the open boxes ``centres +- reach``.
-
-    Each of its coordinates is the anchor's or that of a box edge, so only the grid of these lines is searched.
-    """
-    anchor = np.clip(anchor, *bounds)
-    lines, within = [], []
-    for k, edges in enumerate(np.concatenate([anchor[None], centres - reach, centres + reach]).T):
-        line = np.unique(edges[(edges >= bounds[0, k]) & (edges <= bounds[1, k])])
-        inside = np.abs(line[:, None] - centres[:, k]) < (1 - 1e-9) * reach[:, k]  # the edges themselves are free
-        lines.append(line)
-        within.append(inside.astype(np.float32))
-    distances = np.hypot(lines[0][:, None] - anchor[0], lines[1] - anchor[1])
-    distances[within[0] @ within[1].T > 0] = np.inf
-    if not np.isfinite(distances).any():  # or the box is larger than the bounds
-        return np.full(2, np.nan)
-    i, j = np.unravel_index(np.argmin(distances), distances.shape)
-    return np.array([lines[0][i], lines[1][j]])
+def _overlap(places: Array, size: Array, centres: Array, sizes: Array) -> Array:
+    """Return whether a box overlaps any of the others at each place; those at NaN do not count."""
+    return np.asarray(np.any(np.all(2 * np.abs(places[:, None] - centres) < size + sizes, axis=2), axis=1))

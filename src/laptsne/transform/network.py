@@ -11,12 +11,10 @@ from sklearn.neural_network import MLPRegressor
 
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
+from laptsne.transform.preprocessing import in_blocks
 
 _FRACTIONS = (2 / 3, 1 / 2, 1 / 3, 1 / 5)
 _MIN_EARLY_STOPPING = 20  # points below which none are held out for early stopping
-# Rows per matrix product, the last ones padded: the bits of a product depend on its shape, and the position of a point
-# must not depend on the other points of the call.
-_BLOCK = 256
 
 
 def hidden_layers(n_features: int, n_components: int) -> tuple[int, ...]:
@@ -88,15 +86,11 @@ class Network:
 
     def place(self, X: Any, workers: Workers) -> Array:
         """Return the positions of new points, shape (n_points, n_components)."""
-        placed = np.empty((X.shape[0], self.n_components), self.centre.dtype)
-        block = np.zeros((_BLOCK, X.shape[1]))
-        with single_threaded_blas():
-            for start in range(0, X.shape[0], _BLOCK):
-                rows = X[start : start + _BLOCK]
-                block[: rows.shape[0]] = rows.toarray() if scipy.sparse.issparse(rows) else rows
-                values = (block - self.mean) / self.scale
-                for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
-                    values = np.maximum(values @ weight + bias, 0)
-                values = (values @ self.weights[-1] + self.biases[-1]) * self.spread + self.centre
-                placed[start : start + _BLOCK] = values[: rows.shape[0]]
-        return placed
+
+        def position(block: Array) -> Array:
+            values = (block - self.mean) / self.scale
+            for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+                values = np.maximum(values @ weight + bias, 0)
+            return (values @ self.weights[-1] + self.biases[-1]) * self.spread + self.centre
+
+        return in_blocks(position, X, self.n_components, self.centre.dtype)

@@ -1,6 +1,7 @@
 """Placement of new points: each minimises its own part of the objective over the fixed embedding."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from laptsne.contraction.term import LazyPotential
 from laptsne.fields.potential import Potential, potential_at
 from laptsne.fields.umap_kernel import UmapKernel, umap_attraction
 from laptsne.graph.affinity import conditional_affinities
-from laptsne.graph.neighbors import NeighborIndex, nearest_in_rows, neighbor_distances, row_batches
+from laptsne.graph.neighbors import NeighborIndex, nearest_in_rows, row_batches
 from laptsne.transform.support import MIN_SUPPORT, Support, voted
 
 _MAX_STEPS = 100
@@ -136,6 +137,7 @@ def settled(
     return placed
 
 
+@dataclass(eq=False)
 class Placement:
     r"""Placement of new points by their affinities to the points of the embedding.
 
@@ -148,30 +150,24 @@ class Placement:
     of the data gets the position of the latter. X is None if distances of new points to the data are given instead.
     """
 
-    def __init__(
-        self,
-        X: Any,
-        Y: Array,
-        potential: Potential | LazyPotential | None,
-        *,
-        metric: Any,
-        metric_params: dict[str, Any] | None,
-        perplexity: float,
-        support: Support | None = None,
-        kernel: UmapKernel | None = None,
-    ) -> None:
-        self.X, self.Y, self._potential = X, Y, potential
-        self.perplexity = min(perplexity, MAX_PERPLEXITY)
-        self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(Y))
-        self.kernel, self.support = kernel, support
-        self._compared_by = {"metric": metric, "metric_params": metric_params}
-        self._index: NeighborIndex | None = None  # of the data, kept from the first search on
+    X: Any
+    Y: Array
+    potential: Potential | LazyPotential | None  # V, computed when first needed if it is lazy
+    perplexity: float
+    compared_by: dict[str, Any]  # metric and metric_params
+    support: Support | None = None  # computed when first needed
+    kernel: UmapKernel | None = None
+    _index: NeighborIndex | None = None  # of the data, kept from the first search on
+
+    def __post_init__(self) -> None:
+        self.perplexity = min(self.perplexity, MAX_PERPLEXITY)
+        self.n_neighbors = min(max(int(3 * self.perplexity), 1), len(self.Y))
 
     def place(self, X: Any, workers: Workers) -> Array:
         """Return the positions of new points, shape (n_points, n_components)."""
 
         def new(indices: Array, distances: Array) -> Array:
-            potential = self.potential(workers)
+            potential = self.computed_potential(workers)
             return settled(indices, distances, self.perplexity, self.Y, potential, workers, self.kernel)
 
         return self._values(X, new, self.Y, workers)
@@ -194,53 +190,43 @@ class Placement:
 
         return self._values(X, new, labels.astype(np.int64), workers)
 
-    def _values(self, X: Any, new: Callable[[Array, Array], Array], known: Array, workers: Workers) -> Array:
-        """Return values of new points by their neighbours; a row equal to one of the data has the ``known`` value."""
-        values = np.empty((X.shape[0], *known.shape[1:]), known.dtype)
-        for rows, indices, distances, twins in self._searched(X, workers):
-            values[rows] = new(indices, distances)
-            equal = np.flatnonzero(twins >= 0)
-            values[rows.start + equal] = known[twins[equal]]
-        return values
-
-    def potential(self, workers: Workers) -> Potential:
-        """Return V, which is computed at the first call if it is lazy."""
-        potential = self._potential  # another thread may compute it meanwhile
+    def computed_potential(self, workers: Workers) -> Potential:
+        """Return V."""
+        potential = self.potential  # another thread may compute it meanwhile
         if isinstance(potential, LazyPotential):
-            self._potential = potential = potential.compute(self.Y, workers)
+            self.potential = potential = potential.compute(self.Y, workers)
         assert potential is not None
         return potential
 
     def _known_support(self, workers: Workers) -> Support:
         if self.support is None:
             if self.X is None:
-                raise ValueError(
-                    "the file of this model was written by an earlier version, without the distances within the data; "
-                    "fit the model again."
-                )
-            n_neighbors = min(self.n_neighbors, len(self.Y) - 1)
-            self.support = Support.of(neighbor_distances(self.X, n_neighbors, workers=workers, **self._compared_by))
+                missing = "the distances within the data, which were not saved by the version of this model's file"
+                raise ValueError(f"support needs {missing}; fit the model again.")
+            self.support = Support.of_data(self.X, self.n_neighbors, workers, **self.compared_by)
         return self.support
 
-    def _searched(self, X: Any, workers: Workers) -> Iterator[tuple[slice, Array, Array, Array]]:
-        """Yield batches of new points, indices and distances of their neighbours, and those of equal rows, or -1."""
+    def _values(self, X: Any, new: Callable[[Array, Array], Array], known: Array, workers: Workers) -> Array:
+        """Return values of new points by their neighbours; a row equal to one of the data has the ``known`` value."""
         if self.X is not None:
             if scipy.sparse.issparse(X) != scipy.sparse.issparse(self.X):
                 X = X.toarray() if scipy.sparse.issparse(X) else scipy.sparse.csr_matrix(X)
-            options = {"workers": workers, "n_neighbors": self.n_neighbors, **self._compared_by}
+            options = {"n_neighbors": self.n_neighbors, "workers": workers, **self.compared_by}
             self._index = self._index or NeighborIndex(self.X, **options)
+        values = np.empty((X.shape[0], *known.shape[1:]), known.dtype)
         for rows in row_batches(X):
             batch = X[rows]
-            if self._index is not None:
-                indices, distances = self._index.search(batch, workers)
-            else:
+            if self._index is None:
                 indices, distances = nearest_in_rows(batch, self.n_neighbors)
-            twins = np.full(len(indices), -1)
+            else:
+                indices, distances = self._index.search(batch, workers)
+            found = new(indices, distances)
             # Of several equal points the nearest counts, which is the first of equal distances and is set last.
             for e in reversed(range(min(_STARTS, indices.shape[1]))):
                 if self.X is None:
                     same = distances[:, e] == 0
                 else:
                     same = np.asarray((batch != self.X[indices[:, e]]).sum(axis=1)).ravel() == 0
-                twins[same] = indices[same, e]
-            yield rows, indices, distances, twins
+                found[same] = known[indices[same, e]]
+            values[rows] = found
+        return values

@@ -1,5 +1,6 @@
 """Steps applied to the columns of the data before they are embedded, and later to those of new points."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +11,20 @@ from numpy.typing import NDArray
 from laptsne._runtime.threads import single_threaded_blas
 from laptsne._runtime.typing import Array
 
-_BLOCK = 256  # rows projected at a time
+# Rows per matrix product, the last ones padded: the bits of a product depend on its shape, and the result of a row must
+# not depend on the other rows of the call.
+_BLOCK = 256
+
+
+def in_blocks(function: Callable[[Array], Array], X: Any, n_columns: int, dtype: Any) -> NDArray[Any]:
+    """Return the rows that a function computes of rows, given in blocks of one size."""
+    result, block = np.empty((X.shape[0], n_columns), dtype), np.zeros((_BLOCK, X.shape[1]), X.dtype)
+    with single_threaded_blas():
+        for start in range(0, X.shape[0], _BLOCK):
+            rows = X[start : start + _BLOCK]
+            block[: rows.shape[0]] = rows.toarray() if scipy.sparse.issparse(rows) else rows
+            result[start : start + _BLOCK] = function(block)[: rows.shape[0]]
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,43 +83,29 @@ class Preprocessing:
         """
         if self.n_features_in not in (None, X.shape[1]):
             raise ValueError(f"X has {X.shape[1]} features, but the preprocessing was fitted to {self.n_features_in}.")
-        X = self._imputed(X if X.dtype in (np.float32, np.float64) else X.astype(np.float64))
+        X = X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+        sparse = scipy.sparse.issparse(X)
+        missing = np.isnan(X.data if sparse else X)
+        if missing.any():
+            if sparse or self.medians is None:
+                raise ValueError(
+                    f"X has {missing.sum()} missing values (NaN), and the preprocessing replaces none; fill them in, "
+                    "or remove these rows."
+                )
+            X = np.where(missing, self.medians.astype(X.dtype), X)
         if self.log1p:
-            lowest = (X.data if scipy.sparse.issparse(X) else X).min(initial=0)
+            lowest = (X.data if sparse else X).min(initial=0)
             if lowest <= -1:
                 raise ValueError(f"log1p needs values above -1, but X has {lowest:.4g}; remove it, or such columns.")
-            X = X.log1p() if scipy.sparse.issparse(X) else np.log1p(X)
+            X = X.log1p() if sparse else np.log1p(X)
         if self.center is not None and self.spread is not None:
-            if scipy.sparse.issparse(X):  # only divided, so that they stay sparse
+            if sparse:  # only divided, so that they stay sparse
                 X = (X @ scipy.sparse.diags_array(1 / self.spread)).tocsr().astype(X.dtype)
             else:
                 X = (X - self.center.astype(X.dtype)) / self.spread.astype(X.dtype)
         if self.mean is not None and self.components is not None:
-            with single_threaded_blas():
-                X = _projected(X, self.mean.astype(X.dtype), self.components.astype(X.dtype))
+            mean, components = self.mean.astype(X.dtype), self.components.astype(X.dtype)
+            if sparse:  # which centring would make dense
+                return np.asarray(X @ components.T - mean @ components.T)
+            return in_blocks(lambda block: (block - mean) @ components.T, X, len(components), X.dtype)
         return X
-
-    def _imputed(self, X: Any) -> Any:
-        sparse = scipy.sparse.issparse(X)
-        missing = np.isnan(X.data if sparse else X)
-        if not missing.any():
-            return X
-        if sparse or self.medians is None:
-            raise ValueError(
-                f"X has {missing.sum()} missing values (NaN), and the preprocessing replaces none; fill them in, or "
-                "remove these rows."
-            )
-        return np.where(missing, self.medians.astype(X.dtype), X)
-
-
-def _projected(X: Any, mean: Array, components: Array) -> NDArray[Any]:
-    # Of blocks of one size: each row has the same bits whatever rows are beside it.
-    if scipy.sparse.issparse(X):
-        return np.asarray(X @ components.T - mean @ components.T)
-    projected = np.empty((X.shape[0], len(components)), X.dtype)
-    block = np.zeros((_BLOCK, X.shape[1]), X.dtype)
-    for start in range(0, len(X), _BLOCK):
-        rows = X[start : start + _BLOCK]
-        block[: len(rows)] = rows - mean
-        projected[start : start + _BLOCK] = (block @ components.T)[: len(rows)]
-    return projected

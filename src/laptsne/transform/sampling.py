@@ -4,11 +4,8 @@ A row enters the sample if a hash of its row number is small enough (Bernoulli s
 number generator). Every block can thus be sampled by itself, on any machine and in any order.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,57 +17,26 @@ _ROWS_PER_LANDMARK = 20
 _MIN_ROWS = 100_000  # sampled even for few landmarks
 
 
-@dataclass(frozen=True)
-class Sample:
-    """Row numbers, ascending, of shape (n_sampled,), and values of shape (n_sampled, n_features)."""
-
-    indices: Array
-    values: Array
-
-    @classmethod
-    def concatenated(cls, parts: Sequence[Sample]) -> Self:
-        """Join samples of consecutive blocks."""
-        return cls(np.concatenate([part.indices for part in parts]), np.concatenate([part.values for part in parts]))
+def n_sampled(n_landmarks: int, n_rows: int) -> int:
+    """Return about how many of ``n_rows`` rows are sampled."""
+    return min(max(_ROWS_PER_LANDMARK * n_landmarks, _MIN_ROWS), n_rows)
 
 
-@dataclass(frozen=True)
-class Sampler:
-    """Sample about ``n_wanted`` rows; all rows if there are no more than that."""
+def sample_of(block: Array, offset: int, n_rows: int, n_wanted: int, seed: int) -> tuple[Array, Array]:
+    """Sample a block that starts at row ``offset`` of ``n_rows``: return the row numbers, and a copy of the rows.
 
-    n_wanted: int
-    seed: int
+    Of all blocks together, about ``n_wanted`` rows are sampled.
+    """
+    rows = np.arange(offset, offset + len(block))
+    largest = n_wanted * 2**64 // n_rows - 1
+    kept = row_hashes(rows, seed) <= np.uint64(largest)
+    return rows[kept], block[kept]
 
-    @classmethod
-    def of(cls, n_landmarks: int, seed: int) -> Sampler:
-        """Return the sampler for a number of landmarks."""
-        return cls(max(_ROWS_PER_LANDMARK * n_landmarks, _MIN_ROWS), seed)
 
-    def block_sample(self, block: Array, offset: int, n_rows: int) -> Sample:
-        """Sample a block that starts at row ``offset`` of ``n_rows``."""
-        return self._thinned([Sample(np.arange(offset, offset + len(block)), block)], n_rows)
-
-    def sample(self, blocks: Iterable[Array]) -> Sample:
-        """Sample a stream of blocks in one pass, holding at most ``2 * n_wanted`` rows and one block at a time."""
-        parts: list[Sample] = []
-        n_rows = n_kept = 0
-        for block in blocks:
-            n_rows += len(block)
-            # The total is not known yet. The threshold only falls as it grows, so no row is dropped too early.
-            parts.append(self.block_sample(block, n_rows - len(block), n_rows))
-            n_kept += parts[-1].indices.size
-            if n_kept > 2 * self.n_wanted:
-                parts = [self._thinned(parts, n_rows)]
-                n_kept = parts[0].indices.size
-        if not parts:
-            raise ValueError("X has no rows.")
-        return self._thinned(parts, n_rows)
-
-    def _thinned(self, parts: list[Sample], n_rows: int) -> Sample:
-        """Keep the rows whose hash is below the threshold for ``n_rows`` rows in total."""
-        rows = parts[0] if len(parts) == 1 else Sample.concatenated(parts)
-        largest = min(self.n_wanted * 2**64 // max(n_rows, 1), 2**64) - 1
-        kept = row_hashes(rows.indices, self.seed) <= np.uint64(largest)
-        return Sample(rows.indices[kept], rows.values[kept])  # a copy: iterators may reuse the memory of a block
+def joined(samples: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Join samples of consecutive blocks."""
+    numbers, rows = zip(*samples, strict=True)
+    return np.concatenate(numbers), np.concatenate(rows)
 
 
 def row_hashes(indices: Array, seed: int) -> NDArray[np.uint64]:

@@ -31,16 +31,12 @@ class Support:
     points of the distribution of the data. For values beyond the :math:`\sqrt N` largest, it continues as a Pareto
     distribution with Hill's estimate of the exponent, so that far points can still be ordered.
 
-    Parameters
-    ----------
-    spacing, isolation : array of shape (n_samples,)
-
     References
     ----------
     B. M. Hill, "A simple general approach to inference about the tail of a distribution", Annals of Statistics, 1975.
     """
 
-    spacing: Array
+    spacing: Array  # this and the next are of shape (n_samples,)
     isolation: Array
 
     def __post_init__(self) -> None:
@@ -50,8 +46,9 @@ class Support:
                 raise ValueError(f"support: {name}, {part.dtype} of shape {part.shape}, is inconsistent or has NaN.")
 
     @classmethod
-    def of(cls, graph: Any) -> Self:
-        """Compute the distribution from the distances of the data to their neighbours, a CSR matrix."""
+    def of_data(cls, X: Any, n_neighbors: int, workers: Workers, **options: Any) -> Self:
+        """Compute the distribution from the neighbours of each point; options as in :func:`neighbor_distances`."""
+        graph = neighbor_distances(X, min(n_neighbors, X.shape[0] - 1), workers=workers, **options)
         nearest = nearest_of_graph(graph, _NEAREST)
         spacing = _row_means(nearest, nearest.data)
         return cls(spacing, _isolation(spacing, _row_means(graph, spacing[graph.indices]), spacing))
@@ -75,12 +72,6 @@ class Support:
                 tail = (n_tail + 1) / (n_samples + 1) * (start / isolation) ** (1 / exponent)
             support = np.where(isolation > start, tail, support)
         return np.asarray(support, dtype=np.float64)
-
-
-def support_of_distances(distances: Any, n_neighbors: int) -> Support:
-    """Return the support of points by data given as distances or as a neighbour graph."""
-    k = min(n_neighbors, distances.shape[0] - 1)
-    return Support.of(neighbor_distances(distances, k, metric="precomputed", metric_params=None, workers=Workers(1)))
 
 
 def _row_means(graph: Any, values: Array) -> NDArray[np.float64]:

@@ -1,14 +1,17 @@
-"""Scores without labels: how well an embedding preserves the neighbourhoods of the data."""
+"""Scores of an embedding: how well it preserves the neighbourhoods of the data, and how well it separates classes."""
 
-from typing import Any
+from operator import index
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial import KDTree
-from sklearn.metrics import pairwise_distances_chunked
-from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import check_array
+from sklearn import metrics
+from sklearn.cluster import KMeans
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
+from sklearn.utils import check_array, check_X_y
 
 from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.typing import Array
@@ -45,7 +48,7 @@ class Faithfulness:
         most = len(self._X) - 1
         if not 1 <= n_neighbors <= most:
             raise ValueError(f"n_neighbors must be from 1 to {most} for {most + 1} points; got {n_neighbors}.")
-        self.neighbors = nearest(self._X, n_neighbors)
+        self.neighbors = _nearest(self._X, n_neighbors)
 
     def trustworthiness(self, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
         """Return the trustworthiness of the embedding Y; see :func:`trustworthiness`."""
@@ -64,7 +67,7 @@ class Faithfulness:
         k = n_found if n_neighbors is None else n_neighbors
         if not 1 <= k <= n_found:
             raise ValueError(f"n_neighbors must be from 1 to {n_found}, that of this Faithfulness; got {k}.")
-        found = nearest(_paired(self._X, Y)[1], k)
+        found = _nearest(_paired(self._X, Y)[1], k)
         row = np.arange(len(found))[:, None] * len(found)  # entries of different rows differ
         kept = np.isin((row + self.neighbors[:, :k]).ravel(), (row + found).ravel(), assume_unique=True)
         return float(kept.mean())
@@ -102,7 +105,21 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5, metric:
     if not 1 <= n_neighbors < len(data) / 2:
         limits = f"at least 1 and less than half of the {len(data)} points"
         raise ValueError(f"n_neighbors must be {limits}, beyond which the score is undefined; got {n_neighbors}.")
-    return _preservation(data, nearest(points, n_neighbors), metric)
+    neighbors = _nearest(points, n_neighbors)
+    data = _centred(data) if metric == "euclidean" else data
+    start, excess = 0, 0.0  # of the ranks over k
+    for found in metrics.pairwise_distances_chunked(data, metric=metric, working_memory=_WORKING_MEMORY_MIB):
+        block = found.copy()  # distances that are given come as they are
+        own = np.arange(start, start + len(block))
+        block[own - start, own] = np.inf
+        distances = np.take_along_axis(block, neighbors[own], axis=1)
+        block.sort(axis=1)
+        for row, wanted in zip(block, distances, strict=True):
+            rank = (np.searchsorted(row, wanted) + np.searchsorted(row, wanted, side="right") + 1) / 2
+            excess += np.maximum(rank - n_neighbors, 0).sum()
+        start += len(block)
+    n, k = neighbors.shape
+    return float(1 - excess * 2 / (n * k * (2 * n - 3 * k - 1)))
 
 
 def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
@@ -166,33 +183,77 @@ def rasterized(Y: ArrayLike, size: int = 400) -> Array:
     return np.asarray(pixels + np.random.default_rng(0).uniform(-_JITTER, _JITTER, points.shape))
 
 
-def nearest(points: Array, n_neighbors: int) -> Array:
+class ClusterScores(NamedTuple):
+    """Scores of k-means on an embedding."""
+
+    nmi: float  # normalised mutual information with the labels
+    silhouette: float
+    davies_bouldin: float  # lower is better
+
+
+def knn_accuracy(Y: ArrayLike, y: ArrayLike, k: int = 10, *, protocol: str = "cross-validated") -> float:
+    """Compute the accuracy of k-nearest-neighbour classification in the embedding.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+    y : array of shape (n_samples,)
+    k : int, default=10
+    protocol : {"cross-validated", "paper"}, default="cross-validated"
+        "cross-validated": mean accuracy over five shuffled, stratified folds with a fixed seed. "paper": as in the
+        LaptSNE paper, on the training points, where every point is its own nearest neighbour.
+
+    Examples
+    --------
+    >>> from laptsne.metrics import knn_accuracy
+    >>> knn_accuracy([[0], [1], [10], [11]], [0, 0, 1, 1], k=1, protocol="paper")
+    1.0
+    """
+    if protocol not in ("cross-validated", "paper"):
+        raise ValueError(f"protocol must be 'cross-validated' or 'paper'; got {protocol!r}.")
+    points, labels = check_X_y(Y, y, dtype=np.float64)
+    folds = [(np.arange(len(points)),) * 2]
+    if protocol == "cross-validated":
+        folds = list(StratifiedKFold(5, shuffle=True, random_state=0).split(points, labels))
+    n_voters = min(len(train) for train, _ in folds)
+    if not 1 <= index(k) <= n_voters:
+        raise ValueError(f"k must be from 1 to {n_voters}, the number of training points; got {k}.")
+    model = KNeighborsClassifier(index(k), n_jobs=effective_n_jobs(None))
+    return float(cross_val_score(model, _centred(points), labels, cv=folds).mean())
+
+
+def cluster_scores(
+    Y: ArrayLike, y: ArrayLike, n_clusters: int | None = None, *, random_state: Any = 0
+) -> ClusterScores:
+    """Cluster the embedding by k-means; compare the clusters with the labels and measure their separation.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+    y : array of shape (n_samples,)
+        The labels, used by the normalised mutual information only.
+    n_clusters : int, optional
+        Number of clusters; by default the number of distinct labels.
+    random_state : int, RandomState instance or None, default=0
+        Seed of k-means, which keeps the best of ten initialisations.
+    """
+    Y, y = np.asarray(Y), np.asarray(y)
+    n_clusters = n_clusters or np.unique(y).size
+    found = KMeans(n_clusters, n_init=10, random_state=random_state).fit_predict(Y)
+    nmi = metrics.normalized_mutual_info_score(y, found)
+    silhouette = metrics.silhouette_score(_centred(Y.astype(np.float64)), found)
+    return ClusterScores(float(nmi), float(silhouette), float(metrics.davies_bouldin_score(Y, found)))
+
+
+def _nearest(points: Array, n_neighbors: int) -> Array:
     """Return the nearest other points of every point, nearest first."""
-    index = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=effective_n_jobs(None)).fit(centred(points))
+    index = NearestNeighbors(n_neighbors=n_neighbors, n_jobs=effective_n_jobs(None)).fit(_centred(points))
     return np.asarray(index.kneighbors(return_distance=False))
 
 
-def centred(points: Array) -> Array:
+def _centred(points: Array) -> Array:
     """Return the points moved to the origin, where scikit-learn computes distances more accurately."""
     return np.asarray(points - np.median(points, axis=0))
-
-
-def _preservation(points: Array, neighbors: Array, metric: Any = "euclidean") -> float:
-    """Return one minus the normalised excess of the ranks of given neighbours among ``points`` over k."""
-    n, k = neighbors.shape
-    points = centred(points) if metric == "euclidean" else points
-    start, excess = 0, 0.0
-    for found in pairwise_distances_chunked(points, metric=metric, working_memory=_WORKING_MEMORY_MIB):
-        block = found.copy()  # distances that are given come as they are
-        own = np.arange(start, start + len(block))
-        block[own - start, own] = np.inf
-        distances = np.take_along_axis(block, neighbors[own], axis=1)
-        block.sort(axis=1)
-        for row, wanted in zip(block, distances, strict=True):
-            rank = (np.searchsorted(row, wanted) + np.searchsorted(row, wanted, side="right") + 1) / 2
-            excess += np.maximum(rank - k, 0).sum()
-        start += len(block)
-    return float(1 - excess * 2 / (n * k * (2 * n - 3 * k - 1)))
 
 
 def _points(X: Any) -> Array:

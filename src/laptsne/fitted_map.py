@@ -15,6 +15,7 @@ from sklearn.utils import check_array
 
 from laptsne._runtime.files import read_archive, write_archive
 from laptsne._runtime.threads import Workers
+from laptsne.clusters.linkage import ClusterTree
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction.term import LazyPotential, Penalty
 from laptsne.engine.schedule import Descent
@@ -157,6 +158,11 @@ class FittedMap:
         with Workers(n_jobs) as workers:
             return self._compared.labelled(self._prepared(X), self.labels, workers)
 
+    def predict_proba(self, X: Any, n_jobs: int | None = None) -> NDArray[np.float64]:
+        """Return the share of each cluster in the affinities of new points, shape (n_points, n_clusters)."""
+        with Workers(n_jobs) as workers:
+            return self._compared.shared(self._prepared(X), self.labels, self.n_clusters, workers)
+
     def reliability(self, length: float | None = None, n_jobs: int | None = None) -> Reliability:
         """Compute how far each point moves if its data are nudged by ``length``; see :meth:`LaptSNE.diagnose`."""
         for obstacle, reason in (
@@ -224,8 +230,8 @@ class FittedMap:
 
 
 # Classes of which files hold objects.
-_CLASSES = (ClusterTable, Descent, Gaussian, Metric, Network, Penalty, Potential, Preprocessing, Reliability, Student)
-_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*_CLASSES, Support, UmapKernel)}
+_CLASSES = (ClusterTable, ClusterTree, Descent, Gaussian, Metric, Network, Penalty, Potential, Preprocessing)
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (*_CLASSES, Reliability, Student, Support, UmapKernel)}
 _CSR = ("data", "indices", "indptr")
 
 

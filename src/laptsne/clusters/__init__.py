@@ -9,7 +9,14 @@ if TYPE_CHECKING:
     from laptsne.clusters.linkage import ClusterTree
     from laptsne.clusters.table import ClusterTable
 
-__all__ = ["ClusterTable", "ClusterTree", "FeatureTable", "distinguishing_features", "find_clusters", "selection_features"]
+__all__ = [
+    "ClusterTable",
+    "ClusterTree",
+    "FeatureTable",
+    "distinguishing_features",
+    "find_clusters",
+    "selection_features",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,9 +16,9 @@ _SMOOTHING = 40  # steps of diffusion by which the order of a group's points bec
 _MAX_POINTS = 600  # of a group that is cut point by point; larger ones are cut between their smallest communities
 # The expected ratio of a border of a continuum to the best balanced cut within it (docs/notes/clusters.md): a share of
 # the growth of neighbourhoods in groups no larger than these; beyond that it rises with the dimension of the group.
-_LOCAL, _BASE, _PER_DIMENSION, _MOST = 0.27, 0.35, 0.25, 1.05
+_LOCAL, _BASE, _PER_DIMENSION, _MOST = 0.27, 0.28, 0.25, 1.05
 _LOCAL_REACH = 1.2  # points of a group, relative to a two-step neighbourhood, up to which its dimension is not measured
-# Small counts vary: edges, relative to the number of neighbours, by which the expectation is lowered and a ratio damped.
+# Small counts vary: edges, relative to the number of neighbours, by which expectations are lowered and ratios damped.
 _VARIATION, _DAMPING = 0.5, 0.25
 
 
@@ -204,7 +204,13 @@ class Bodies:
 
         is_loose = 2 * inside < volume
         affinity = edges / (volume[first] * volume[second])
-        return first, second, np.maximum(contrast(first), contrast(second)), is_loose[first] | is_loose[second], affinity
+        return (
+            first,
+            second,
+            np.maximum(contrast(first), contrast(second)),
+            is_loose[first] | is_loose[second],
+            affinity,
+        )
 
     def contrasts(self, labels: Array) -> tuple[Array, Array, Array]:
         """Return the adjacent pairs of given groups, and their contrasts."""

@@ -12,7 +12,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.cuts import mutually_nearest
 from laptsne.graph.affinity import plus_transpose
-from laptsne.graph.communities import Cut
+from laptsne.graph.communities import Cut, within_parts
 
 _MIN_WEIGHT, _MIN_POINTS = 0.2, 0.1  # affinity and border points that can join groups, relative to the mean degree
 ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
@@ -45,7 +45,7 @@ def _strongest_rows(start: int, stop: int, indptr: Array, indices: Array | None,
 
 def feasible_neighbors(n_neighbors: int, n_samples: int) -> int:
     """Return the number of neighbours in a graph of so many points: fewer for few points."""
-    return max(min(n_neighbors, n_samples // 8), min(5, n_samples - 1))
+    return max(min(n_neighbors, n_samples // 6), min(5, n_samples - 1))
 
 
 def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
@@ -108,10 +108,6 @@ class NeighborGraph:
     def within(self, parts: Array) -> NeighborGraph:
         """The graph without the edges between different parts."""
         return NeighborGraph(within_parts(self.graph, parts), self._workers)
-
-    def among(self, nodes: Array) -> NeighborGraph:
-        """The graph of some nodes, in ascending order, which have no edges to others."""
-        return NeighborGraph(self.graph[nodes][:, nodes], self._workers)
 
     def reciprocity(self, labels: Array) -> Reciprocity:
         r"""Compute the reciprocity of all pairs of groups with edges between them.

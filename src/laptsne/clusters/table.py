@@ -71,7 +71,9 @@ class ClusterTable:
     def _cells(self) -> list[tuple[Any, ...]]:
         found: list[tuple[Any, ...]] = [("cluster", "size", "nearest", "chance", "verdict")]
         for row in self:
-            found.append((row.cluster, row.size, "-" if row.nearest < 0 else row.nearest, percent(row.chance), row.verdict))
+            found.append(
+                (row.cluster, row.size, "-" if row.nearest < 0 else row.nearest, percent(row.chance), row.verdict)
+            )
         return found
 
 

@@ -21,7 +21,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.contrasts import FeatureTable, distinguishing_features, nearest_clusters
-from laptsne.clusters.table import ClusterTable, cluster_table
+from laptsne.clusters.linkage import ClusterTree
+from laptsne.clusters.table import ClusterTable, cluster_table, cluster_tree
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
@@ -37,7 +38,7 @@ from laptsne.transform.network import Network
 _DROPPED = {"callbacks", "checkpoint"}
 # The largest part of a model, which only a further fit needs, and what the map holds.
 _NOT_SAVED = {"affinities_", "fitted_map_", "embedding_", "labels_"}
-_ON_DEMAND = ("clusters_", "data_eigenvalues_")
+_ON_DEMAND = ("clusters_", "cluster_tree_", "data_eigenvalues_")
 
 
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -164,12 +165,42 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._new(X)
         return self.fitted_map_.predict(rows, self.n_jobs)
 
+    @available_if(lambda self: has_method("predict", self.get_params(deep=False)))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the share of each cluster in the affinities of new points to the training data.
+
+        Rows sum to less than 1 if some neighbours are in no cluster. Available if :meth:`support` is.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_points, n_features)
+            New points, as in :meth:`transform`.
+
+        Returns
+        -------
+        shares : array of shape (n_points, n_clusters_)
+        """
+        rows = self._new(X)
+        return self.fitted_map_.predict_proba(rows, self.n_jobs)
+
     @cached_property
     def clusters_(self) -> ClusterTable:
         """Evidence for each cluster, computed when it is first read."""
         with Workers(self.n_jobs) as workers:
             P = self._known_affinities(workers)
             return cluster_table(getattr(self, f"{self._prefix}labels_"), P, workers)
+
+    @cached_property
+    def cluster_tree_(self) -> ClusterTree:
+        """How the clusters are nested, with the evidence for every split, computed when it is first read."""
+        with Workers(self.n_jobs) as workers:
+            P = self._known_affinities(workers)
+            return cluster_tree(getattr(self, f"{self._prefix}labels_"), P, workers)
+
+    @property
+    def cluster_layers_(self) -> NDArray[np.int64]:
+        """Nested labels from fine, ``labels_``, to coarse, shape (n_layers, n_samples); -1 for none."""
+        return self.cluster_tree_.layers(self.labels_)
 
     @cached_property
     def data_eigenvalues_(self) -> NDArray[np.float64]:

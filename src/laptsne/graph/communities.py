@@ -66,8 +66,7 @@ def communities(graph: Any, parts: Array) -> Array:
     whose neighbours have moved (Traag, Waltman and van Eck, From Louvain to Leiden, 2019). The result depends on the
     order of the nodes, but not on chance. No edge of the symmetric CSR matrix may lie between different parts.
     """
-    degree = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
-    volume = np.maximum(np.bincount(parts, degree)[parts], np.finfo(np.float64).tiny)
+    degree, volume = _degrees(graph, parts)
     labels, moved = np.arange(graph.shape[0]), True
     for _ in range(_ROUNDS):
         if moved:
@@ -75,7 +74,15 @@ def communities(graph: Any, parts: Array) -> Array:
     return labels
 
 
-def _multilevel(graph: Any, degree: Array, volume: Array, found: Array) -> tuple[Array, bool]:
+def _degrees(graph: Any, parts: Array) -> tuple[Array, Array]:
+    """Return the degree of every node, and the total degree of its part."""
+    degree = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()
+    return degree, np.maximum(np.bincount(parts, degree)[parts], np.finfo(np.float64).tiny)
+
+
+def _multilevel(
+    graph: Any, degree: Array, volume: Array, found: Array, *, one_level: bool = False
+) -> tuple[Array, bool]:
     """Improve a partition by moves of nodes, then of communities, and so on; return it and whether nodes moved."""
     members, moved = np.arange(degree.size), False
     while True:
@@ -88,7 +95,7 @@ def _multilevel(graph: Any, degree: Array, volume: Array, found: Array) -> tuple
         labels = np.unique(labels, return_inverse=True)[1]
         members = labels[members]
         n_found = int(labels.max(initial=-1)) + 1
-        if n_found == degree.size:
+        if n_found == degree.size or one_level:
             return members, moved
         graph = _aggregated(graph, labels, n_found)
         representative = np.empty(n_found, np.int64)
@@ -98,13 +105,13 @@ def _multilevel(graph: Any, degree: Array, volume: Array, found: Array) -> tuple
 
 
 def smallest_communities(graph: Any, size: int) -> Array:
-    """Partition a graph into communities, and those of more than ``size`` nodes again, as far as they can be divided."""
+    """Partition a graph by moves of nodes alone, and groups of more than ``size`` nodes again, as far as possible."""
     labels = np.zeros(graph.shape[0], np.int64)
     nodes = np.arange(graph.shape[0])
     while nodes.size:
         parts = np.unique(labels[nodes], return_inverse=True)[1]
         graph = within_parts(graph, parts)
-        found = communities(graph, parts)
+        found = _multilevel(graph, *_degrees(graph, parts), np.arange(nodes.size), one_level=True)[0]
         n_parts, n_found = int(parts.max()) + 1, int(found.max()) + 1
         part_of = np.empty(n_found, np.int64)
         part_of[found] = parts

@@ -190,6 +190,16 @@ class Placement:
 
         return self._values(X, new, labels.astype(np.int64), workers)
 
+    def shared(self, X: Any, labels: Array, n_clusters: int, workers: Workers) -> Array:
+        """Return the share of each cluster in the affinities of new points, shape (n_points, n_clusters)."""
+        known = np.eye(n_clusters + 1)[labels][:, :n_clusters]  # the last one is that of -1
+
+        def new(indices: Array, distances: Array) -> Array:
+            p = conditional_affinities(distances, self.perplexity, workers)
+            return np.asarray(np.einsum("ij,ijc->ic", p, known[indices]))
+
+        return self._values(X, new, known, workers)
+
     def computed_potential(self, workers: Workers) -> Potential:
         """Return V."""
         potential = self.potential  # another thread may compute it meanwhile

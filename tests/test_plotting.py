@@ -23,7 +23,7 @@ from laptsne._runtime.colours import (
     PALETTE,
     Categories,
     Scale,
-    colours,
+    category_colours,
     encode_labels,
     is_missing,
     natural_sort_key,
@@ -97,9 +97,9 @@ def test_first_colours_are_distinct_with_any_colour_vision(vision, count, least)
 
 @pytest.mark.parametrize(("count", "least"), [(30, 0.115), (40, 0.1), (60, 0.085)])
 def test_many_colours_are_distinct_and_more_so_than_shades(count, least):
-    assert nearest_pair(colours(count)) >= least
-    assert nearest_pair([*colours(count), MISSING, "#ffffff"]) >= 0.085
-    assert nearest_pair(colours(count)) > 2 * nearest_pair(shades(count))
+    assert nearest_pair(PALETTE[:count]) >= least
+    assert nearest_pair([*PALETTE[:count], MISSING, "#ffffff"]) >= 0.085
+    assert nearest_pair(PALETTE[:count]) > 2 * nearest_pair(shades(count))
 
 
 def test_colours_are_visible_on_white_and_on_dark():
@@ -110,8 +110,16 @@ def test_colours_are_visible_on_white_and_on_dark():
 
 
 def test_sixty_labels_have_sixty_colours():
-    assert len(PALETTE) == len(set(colours(60))) == 60
-    assert colours(61) == [*PALETTE, PALETTE[0]]
+    ones = np.ones(61, int)
+    assert len(PALETTE) == len(set(category_colours(ones[:60]))) == 60
+    assert category_colours(ones) == [*PALETTE, PALETTE[0]]
+
+
+def test_of_very_many_labels_only_the_frequent_ones_have_colours():
+    counts = np.arange(300)
+    found = category_colours(counts)
+    assert found[-36:] == list(PALETTE[35::-1])
+    assert set(found[:-36]) == {MISSING}
 
 
 def test_the_palette_is_that_of_the_search():
@@ -220,7 +228,7 @@ def columns(rng):
         "infinite": np.where(rng.random(n) < 0.1, np.inf, rng.normal(size=n)),
         "constant": np.full(n, 2.5),
         "times": np.datetime64("2020-01-01") + rng.integers(0, 999, n),
-        "many names": [f"name {i % 200}" for i in range(n)],
+        "many names": [f"name {i % 300}" for i in range(n)],
         "large floats": rng.choice([1e300, 2e300], n),
         "nothing": np.full(n, np.nan),
         "enum": pl.Series(rng.choice(["low", "high"], n), dtype=pl.Enum(["low", "mid", "high"])),

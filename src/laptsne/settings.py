@@ -193,7 +193,9 @@ def has_method(name: str, p: dict[str, Any]) -> bool:
     if p["metric"] == "affinities":
         raise AttributeError(f"{name} needs features or distances, but this model was fitted to affinities.")
     if in_network and name != "transform":
-        raise AttributeError(f"{name} needs the data, which out_of_sample='network' does not keep; use 'placement'.")
+        raise AttributeError(
+            f"{name} needs the data, which out_of_sample='network' does not keep; use out_of_sample='placement'."
+        )
     if isinstance(kernel_of(p.get("kernel", "student")), Gaussian) and not in_network:
         instead = " or out_of_sample='network'" if name == "transform" else ""
         raise AttributeError(f"{name} is not available with kernel={p['kernel']!r}; use kernel='student'{instead}.")

@@ -23,6 +23,7 @@ _CODES = """
 afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469b55
 """
 PALETTE = tuple(f"#{code}" for code in _CODES.split())
+_MAX_COLOURED, _N_FREQUENT = 256, 36  # categories; beyond that, only so many frequent ones are coloured
 MISSING = "#c8c8c8"
 INK = "#222222"
 
@@ -68,9 +69,13 @@ class Scale:
 LabelEncoding = Categories | Scale
 
 
-def colours(n_categories: int) -> list[str]:
-    """Return `n_categories` colours from the palette, repeating it beyond its end."""
-    return [PALETTE[i % len(PALETTE)] for i in range(n_categories)]
+def category_colours(counts: NDArray[Any]) -> list[str]:
+    """Return one colour per category, given the number of points in each; of very many, only for the frequent ones."""
+    rank = np.arange(len(counts))
+    if len(counts) > _MAX_COLOURED:
+        rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
+        return [PALETTE[i] if i < _N_FREQUENT else MISSING for i in rank]
+    return [PALETTE[i % len(PALETTE)] for i in rank]
 
 
 def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool | None = None) -> LabelEncoding:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from itertools import pairwise
 from threading import Lock, get_ident
@@ -26,7 +27,7 @@ _ALIGNMENT = 64  # kernels may process up to this many rows together
 def effective_n_jobs(n_jobs: int | None) -> int:
     """Return the number of threads for ``n_jobs``: None and -1 mean all usable cores, -2 all but one.
 
-    Usable are fewer cores if ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` is set, as in workers of joblib and Dask.
+    Usable are fewer cores in workers of joblib and Dask, and if ``OMP_NUM_THREADS`` or ``NUMBA_NUM_THREADS`` is set.
     """
     n_jobs = -1 if n_jobs is None else n_jobs
     return max(1, _usable_cores() + 1 + n_jobs) if n_jobs < 0 else n_jobs
@@ -34,6 +35,10 @@ def effective_n_jobs(n_jobs: int | None) -> int:
 
 def _usable_cores() -> int:
     cores = int(joblib.cpu_count())
+    # Dask comes first: it sets OMP_NUM_THREADS=1 in its workers, whatever their number of threads.
+    distributed: Any = sys.modules.get("distributed")  # imported in every Dask task
+    with suppress(ValueError, AttributeError):  # not a task, or distributed is not imported or not completely
+        return min(cores, int(distributed.get_worker().state.nthreads))
     variables = [os.environ.get(name, "") for name in ("OMP_NUM_THREADS", "NUMBA_NUM_THREADS")]  # joblib sets both
     limits = [int(match[1]) for value in variables if (match := re.match(r"\s*([1-9]\d*)", value))]  # 4 for "4,2"
     if limits:

@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
-from laptsne._runtime.colours import INK, MISSING, Categories, LabelEncoding, Scale, colours
+from laptsne._runtime.colours import INK, MISSING, Categories, LabelEncoding, Scale, category_colours
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
 _ZOOM = 1.2  # of three-dimensional axes, which matplotlib draws with wide margins
@@ -136,7 +136,7 @@ def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
     """Return one colour per category; a shorter sequence is repeated, and names that a mapping lacks are grey."""
     n_names = len(categories.names)
     if palette is None:
-        chosen: Any = colours(n_names)
+        chosen: Any = category_colours(categories.counts)
     elif isinstance(palette, Mapping):
         by_name = {str(name): colour for name, colour in palette.items()}
         chosen = [by_name.get(name, MISSING) for name in categories.names]

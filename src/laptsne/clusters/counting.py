@@ -13,7 +13,7 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.cuts import Bodies
 from laptsne.clusters.linkage import linked
-from laptsne.clusters.reciprocity import NeighborGraph, feasible_neighbors, nearest_graph
+from laptsne.clusters.reciprocity import NeighborGraph, feasible_neighbors, nearest_graph, strongest_neighbors
 from laptsne.graph.communities import communities, smallest_communities
 
 N_NEIGHBORS, _COARSE_SCALE = 20, 30  # in the graph of which the clusters are found; in another one for evidence
@@ -57,11 +57,11 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     2
     """
     workers = workers or Workers(1)
-    graph = nearest_graph(P, N_NEIGHBORS, workers)
+    neighbors = strongest_neighbors(P, _COARSE_SCALE, workers)
+    graph = nearest_graph(neighbors[:, :N_NEIGHBORS])
     labels = by_size(bodies_of(graph, workers).merge())
     labels = _assigned(labels, P, int(labels.max()) + 1)
-    coarse = nearest_graph(P, _COARSE_SCALE, workers)
-    labels = by_size(_communities_with_evidence(graph, coarse, labels, workers))
+    labels = by_size(_communities_with_evidence(graph, neighbors, labels, workers))
     return _assigned(labels, P, int(labels.max()) + 1)
 
 
@@ -74,12 +74,12 @@ def bodies_of(graph: Any, workers: Workers) -> Bodies:
     return Bodies(mutual, smallest_communities(mutual, _SMALLEST), n_neighbors, workers)
 
 
-def _communities_with_evidence(graph: Any, coarse: Any, labels: Array, workers: Workers) -> Array:
+def _communities_with_evidence(graph: Any, neighbors: Array, labels: Array, workers: Workers) -> Array:
     """Divide groups of nodes into communities if affinities across the borders of these are not reciprocated.
 
     The communities are those of the whole graph, so that a group that is not one of several is not divided more finely.
     """
-    found = communities(graph, np.zeros(labels.size, np.int64))
+    found, coarse = communities(graph, np.zeros(labels.size, np.int64)), None
     fine = labels.copy()  # -1 stays
     for group in range(int(labels.max()) + 1):
         nodes = np.flatnonzero(labels == group)
@@ -87,8 +87,11 @@ def _communities_with_evidence(graph: Any, coarse: Any, labels: Array, workers: 
             continue
         parts = np.unique(found[nodes], return_inverse=True)[1]
         own = NeighborGraph(graph[nodes][:, nodes], workers)
+        if not _is_divided(own, parts):
+            continue
+        coarse = nearest_graph(neighbors) if coarse is None else coarse
         other = NeighborGraph(coarse[nodes][:, nodes], workers)
-        if _is_divided(own, parts) and _is_divided(other, communities(other.graph, np.zeros(nodes.size, np.int64))):
+        if _is_divided(other, communities(other.graph, np.zeros(nodes.size, np.int64))):
             fine[nodes] = int(fine.max()) + 1 + own.merged(parts, _CONTINUUM)
     return fine
 
@@ -108,7 +111,7 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
     labels = find_clusters(P, workers=workers)
     if int(labels.max()) + 1 >= n_clusters:
         return by_size(linked(labels, P).cut(n_clusters)[labels])
-    graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
+    graph = NeighborGraph(nearest_graph(strongest_neighbors(P, N_NEIGHBORS, workers)), workers)
     while labels.max() + 1 < n_clusters:
         divided = communities(graph.within(labels).graph, labels)
         if divided.max() == labels.max():

@@ -13,10 +13,10 @@ from laptsne._runtime.typing import Array
 
 _BALANCE = 0.3  # least share of the points on either side of a balanced cut
 _SMOOTHING = 40  # steps of diffusion by which the order of a group's points becomes smooth
-_MAX_POINTS = 600  # of a group that is cut point by point; larger ones are cut between their smallest communities
+_MAX_POINTS = 300  # of a group that is cut point by point; larger ones are cut between their smallest communities
 # The expected ratio of a border of a continuum to the best balanced cut within it (docs/notes/clusters.md): a share of
 # the growth of neighbourhoods in groups no larger than these; beyond that it rises with the dimension of the group.
-_LOCAL, _BASE, _PER_DIMENSION, _MOST = 0.27, 0.28, 0.25, 1.05
+_LOCAL, _BASE, _PER_DIMENSION, _MOST = 0.27, 0.2, 0.28, 1.05
 _LOCAL_REACH = 1.2  # points of a group, relative to a two-step neighbourhood, up to which its dimension is not measured
 # Small counts vary: edges, relative to the number of neighbours, by which expectations are lowered and ratios damped.
 _VARIATION, _DAMPING = 0.5, 0.25
@@ -64,30 +64,46 @@ def _component(g: int, members: Array, graph: Any, group: Array, size: Array, sp
 
 
 @inlined
-def _smooth(n: int, g: int, graph: Any, group: Array, space: Any, degree: Array, smooth: Array) -> None:
-    """Set the degrees of the nodes in the queue within their group, and smooth values by diffusion."""
-    (indptr, indices, data), (_, queue, value) = graph, space
-    volume = 0.0
+def _local_graph(n: int, g: int, graph: Any, group: Array, space: Any) -> Any:
+    """Return the graph among the nodes in the queue, numbered by their places in it, as first edges, ends, weights."""
+    (indptr, indices, data), (place, queue, _) = graph, space
+    first, n_edges = np.zeros(n + 1, np.int64), 0
     for a in range(n):
-        degree[a] = 0.0
+        place[queue[a]] = a
+        n_edges += indptr[queue[a] + 1] - indptr[queue[a]]
+    ends, weights, n_edges = np.empty(n_edges, np.int32), np.empty(n_edges), 0
+    for a in range(n):
         for e in range(indptr[queue[a]], indptr[queue[a] + 1]):
             if group[indices[e]] == g and indices[e] != queue[a]:
-                degree[a] += data[e]
+                ends[n_edges], weights[n_edges] = place[indices[e]], data[e]
+                n_edges += 1
+        first[a + 1] = n_edges
+    return first, ends, weights
+
+
+@inlined
+def _smooth(local: Any, value: Array, degree: Array, moved: Array) -> None:
+    """Set the degrees of the nodes of a connected graph, and smooth values by diffusion."""
+    first, ends, weights = local
+    n, volume = value.size, 0.0
+    for a in range(n):
+        degree[a] = 0.0
+        for e in range(first[a], first[a + 1]):
+            degree[a] += weights[e]
         volume += degree[a]
-    for _step in range(_SMOOTHING):
+    for _ in range(_SMOOTHING):
         mean = largest = 0.0
         for a in range(n):
-            mean += degree[a] * value[queue[a]]
+            mean += degree[a] * value[a]
         mean /= volume
         for a in range(n):
-            i, total = queue[a], 0.0
-            for e in range(indptr[i], indptr[i + 1]):
-                if group[indices[e]] == g and indices[e] != i:
-                    total += data[e] * value[indices[e]]
-            smooth[a] = (value[i] + total / degree[a]) / 2 - mean
-            largest = max(largest, abs(smooth[a]))
+            total = 0.0
+            for e in range(first[a], first[a + 1]):
+                total += weights[e] * value[ends[e]]
+            moved[a] = (value[a] + total / degree[a]) / 2 - mean
+            largest = max(largest, abs(moved[a]))
         for a in range(n):
-            value[queue[a]] = smooth[a] / largest if largest > 0 else 0.0
+            value[a] = moved[a] / largest if largest > 0 else 0.0
 
 
 @compiled
@@ -99,30 +115,33 @@ def _balanced_cut_rows(
     The cuts are those along an approximate Fiedler vector. Both are 0 for a group that is in several parts already.
     ``size`` has the number of points of each node.
     """
-    (indptr, indices, data), (group, numbers, order, first), (depth, queues, value) = graph, groups, arrays
+    (group, numbers, order, begin), (depth, queues, values) = groups, arrays
     for g in numbers[start:stop]:
         cut[g] = volume[g] = 0.0
-        members, queue = order[first[g] : first[g + 1]], queues[first[g] : first[g + 1]]
-        space = (depth, queue, value)
-        n = _component(g, members, graph, group, size, space)
+        members, queue = order[begin[g] : begin[g + 1]], queues[begin[g] : begin[g + 1]]
+        n = _component(g, members, graph, group, size, (depth, queue, values))
         if n < 2:
             continue
-        degree, smooth = np.empty(n), np.empty(n)
-        _smooth(n, g, graph, group, space, degree, smooth)
-        along, all_points, all_degrees = np.argsort(smooth), 0.0, 0.0
+        local = _local_graph(n, g, graph, group, (depth, queue, values))
+        first, ends, weights = local
+        value, degree, rank = np.empty(n), np.empty(n), np.empty(n)
+        all_points = all_degrees = 0.0
         for a in range(n):
-            depth[queue[along[a]]] = a
+            value[a] = values[queue[a]]
             all_points += size[queue[a]]
+        _smooth(local, value, degree, rank)
+        along = np.argsort(value)
+        for a in range(n):
+            rank[along[a]] = a
             all_degrees += degree[a]
         below = weight = half = 0.0
         least, best = np.inf, np.inf
         for a in range(n - 1):
-            i = queue[along[a]]
-            below += size[i]
-            half += degree[along[a]]
-            for e in range(indptr[i], indptr[i + 1]):
-                if group[indices[e]] == g and indices[e] != i:
-                    weight += data[e] if depth[indices[e]] > a else -data[e]
+            i = along[a]
+            below += size[queue[i]]
+            half += degree[i]
+            for e in range(first[i], first[i + 1]):
+                weight += weights[e] if rank[ends[e]] > a else -weights[e]
             # Among balanced cuts, the lowest; if there are none, the most balanced one.
             imbalance = max(abs(below / all_points - 0.5) - (0.5 - _BALANCE), 0.0)
             if imbalance < least or (imbalance == least and weight < best):
@@ -163,7 +182,7 @@ class Bodies:
     def __init__(self, graph: Any, smallest: Array, n_neighbors: int, workers: Workers) -> None:
         self.graph, self.smallest, self.workers, self.n_neighbors = graph, smallest, workers, n_neighbors
         self._sizes = np.bincount(smallest).astype(np.float64)
-        self._quotient = quotient(graph, smallest)
+        self._quotient = self._between = quotient(graph, smallest)
         growth, degree = np.empty(smallest.size), np.diff(graph.indptr) + 1.0
         arrays = (graph.indptr, graph.indices)
         workers.rows(_growth_rows, smallest.size, *arrays, growth, work=100.0 * graph.nnz, alignment=1 << 14)
@@ -192,9 +211,8 @@ class Bodies:
         """Return the adjacent pairs of groups: both, contrast, whether one is loose, and affinity."""
         self._measure()
         n_groups = self._cut.size
-        between = quotient(self._quotient, self.group)
-        volume, inside = np.asarray(between.sum(axis=1)).ravel(), between.diagonal()
-        pairs = triu(between, 1).tocoo()
+        volume, inside = np.asarray(self._between.sum(axis=1)).ravel(), self._between.diagonal()
+        pairs = triu(self._between, 1).tocoo()
         first, second, edges = pairs.row, pairs.col, pairs.data
         expected, damping = self._expected_ratios(n_groups), _DAMPING * self.n_neighbors
 
@@ -219,6 +237,7 @@ class Bodies:
         other = Bodies(self.graph, number, self.n_neighbors, self.workers)
         n_groups = int(labels.max(initial=0)) + 1
         other.group, other._is_new = labels[nodes], np.ones(n_groups, np.bool_)
+        other._between = quotient(other._quotient, other.group)
         other._cut, other._volume = np.zeros((2, n_groups))
         return other.borders()[:3]
 
@@ -261,6 +280,7 @@ class Bodies:
         kept, number = np.unique(target, return_inverse=True)
         self._is_new = np.bincount(number) > 1
         self.group, self._cut, self._volume = number[self.group], self._cut[kept], self._volume[kept]
+        self._between = quotient(self._between, number)
 
 
 def quotient(graph: Any, labels: Array) -> Any:

@@ -48,14 +48,19 @@ def feasible_neighbors(n_neighbors: int, n_samples: int) -> int:
     return max(min(n_neighbors, n_samples // 6), min(5, n_samples - 1))
 
 
-def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
-    """The graph of the neighbours of the highest affinity: 1 for mutual neighbours, 1/2 for others, as a CSR matrix."""
+def strongest_neighbors(P: Any, n_neighbors: int, workers: Workers) -> Array:
+    """Return the neighbours of the highest affinity, the first ones first, and -1 where there are fewer."""
     n_samples = P.shape[0]
-    n_neighbors = feasible_neighbors(n_neighbors, n_samples)
     is_dense = isinstance(P, np.ndarray)
     rows = (n_samples * np.arange(n_samples + 1), None, P.ravel()) if is_dense else (P.indptr, P.indices, P.data)
-    found = np.empty((n_samples, n_neighbors), np.int32)
+    found = np.empty((n_samples, feasible_neighbors(n_neighbors, n_samples)), np.int32)
     workers.rows(_strongest_rows, n_samples, *rows, found, work=100.0 * P.size)
+    return found
+
+
+def nearest_graph(neighbors: Array) -> Any:
+    """Return the graph of neighbours: 1 for mutual neighbours, 1/2 for others, as a CSR matrix."""
+    n_samples, found = len(neighbors), neighbors
     parts = (np.full((found >= 0).sum(), 0.5), found[found >= 0], np.append(0, np.cumsum((found >= 0).sum(axis=1))))
     return plus_transpose(scipy.sparse.csr_matrix(parts, (n_samples, n_samples)))
 

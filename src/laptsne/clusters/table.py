@@ -11,7 +11,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import EVIDENT, N_NEIGHBORS, bodies_of
 from laptsne.clusters.linkage import ClusterTree, linked
-from laptsne.clusters.reciprocity import NeighborGraph, nearest_graph
+from laptsne.clusters.reciprocity import NeighborGraph, nearest_graph, strongest_neighbors
 
 CLEAR, LIKELY = 0.001, 0.01  # the largest chance of a border of a clear and of a likely cluster
 # Chance of a border at the threshold of evidence, and by which power of the contrast it rises (benchmarks/clusters.py).
@@ -119,7 +119,7 @@ def _borders(labels: Array, P: Any, workers: Workers) -> tuple[Array, Array, Arr
     """Return the pairs of clusters with a border, and its chance in data without clusters."""
     n_clusters = int(labels.max(initial=0)) + 1
     groups = np.where(labels < 0, n_clusters, labels)  # points of no cluster form a group of their own
-    graph = nearest_graph(P, N_NEIGHBORS, workers)
+    graph = nearest_graph(strongest_neighbors(P, N_NEIGHBORS, workers))
     first, second, contrast = bodies_of(graph, workers).contrasts(groups)
     threshold, margin = EVIDENT
     pairs = NeighborGraph(graph, workers).reciprocity(groups)

@@ -249,11 +249,11 @@ class Bodies:
         )
         growth, degree = np.exp(growth / size), degree / size
         reach = growth * degree / size
-        # A cut through a ball has the conductance (k / n)^(1/d) / pi.
-        conductance = np.clip(np.pi * self._cut / np.maximum(self._volume, 1e-9), 1e-9, 0.97)
-        dimension = np.log(np.maximum(size / degree, 1.01)) / -np.log(conductance)
+        # A cut through a ball of n points has the conductance (k / n)^(1/d) / pi.
+        conductance = self._cut / np.maximum(self._volume, 1e-9)
+        dimension = np.log(np.maximum(size / degree, 1.01)) / -np.log(np.clip(np.pi * conductance, 1e-9, 0.97))
         dimension[reach * _LOCAL_REACH > 1] = np.inf
-        limit = np.minimum(_BASE + _PER_DIMENSION * dimension, _MOST + 2 * np.maximum(conductance / np.pi - 0.35, 0))
+        limit = np.minimum(_BASE + _PER_DIMENSION * dimension, _MOST)
         expected = np.minimum(_LOCAL * growth, limit * np.maximum(1, reach))
         return np.asarray(expected * np.exp(-_VARIATION * self.n_neighbors / np.maximum(self._cut, 1e-9)))
 

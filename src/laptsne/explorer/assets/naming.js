@@ -7,7 +7,7 @@ import { UNIT } from "./places.js";
 const CELLS = 48; // per side of the grid in which the densest place is sought
 const FINE = 96; // per side of the grid that tells where points are
 const MAX_NAMED = 150; // categories; of more, none is named
-const MAX_GROUPS = 12; // with the whole map in view; of more nested groups, coarser ones are named
+const MAX_GROUPS = 24; // with the whole map in view; of more nested groups, coarser ones are named
 const LINE = 16; // characters, about
 const MAX_LINES = 3;
 const RINGS = 9; // of places around the densest one

@@ -185,7 +185,15 @@ def pbmc68k(out: Path) -> None:
     model = LaptSNE(random_state=0).fit(cells.obsm["X_pca"])
     maps = {"LaptSNE": model.embedding_, "UMAP": cells.obsm["X_umap"]}
     columns = {"columns": cells.obs, "features": cells.X, "feature_names": cells.var_names, "color": "bulk_labels"}
-    explorer(maps, out, **columns, labels=model.labels_, clusters=model.clusters_, title="68k PBMCs, reduced")
+    explorer(
+        maps,
+        out,
+        **columns,
+        labels=model.labels_,
+        clusters=model.clusters_,
+        tree=model.cluster_tree_,
+        title="68k PBMCs, reduced",
+    )
 
 
 def text(out: Path) -> None:

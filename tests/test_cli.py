@@ -91,11 +91,15 @@ class TestEmbed:
         result = run("embed", table, "--label", "kind", *QUICK)
         assert result.exit_code == 0
         assert result.stdout == ""
-        note, points, clusters, contraction, time, files, blank, header, *evidence = result.stderr.splitlines()
+        lines = result.stderr.splitlines()
+        note, points, clusters, contraction, time, files, blank, header, *evidence, explained = lines
         assert note == "not embedded, since they hold text: note"
         assert points == "points       120 x 4"
         assert clusters == "clusters     3: 3 clear, 0 likely, 0 doubtful"
-        assert (blank, header.split()[:2]) == ("", ["cluster", "size"])
+        assert (blank, header.split()) == ("", ["cluster", "size", "nearest", "chance", "verdict"])
+        assert [row.split()[-1] for row in evidence] == ["clear"] * 3
+        assert explained.startswith("chance: how often data without clusters")
+        assert explained.endswith("clear: at most 0.1 %, likely: at most 1 %, doubtful: more.")
         assert [row.split()[1] for row in evidence] == ["40"] * 3
         assert contraction.startswith("contraction  ")
         assert "40 iterations" in time
@@ -318,14 +322,15 @@ class TestPage:
         run("embed", table, *QUICK, "--clusters", 1, "--html", "m.html", "--no-label")
         assert path_of == []
         assert pages[0]["Y"].shape == (120, 2)
-        assert pages[0]["color"] == "cluster"
+        assert pages[0]["color"] is None
+        assert "cluster" not in pages[0]["columns"]  # one cluster is no cluster
 
     def test_many_features_are_left_out_and_clashes_named(self, run, rng, pages):
         names = [f"f{i}" for i in range(21)]
         rows = [[*map(str, rng.normal(size=21)), str(i % 3)] for i in range(30)]
         Path("wide.csv").write_text("\n".join(map(",".join, [[*names, "cluster"], *rows])))
         run("embed", "wide.csv", "--iterations", 20, "--clusters", 1, "--html", "m.html")
-        assert list(pages[0]["columns"]) == ["cluster", "map_cluster"]
+        assert list(pages[0]["columns"]) == ["cluster"]
         assert pages[0]["columns"]["cluster"][:4].tolist() == [0, 1, 2, 0]
 
     def test_many_points_have_no_path_and_it_is_said(self, run, table, path_of, pages, monkeypatch):
@@ -662,7 +667,7 @@ class TestProcess:
         assert result.returncode == 0
         assert len(result.stdout.splitlines()) == 121
         assert result.stdout.startswith(b"x,y,cluster,kind,note\n")
-        assert len(result.stderr.splitlines()) == 7 + 5  # and the evidence for three clusters
+        assert len(result.stderr.splitlines()) == 7 + 6  # and the evidence for three clusters
         assert os.listdir(table.parent) == ["cells.csv"]
 
     def test_an_error(self, tmp_path):

@@ -135,6 +135,7 @@ class TestWordsOfClusters:
     def test_the_column_is_passed_on(self, run, pages, texts):
         assert run("embed", "t.parquet", "--text", "text", "--clusters", 3, "--html", "m.html").exit_code == 0
         assert pages[0]["text"] == "text"
+        assert pages[0]["tree"].n_clusters == 3
         assert run("explore", "t.parquet", "--text", "text", "--clusters", 3, "--no-open").exit_code == 0
         assert pages[1]["text"] == "text"
 
@@ -167,7 +168,7 @@ class TestLandmarks:
         assert result.exit_code == 0
         assert "feature names" not in result.stderr
         assert sum(pages[0]["clusters"].size) == 5 * N
-        sizes = [int(line.split()[1]) for line in result.stderr.splitlines()[-3:]]
+        sizes = [int(line.split()[1]) for line in result.stderr.splitlines()[-4:-1]]
         assert sum(sizes) == 5 * N
 
     def test_a_column_of_the_table_may_be_called_cluster(self, run, pages, X):

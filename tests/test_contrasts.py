@@ -5,6 +5,7 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne.clusters import ClusterTree
 from laptsne.clusters.contrasts import distinguishing_features, nearest_clusters, selection_features
 
 NEAREST = {0: 1, 1: 2, 2: 3, 3: 0}
@@ -45,7 +46,8 @@ def test_the_most_distinguishing_feature_comes_first(rng):
     assert list(table.feature[[0, 3]]) == ["gene 17", "gene 17"]
     assert len(table) == 6
     assert (np.diff(abs(table.auc[:3] - 0.5)) <= 0).all()
-    assert "0 against rest: gene 17" in repr(table)
+    assert "0 against rest: gene 17 low (AUC 0.0" in repr(table)
+    assert "1 against rest: gene 17 high (AUC " in repr(table)
     frame = table.to_pandas()
     assert list(frame.columns) == ["cluster", "against", "feature", "auc", "effect", "mean", "mean_against"]
 
@@ -79,6 +81,21 @@ def test_the_nearest_cluster_shares_most_affinity():
     assert nearest_clusters(labels, scipy.sparse.csr_matrix(P), Y) == {0: 2, 1: 0, 2: 0}
     assert nearest_clusters(labels, None, Y) == {0: 1, 1: 0, 2: 1}
     assert nearest_clusters(np.zeros(7, dtype=int), None, Y) == {}
+
+
+def test_the_nearest_cluster_is_a_sibling():
+    # 2 shares most with 1, but 1 is closer to 0 for its size, and 2 to 3.
+    shared = np.array([[1.0, 6, 0, 0], [6, 1, 5, 0], [0, 5, 40, 4], [0, 0, 4, 0]])
+    labels = np.array([0, 1, 3, 4])
+    assert nearest_clusters(labels, shared, np.arange(4.0)[:, None]) == {0: 1, 1: 0, 3: 4, 4: 3}
+
+
+def test_siblings_in_the_tree():
+    tree = ClusterTree(np.array([4, 4, 5, 6, 5, 6, -1]), np.array([3, 3, 2, 2, 6, 8, 10]), np.full(7, np.nan))
+    assert tree.siblings(np.arange(4)).astype(int).tolist() == [[0, 1, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0]]
+    assert tree.cut(3).tolist() == [0, 0, 1, 2]
+    assert tree.siblings(tree.cut(3)).astype(int).tolist() == [[0, 1, 0], [1, 0, 0], [1, 1, 0]]
+    assert not tree.siblings(np.zeros(4, int)).any()
 
 
 def test_distinguish_of_a_model():

@@ -12,7 +12,9 @@ from browser import opened
 from firefox import firefox
 from matplotlib.image import imread
 
-from laptsne.explorer.payload import cluster_words, pack_features
+from laptsne.clusters.linkage import ClusterTree
+from laptsne.clusters.table import ClusterRow
+from laptsne.explorer.payload import count_words, distinguishing_words, pack_features
 from laptsne.plotting import explorer
 
 PER_CLUSTER = 50
@@ -27,11 +29,24 @@ def model():
     rng = np.random.default_rng(0)
     centres = np.repeat([[0.0, 0.0], [12.0, 0.0], [12.0, 9.0], [0.0, 9.0]], PER_CLUSTER, axis=0)
     labels = np.repeat([0, 1, 2, -1], PER_CLUSTER)
-    figures = {"contrast": 3.25, "contrast_error": 0.5, "nearest": 1, "reciprocity": 0.01, "stability": 0.9}
-    rows = [SimpleNamespace(cluster=k, size=PER_CLUSTER, verdict="separate", **figures) for k in range(3)]
+    evidence = [(1, 1e-5, "clear"), (2, 0.004, "likely"), (-1, 0.0, "clear")]
+    rows = [ClusterRow(k, PER_CLUSTER, *row) for k, row in enumerate(evidence)]
     reliability = SimpleNamespace(perturbation=rng.random(N))
     embedding = centres + rng.normal(size=(N, 2)).clip(-2, 2)
     return SimpleNamespace(embedding_=embedding, labels_=labels, clusters_=rows, reliability_=reliability)
+
+
+@pytest.fixture
+def nested():
+    """Sixteen clusters in a square, of which two and two, four and four, and eight and eight form groups."""
+    labels = np.repeat(np.arange(16), 25)
+    noise = np.random.default_rng(0).normal(size=(400, 2))
+    parent = [16 + k // 2 for k in range(28)] + [30, 30, -1]
+    size = np.repeat([25, 50, 100, 200, 400], [16, 8, 4, 2, 1])
+    tree = ClusterTree(np.array(parent), size, np.full(31, np.nan))
+    rows = [ClusterRow(k, 25, k ^ 1, 1e-4, "clear") for k in range(16)]
+    embedding = 10 * np.column_stack([labels % 4, labels // 4]) + noise
+    return SimpleNamespace(embedding_=embedding, labels_=labels, clusters_=rows, cluster_tree_=tree)
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +156,46 @@ class TestNames:
             x, y = (int(2 * value) for value in line)
             assert picture[y - 6 : y + 7, x - 6 : x + 7].min() < 0.7
 
+    def test_groups_of_clusters_are_named_where_the_map_shows_too_many(self, browser, tmp_path, nested):
+        with opened(browser, explorer(nested, tmp_path / "map.html")) as page:
+
+            def names():
+                page.settle()
+                found = page.read("explorer.names.map((name) => name.lines.join(' '))")
+                assert overlaps(page.read("explorer.names")) == []
+                return {frozenset(name.split(", ")) for name in found}
+
+            fine = {frozenset([str(k)]) for k in range(16)}
+            assert names() == fine
+            page.page.locator("#farther").click()
+            pairs = [frozenset([str(k), str(k + 1)]) for k in range(0, 16, 2)]
+            assert names() == {*pairs[:6], *(frozenset([str(k)]) for k in range(12, 16))}
+            page.page.locator("#farther").click()
+            assert names() == {pairs[0] | pairs[1], pairs[2] | pairs[3], *pairs[4:]}
+            page.page.locator("#legend button").nth(3).click()
+            assert names() == {frozenset("3")}  # what is chosen in the legend keeps its name
+
+    def test_groups_are_named_by_words_as_well(self, browser, tmp_path, nested):
+        pairs, words = [[f"{name}{chr(97 + k)}" for k in range(16)] for name in ("pair", "kind")]
+        text = [f"{pairs[k // 2]} {words[k]}" for k in nested.labels_]
+        out = explorer(nested, tmp_path / "map.html", columns={"text": text}, text="text", color="cluster")
+        with opened(browser, out) as page:
+            joined = "explorer.names.map((name) => name.lines.join(' '))"
+            assert all(name.startswith("kind") for name in page.read(joined))
+            page.page.locator("#farther").click()
+            page.settle()
+            named = [name.split(",")[0] for name in page.read(joined)]
+            assert sorted(named) == [*words[12:], *pairs[:6]]
+
+    def test_a_model_without_clusters_names_none(self, browser, tmp_path, nested):
+        one = SimpleNamespace(**{**vars(nested), "labels_": np.zeros(len(nested.labels_), int)})
+        one.clusters_, one.cluster_tree_ = [ClusterRow(0, 400, -1, 1.0, "doubtful")], None
+        out = explorer(one, tmp_path / "map.html", columns={"text": ["a word"] * 400}, text="text")
+        with opened(browser, out) as page:
+            assert page.read("explorer.names") == []
+            assert page.page.locator("#evidence").is_hidden()
+            assert "cluster" not in page.page.locator("#colour option").all_text_contents()
+
     def test_a_name_for_all_points_says_nothing(self, browser, tmp_path):
         Y = np.random.default_rng(0).normal(size=(100, 2))
         with opened(browser, explorer(Y, tmp_path / "map.html", labels=np.zeros(100, int))) as page:
@@ -159,8 +214,17 @@ class TestQuestions:
         panel = page.page.locator("#evidence")
         assert panel.locator("li").count() == 3
         text = panel.inner_text()
-        assert "separate" in text
-        assert "contrast 3.25 ± 0.5 · nearest 1 · reciprocity 0.01 · stability 0.9" in text
+        assert re.findall("clear|likely|doubtful", text) == ["clear", "likely", "clear"]
+        assert not re.search("chance|%|0\\.0", text)  # only on request
+        verdicts = panel.locator(".verdict")
+        titles = [verdicts.nth(k).get_attribute("title") for k in range(3)]
+        assert titles[0].endswith("cluster and 1 in <0.1 % of cases")
+        assert titles[1].endswith("cluster and 2 in 0.4 % of cases")
+        assert titles[2] == "Apart from all other clusters"
+        shares = panel.locator(".bar").evaluate_all(
+            "(bars) => bars.map((bar) => bar.style.getPropertyValue('--share'))"
+        )
+        assert [float(share.removesuffix("%")) for share in shares] == pytest.approx([83.33, 39.97, 100], abs=0.01)
         panel.locator("button").nth(1).click()
         assert page.read("explorer.selected") == list(range(PER_CLUSTER, 2 * PER_CLUSTER))
         panel.locator("button").nth(2).click(modifiers=["Shift"])
@@ -385,9 +449,22 @@ def test_firefox(file, tmp_path):
 def test_words_of_clusters():
     texts = [f"the {word}s are common {word}" for word in ("cat", "dog") for _ in range(40)] + [None] * 5
     codes = np.repeat([0, 1, 2], [40, 40, 5])
-    assert cluster_words(texts, codes, 3, n_words=1) == ["cat", "dog", ""]
-    assert cluster_words(["1 2 3", ""], np.array([0, 0]), 1) == [""]
-    assert cluster_words(["word"], np.array([-1]), 2) == ["", ""]
+    assert distinguishing_words(*count_words(texts, codes, 3), n_words=1) == ["cat", "dog", ""]
+    assert distinguishing_words(*count_words(["1 2 3", ""], np.array([0, 0]), 1)) == [""]
+    assert distinguishing_words(*count_words(["word"], np.array([-1]), 2)) == ["", ""]
+
+
+def test_words_of_siblings_differ():
+    texts = ["flower petals rose"] * 30 + ["flowers petal petal tulip"] * 30 + ["engine wheel"] * 30
+    words, counts = count_words(texts, np.repeat([0, 1, 2], 30), 3)
+    assert sorted(words) == ["engine", "flower", "petal", "rose", "tulip", "wheel"]  # the more frequent form of each
+    alone = distinguishing_words(words, counts)
+    assert sorted(", ".join(alone).split(", ")) == sorted(words)  # each names one cluster
+    assert alone[1].split(", ")[0] == "petal"
+    siblings = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 0]], bool)
+    named = distinguishing_words(words, counts, siblings)
+    assert [names.split(", ")[0] for names in named[:2]] == ["rose", "tulip"]
+    assert named[2] == alone[2]
 
 
 def test_features_beyond_the_limit_are_the_most_variable():

@@ -192,7 +192,7 @@ class TestModel:
             np.testing.assert_array_equal(first.get_facecolors(), second.get_facecolors())
         files = [tmp_path / "model.html", tmp_path / "map.html"]
         for Y, file in zip((model, model.fitted_map_), files, strict=True):
-            plotting.explorer(Y, file, clusters=model.clusters_)
+            plotting.explorer(Y, file, clusters=model.clusters_, tree=model.cluster_tree_)
         assert files[0].read_bytes() == files[1].read_bytes()
 
     def test_an_unfitted_model(self):

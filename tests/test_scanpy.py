@@ -237,6 +237,24 @@ def test_a_round_trip_through_a_file(adata, tmp_path):
     assert read.uns["laptsne"]["n_clusters"] == 3
 
 
+def test_layers_and_the_tree_survive_files(adata, tmp_path):
+    lsc.tl.laptsne(adata, clusters_key="groups", max_iter=60, n_clusters=6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+    read, model = sc.read_h5ad(tmp_path / "cells.h5ad"), lsc.get_model(adata)
+    layers = model.cluster_layers_
+    names = ["groups", *(f"groups_layer{k}" for k in range(1, len(layers)))]
+    assert [name for name in read.obs if name.startswith("groups")] == names
+    assert [len(read.obs[name].cat.categories) for name in names] == [6, 4, 2]
+    for name, labels in zip(names, layers, strict=True):
+        np.testing.assert_array_equal(read.obs[name].astype(int), labels)
+    tree = read.uns["laptsne"]["cluster_tree"]
+    assert set(tree) == {"parent", "size", "chance"}
+    for part, values in tree.items():
+        np.testing.assert_array_equal(values, getattr(model.cluster_tree_, part))
+
+
 def test_clusters_are_sorted_by_number(adata):
     lsc.tl.laptsne(adata, clusters_key="laptsne", max_iter=60, n_clusters=12)
     numbers = [int(category) for category in adata.obs["laptsne"].cat.categories]

@@ -51,6 +51,9 @@ def embed(
     and numbers that only count or identify the rows are not embedded but kept beside the map. Without --out, --plot and
     --html, the map is written to NAME-map.csv and NAME-map.png, or to standard output if the data come from there.
 
+    Clusters are listed with the chance that data without clusters look as divided as a cluster and its nearest one: it
+    is "clear" if that is at most 0.1 %, "likely" if it is at most 1 %, and otherwise "doubtful".
+
     **Examples**
 
     ```

@@ -40,6 +40,10 @@ Model = LaptSNE | LandmarkLaptSNE
 
 _MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smaller one
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
+_CHANCE = (
+    "chance: how often data without clusters look as divided as a cluster and its nearest one; "
+    "clear: at most 0.1 %, likely: at most 1 %, doubtful: more."
+)
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
 
 
@@ -70,7 +74,7 @@ def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOpti
     say([f"time         {total:.1f} s, {seconds:.1f} s of it for the fit, {model.n_iter_} iterations"])
     say([f"files        {', '.join(map(str, files.paths()))}"])
     if evidence is not None:
-        say(["", *str(evidence).splitlines()])
+        say(["", *str(evidence).splitlines(), _CHANCE])
 
 
 def _fit(X: Any, parameters: dict[str, Any], *, quiet: bool) -> Model:
@@ -100,6 +104,7 @@ def _write(
     names = labels
     if (labels < 0).any():
         names = np.array([None if label < 0 else label for label in labels], dtype=object)  # None is grey
+    is_divided = labels.min() < labels.max()  # one cluster is no cluster
     with input_errors():
         if files.save is not None:
             model.save(files.save)
@@ -110,15 +115,15 @@ def _write(
             outputs.write_table(files.distinguish, table)
     outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
     if files.plot is not None:
-        values = names if color is None else dataset.values(color)
+        values = dataset.values(color) if color is not None else names if is_divided else None
         outputs.save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
     if files.html is not None:
-        columns = explorer_columns(dataset, {CLUSTERS: names})
+        columns = explorer_columns(dataset, {CLUSTERS: names} if is_divided else {})
         options = outputs.explorer_features(dataset)
         if evidence is not None and CLUSTERS not in dataset.columns.column_names:
-            options |= {"clusters": evidence, "text": files.text}
+            options |= {"clusters": evidence, "tree": model.cluster_tree_, "text": files.text}
         maps = _maps(model, X, quiet=quiet)
-        color = color or next(iter(columns))
+        color = color or (next(iter(columns)) if is_divided else None)
         outputs.write_explorer(maps, files.html, dataset, columns=columns, color=color, **options)
 
 

@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne.clusters.linkage import linked
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,7 +49,8 @@ class FeatureTable:
         """Return the first feature of each comparison."""
         first: dict[str, str] = {}
         for cluster, against, feature, auc in zip(self.cluster, self.against, self.feature, self.auc, strict=True):
-            first.setdefault(f"{cluster} against {against}", f"{feature} (AUC {auc:.2f})")
+            level = "low" if auc < 0.5 else "high" if auc > 0.5 else "alike"
+            first.setdefault(f"{cluster} against {against}", f"{feature} {level} (AUC {auc:.2f})")
         lines = [f"\n  {comparison}: {best}" for comparison, best in first.items()]
         return f"<FeatureTable of {len(self)} rows; the first of each comparison:{''.join(lines)}>"
 
@@ -141,7 +143,10 @@ def selection_features(X: Any, selection: ArrayLike, **options: Any) -> FeatureT
 
 
 def nearest_clusters(labels: Array, P: Any, Y: Array) -> dict[int, int]:
-    """Return the cluster with which each shares most affinity, or whose centre in the embedding is nearest if none."""
+    """Return the cluster with which each shares most affinity, or whose centre in the embedding is nearest if none.
+
+    Of several, it is one of the siblings in the tree: those with which the cluster forms the smallest union.
+    """
     clusters = np.unique(labels[labels >= 0])
     if len(clusters) < 2:
         return {}
@@ -152,7 +157,8 @@ def nearest_clusters(labels: Array, P: Any, Y: Array) -> dict[int, int]:
     if P is not None:
         member = scipy.sparse.csr_matrix((labels[:, None] == clusters).astype(np.float64))
         shared = (member.T @ (scipy.sparse.csr_matrix(P) @ member)).toarray()
-        np.fill_diagonal(shared, 0)
+        numbers = np.arange(len(clusters))
+        shared *= linked(numbers, scipy.sparse.csr_matrix(shared)).siblings(numbers)
         closest = np.where(shared.max(axis=1) > 0, shared.argmax(axis=1), closest)
     return {int(a): int(clusters[b]) for a, b in zip(clusters, closest, strict=True)}
 

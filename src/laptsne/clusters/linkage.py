@@ -54,6 +54,16 @@ class ClusterTree:
         number[np.argsort(-self.size[found], kind="stable")] = np.arange(found.size)
         return number[group]
 
+    def siblings(self, groups: Array) -> Array:
+        """Return the groups in the other part of the union that each group of :meth:`cut` is part of, as a matrix."""
+        n_groups = int(groups.max()) + 1
+        inside = np.zeros((len(self.parent), n_groups), np.bool_)
+        inside[np.arange(self.n_clusters), groups] = True
+        for node, parent in enumerate(self.parent[:-1]):
+            inside[parent] |= inside[node]
+        union = (inside & (inside.sum(axis=1, keepdims=True) > 1)).argmax(axis=0)  # the smallest of several groups
+        return np.asarray(inside[union] & ~np.eye(n_groups, dtype=np.bool_))
+
     def layers(self, labels: Array) -> Array:
         """Return nested labels of points from fine to coarse, shape (n_layers, n_samples), given the finest."""
         counts = [self.n_clusters]

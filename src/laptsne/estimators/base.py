@@ -234,7 +234,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def distinguish(
         self, X: Any, feature_names: Sequence[str] | None = None, *, max_features: int | None = 20
     ) -> FeatureTable:
-        """Rank the features of each cluster against its nearest cluster and against all other points.
+        """Rank the features of each cluster against its nearest sibling in the tree and against all other points.
 
         Parameters
         ----------

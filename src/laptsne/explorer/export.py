@@ -13,11 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from laptsne._runtime.colours import PALETTE
 from laptsne._runtime.files import atomic_write
+from laptsne._runtime.typing import Array
 from laptsne.clusters import ClusterTable
+from laptsne.clusters.linkage import ClusterTree
+from laptsne.clusters.table import percent
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.explorer.maps import Shown, aligned_maps, labels_of, path_header, quantized
 from laptsne.explorer.payload import (
@@ -25,7 +29,8 @@ from laptsne.explorer.payload import (
     EncodedColumn,
     Payload,
     cluster_column,
-    cluster_words,
+    count_words,
+    distinguishing_words,
     encode_columns,
     make_thumbnails,
     named_column,
@@ -33,7 +38,7 @@ from laptsne.explorer.payload import (
     pack_features,
 )
 
-_EVIDENCE = ("size", "contrast", "contrast_error", "nearest", "reciprocity", "stability", "verdict")
+_EVIDENCE = ("size", "nearest", "chance", "verdict")
 _HEIGHT = 620  # pixels, in a notebook
 _IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 _COMMENT = re.compile(r"^\s*//[^\n]*\n|/\*\*.*?\*/[ ]?", re.MULTILINE | re.DOTALL)
@@ -50,6 +55,7 @@ def explorer(
     title: str | None = None,
     labels: ArrayLike | None = None,
     clusters: ClusterTable | None = None,
+    tree: ClusterTree | None = None,
     text: str | None = None,
     features: Any = None,
     feature_names: Any = None,
@@ -78,6 +84,9 @@ def explorer(
         Cluster of each point, shown as the column "cluster"; -1 is no cluster. By default, those of a fitted model.
     clusters : ClusterTable, optional
         The evidence for the clusters. By default, ``clusters_`` of a fitted model.
+    tree : ClusterTree, optional
+        How the clusters are nested: groups of them are named where the map shows too many. By default,
+        ``cluster_tree_`` of a fitted model.
     text : str, optional
         The column with the texts of the points. Clusters are named by their most distinguishing words.
     features : array, sparse matrix or DataFrame of shape (n_samples, n_features), optional
@@ -105,15 +114,18 @@ def explorer(
     known = labels_of(Y, n_samples)
     if clusters is None and known is not None:
         clusters = getattr(Y, "clusters_", None)
-    labels = known if labels is None else labels
     table = encode_columns(columns, n_samples, continuous)
+    if labels is None and known is not None and known.min() < known.max():  # one cluster is no cluster
+        labels, tree = known, tree or getattr(Y, "cluster_tree_", None)
     if labels is not None and CLUSTERS not in table:
         table[CLUSTERS] = cluster_column(labels, n_samples)
     reliability = getattr(Y, "reliability_", None)  # of a model that has been diagnosed
     if reliability is not None and "perturbation" not in table:
         table |= encode_columns({"perturbation": reliability.perturbation}, n_samples)
-    if text is not None:
-        _add_words(table, text)
+    if tree is not None:
+        _add_layers(table, tree)
+    if text is not None and (labels is not None or known is None):
+        _add_words(table, text, tree)
     feature_header, feature_content = pack_features(features, feature_names, n_samples)
     pixels = None if images is None else make_thumbnails(images, n_samples)
     boxes, frames, positions = quantized(embeddings, turns)
@@ -133,8 +145,11 @@ def explorer(
         "features": feature_header,
     }
     payload = pack(header, [positions, *(column.values for column in table.values())], pixels, feature_content)
-    if out is not None:
-        return save_document(payload, out)
+    return _view(payload) if out is None else save_document(payload, out)
+
+
+def _view(payload: Payload) -> Any:
+    """Return what a notebook displays."""
     if find_spec("anywidget") is None:
         return ExplorerFrame(payload)
     from laptsne.explorer.widget import ExplorerWidget  # noqa: PLC0415  anywidget is optional
@@ -142,8 +157,19 @@ def explorer(
     return ExplorerWidget(payload)
 
 
-def _add_words(table: dict[str, EncodedColumn], text: str) -> None:
-    """Add the words of each cluster to the column of clusters."""
+def _add_layers(table: dict[str, EncodedColumn], tree: ClusterTree) -> None:
+    """Add coarser layers to the column of clusters: the group of each cluster, and names of the groups."""
+    names = np.array([str(cluster) for cluster in range(tree.n_clusters)])
+    if CLUSTERS not in table or list(table[CLUSTERS].header.get("names", ())) != names.tolist():  # another column
+        return
+    table[CLUSTERS].header["layers"] = [
+        {"groups": groups.tolist(), "names": [", ".join(names[groups == group]) for group in range(groups.max() + 1)]}
+        for groups in tree.layers(np.arange(tree.n_clusters))[1:]
+    ]
+
+
+def _add_words(table: dict[str, EncodedColumn], text: str, tree: ClusterTree | None) -> None:
+    """Add the words of each cluster, and of each group in coarser layers, to the column of clusters."""
     texts = named_column(table, text, "text")
     if texts.header["kind"] != "category":
         raise ValueError(f"text={text!r} is not a column of strings.")
@@ -151,7 +177,17 @@ def _add_words(table: dict[str, EncodedColumn], text: str) -> None:
         raise ValueError(f"text={text!r} needs clusters to name; pass labels, or a fitted model as Y.")
     names = (*texts.header["names"], "")
     header, codes = table[CLUSTERS]
-    header["captions"] = cluster_words([names[code] for code in texts.values], codes, len(header["names"]))
+    words, counts = count_words([names[code] for code in texts.values], codes, len(header["names"]))
+    header["captions"] = distinguishing_words(words, counts, _siblings(header, tree, np.arange(len(counts))))
+    for layer in header.get("layers", ()):
+        groups = np.array(layer["groups"])
+        totals = np.zeros((len(layer["names"]), len(words)))
+        np.add.at(totals, groups, counts)
+        layer["captions"] = distinguishing_words(words, totals, _siblings(header, tree, groups))
+
+
+def _siblings(header: dict[str, Any], tree: ClusterTree | None, groups: Array) -> Array | None:
+    return tree.siblings(groups) if tree is not None and "layers" in header else None
 
 
 def _initial_color(table: dict[str, EncodedColumn], color: str | None) -> int | None:
@@ -168,11 +204,13 @@ def _initial_color(table: dict[str, EncodedColumn], color: str | None) -> int | 
 
 def _evidence(table: dict[str, EncodedColumn], clusters: ClusterTable | None) -> dict[str, Any] | None:
     """Return the rows of the evidence, as JSON can hold them, and the index of the column of clusters."""
-    if clusters is None:
+    if clusters is None or len(clusters) == 1:
         return None
     if CLUSTERS not in table or table[CLUSTERS].header["kind"] != "category":
         raise ValueError("clusters needs the cluster of each point; pass labels, or a fitted model as Y.")
     rows = [{"cluster": str(row.cluster)} | {name: getattr(row, name) for name in _EVIDENCE} for row in clusters]
+    for row in rows:
+        row["percent"] = percent(row["chance"])
     return {"rows": rows, "column": list(table).index(CLUSTERS)} if rows else None
 
 

@@ -176,12 +176,10 @@ def named_column(table: dict[str, EncodedColumn], name: str, parameter: str) -> 
     return table[name]
 
 
-def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_words: int = 3) -> list[str]:
-    """Return the most distinguishing words of each cluster; texts whose codes are not clusters from 0 are ignored.
+def count_words(texts: Sequence[Any], codes: Array, n_clusters: int) -> tuple[Array, Array]:
+    """Return the words of the texts, and their counts in each cluster, plurals counting as the word they are of.
 
-    By class-based TF-IDF (Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure"):
-    the weight of a word in a cluster is its share of the words of the cluster times ``log(1 + A / f)``, where f is the
-    number of its occurrences in all clusters and A the mean number of words per cluster.
+    Texts whose codes are not clusters from 0 are ignored.
     """
     members = [np.flatnonzero(codes == code) for code in range(n_clusters)]
     rows = np.concatenate([row[:: -(-len(row) // _MAX_TEXTS) or 1] for row in members])  # evenly spread
@@ -190,19 +188,35 @@ def cluster_words(texts: Sequence[Any], codes: Array, n_clusters: int, *, n_word
     try:
         counts = vectorizer.fit_transform("" if texts[row] is None else str(texts[row]) for row in rows)
     except ValueError:  # there are no words
-        return [""] * n_clusters
+        return np.empty(0, object), np.zeros((n_clusters, 0))
+    words = vectorizer.get_feature_names_out()
+    stem = np.unique([word.rstrip("s") for word in words], return_inverse=True)[1]
+    order = np.lexsort((-np.arange(len(words)), np.asarray(counts.sum(axis=0)).ravel()))
+    forms = np.empty(stem.max() + 1, object)
+    forms[stem[order]] = words[order]  # the most frequent one is the last to be set
+    merge = scipy.sparse.csr_matrix((np.ones(len(words)), (np.arange(len(words)), stem)))
     member = scipy.sparse.csr_matrix((np.ones(len(rows)), (codes[rows], np.arange(len(rows)))), (n_clusters, len(rows)))
-    totals = np.asarray((member @ counts).todense(), dtype=np.float64)
-    frequencies = totals / np.maximum(totals.sum(axis=1, keepdims=True), 1)
-    weights = frequencies * np.log1p(totals.sum() / n_clusters / totals.sum(axis=0))
-    vocabulary = vectorizer.get_feature_names_out()
-    words = []
-    for weight in weights:
-        distinct: dict[str, str] = {}
-        for word in vocabulary[np.argsort(-weight, kind="stable")[: min(4 * n_words, np.count_nonzero(weight))]]:
-            distinct.setdefault(word.rstrip("s"), word)  # without plurals of others
-        words.append(", ".join(list(distinct.values())[:n_words]))
-    return words
+    return forms, (member @ counts @ merge).toarray().astype(np.float64)
+
+
+def distinguishing_words(words: Array, counts: Array, siblings: Array | None = None, *, n_words: int = 3) -> list[str]:
+    """Return the most distinguishing words of each cluster, none of them for two clusters.
+
+    By class-based TF-IDF (Grootendorst 2022, "BERTopic: Neural topic modeling with a class-based TF-IDF procedure"):
+    the weight of a word in a cluster is its share of the words of the cluster times ``log(1 + A / f)``, where f is the
+    number of its occurrences in all clusters and A the mean number of words per cluster. It is reduced by what the
+    share is in the siblings, a boolean matrix, relative to that in the cluster.
+    """
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    weights = shares * np.log1p(counts.sum() / len(counts) / counts.sum(axis=0))
+    if siblings is not None:
+        beside = siblings @ counts
+        beside /= np.maximum(beside.sum(axis=1, keepdims=True), 1)
+        weights *= np.maximum(1 - beside / np.maximum(shares, np.finfo(np.float64).tiny), 0)
+    if counts.size:
+        weights[np.arange(len(counts))[:, None] != weights.argmax(axis=0)] = 0
+    first = (np.argsort(-weight, kind="stable")[: min(n_words, np.count_nonzero(weight))] for weight in weights)
+    return [", ".join(words[order]) for order in first]
 
 
 def _column_items(columns: Any) -> Iterable[tuple[str, Any]]:

@@ -56,7 +56,8 @@ def laptsne(
     key_added : str, optional
         Key under which all results are stored, instead of those below.
     clusters_key : str, optional
-        Column of ``adata.obs`` for the clusters "0", "1", ..., missing for cells in none. By default, not stored.
+        Column of ``adata.obs`` for the clusters "0", "1", ..., missing for cells in none. Coarser groups of them are
+        stored as ``<clusters_key>_layer1``, ``<clusters_key>_layer2``, and so on, down to two. By default, not stored.
     keep_model : bool, default=True
         Whether to store the fitted model, which :func:`laptsne.scanpy.tl.ingest` needs. It contains the features.
     copy : bool, default=False
@@ -68,7 +69,8 @@ def laptsne(
     -------
     adata : AnnData or None
         The copy if ``copy=True``. ``adata.obsm["X_laptsne"]`` is the map. ``adata.uns["laptsne"]`` has ``params``,
-        scalar attributes and eigenvalues of the model, and the model, for :func:`laptsne.scanpy.get_model`.
+        scalar attributes and eigenvalues of the model, the ``parent``, ``size`` and ``chance`` of the nodes of its
+        ``cluster_tree``, and the model, for :func:`laptsne.scanpy.get_model`.
 
     Examples
     --------
@@ -93,6 +95,7 @@ def laptsne(
     settings = model.get_params() | {"use_rep": use_rep, "n_pcs": n_pcs or None, "neighbors_key": neighbors_key}
     params = {key: value for key, value in settings.items() if isinstance(value, str | int | float | np.number)}
     results = {"params": params} | {result: getattr(model, f"{result}_") for result in (*_RESULTS, *_EIGENVALUES)}
+    results["cluster_tree"] = dict(vars(model.cluster_tree_))
     adata.uns[name] = results
     if keep_model:
         with tempfile.TemporaryDirectory() as folder:
@@ -103,8 +106,9 @@ def laptsne(
             except ValueError as error:
                 warn(f"the model is not kept, so that new cells cannot be added: {error}")
     if clusters_key is not None:
-        names = [str(k) for k in range(model.labels_.max() + 1)]
-        adata.obs[clusters_key] = pd.Categorical.from_codes(model.labels_, names)  # -1 is a missing value
+        for layer, labels in enumerate(model.cluster_layers_):
+            key, names = f"{clusters_key}_layer{layer}" if layer else clusters_key, range(labels.max() + 1)
+            adata.obs[key] = pd.Categorical.from_codes(labels, [str(k) for k in names])  # -1 is a missing value
     return adata if copy else None
 
 

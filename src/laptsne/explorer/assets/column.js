@@ -17,6 +17,8 @@ export class Column {
     this.numeric = described.numeric ?? false;
     this.daily = described.daily ?? false;
     this.captions = described.captions ?? null; // of the categories, such as their words
+    this.layers = described.layers ?? []; // nested groups of the categories, from fine to coarse
+    this.merged = new Map(); // columns of layers
     this.absent = described.missing ?? "missing";
     this.values = described.values;
     this.palette = palette;
@@ -66,6 +68,19 @@ export class Column {
   /** Name of a category on the map. */
   caption(code) {
     return this.captions?.[code] || this.names[code];
+  }
+
+  /** The finest layer with at most so many groups, or the coarsest one, as a column. */
+  layer(most) {
+    if (this.names.length <= most || !this.layers.length) return this;
+    const found = /** @type {any} */ (this.layers.find(({ names }) => names.length <= most) ?? this.layers.at(-1));
+    if (!this.merged.has(found)) {
+      const group = [...found.groups, found.names.length];
+      const values = this.values.map((code) => group[code]);
+      const name = `${this.name}\n${found.names.length}`;
+      this.merged.set(found, new Column({ ...found, name, kind: "category", values }, this.palette));
+    }
+    return this.merged.get(found);
   }
 
   time(value) {

@@ -2,7 +2,7 @@
 
 /**
  * @typedef {{name: string, kind: string, names?: string[], numeric?: boolean, daily?: boolean, captions?: string[],
- *   missing?: string, values: any}} ColumnData
+ *   layers?: {groups: number[], names: string[], captions?: string[]}[], missing?: string, values: any}} ColumnData
  * @typedef {{title: string, points: number, states: number, boxes: any[], frames: number[][], columns: ColumnData[],
  *   color: number | null, palette: string[], images: number[] | null, path: any, maps: string[] | null, text: number | null,
  *   evidence: any, features: any, arrays: any[], positions: Uint16Array}} Data

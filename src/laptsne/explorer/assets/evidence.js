@@ -2,7 +2,9 @@
 
 import { cssColour } from "./colour.js";
 import { button, element } from "./dom.js";
-import { brief, counted } from "./number.js";
+import { clamp, counted } from "./number.js";
+
+const LEAST = 1e-6; // chance of a full bar
 
 export class Evidence {
   constructor(panel, { rows }, column, onSelect) {
@@ -24,22 +26,23 @@ export class Evidence {
       const swatch = element("span", "swatch");
       swatch.style.background = cssColour(colours[code] ?? grey);
       const name = element("span", "name", row.cluster);
-      name.append(element("small", "", [this.column.captions?.[code], row.verdict].filter(Boolean).join(" · ")));
+      if (this.column.captions?.[code]) name.append(element("small", "", this.column.captions[code]));
+      name.append(this.verdict(row));
       line.append(swatch, name, element("span", "count", counted(row.size)));
-      const figures = element("small", "figures", this.figures(row));
-      item.append(line, figures);
+      item.append(line);
       return item;
     }));
   }
 
-  figures({ contrast, contrast_error: error, nearest, reciprocity, stability }) {
-    const known = (value) => value !== null && value !== undefined;
-    return [
-      known(contrast) && `contrast ${brief(contrast)}${known(error) ? ` ± ${brief(error)}` : ""}`,
-      known(nearest) && nearest !== -1 && `nearest ${nearest}`,
-      known(reciprocity) && `reciprocity ${brief(reciprocity)}`,
-      known(stability) && `stability ${brief(stability)}`,
-    ].filter(Boolean).join(" · ");
+  /** The verdict after a bar, which is longer for a smaller chance; the figure is its tooltip. */
+  verdict({ chance, percent, nearest, verdict }) {
+    const made = element("small", "verdict");
+    const bar = element("span", "bar");
+    bar.style.setProperty("--share", `${100 * clamp(Math.log(chance) / Math.log(LEAST), 0, 1)}%`);
+    made.append(bar, verdict);
+    made.title = nearest < 0 ? "Apart from all other clusters"
+      : `Data without clusters look as divided as this cluster and ${nearest} in ${percent} of cases`;
+    return made;
   }
 
   select(code, mode) {

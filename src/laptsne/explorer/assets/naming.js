@@ -7,6 +7,7 @@ import { UNIT } from "./places.js";
 const CELLS = 48; // per side of the grid in which the densest place is sought
 const FINE = 96; // per side of the grid that tells where points are
 const MAX_NAMED = 150; // categories; of more, none is named
+const MAX_GROUPS = 24; // with the whole map in view; of more nested groups, coarser ones are named
 const LINE = 16; // characters, about
 const MAX_LINES = 3;
 const RINGS = 9; // of places around the densest one
@@ -81,8 +82,8 @@ export class Naming {
   }
 
   static canName(column) {
-    const { scaled, distinct, boolean, names } = column;
-    return !scaled && !distinct && !boolean && names.length > 1 && names.length <= MAX_NAMED;
+    const { scaled, distinct, boolean, names, layers } = column;
+    return !scaled && !distinct && !boolean && names.length > 1 && (names.length <= MAX_NAMED || layers.length > 0);
   }
 
   anchors(column) {
@@ -109,9 +110,13 @@ export class Naming {
     return cells;
   }
 
-  /** Draw the names of a column, or none. Moving the view moves them; they are placed again only if it is zoomed. */
-  draw(column, lit, camera) {
+  /**
+   * Draw the names of a column, or none: those of coarser groups, if there are any, where the view shows too many.
+   * Moving the view moves them; they are placed again only if it is zoomed.
+   */
+  draw(named, lit, camera) {
     const codes = [...lit].join();
+    const column = lit.size ? named : named?.layer(Math.min(MAX_GROUPS * camera.zoom ** 2, MAX_NAMED));
     const key = column ? [column.name, codes, this.places.at, camera.scale.toFixed(3), camera.zoom].join("|") : "";
     if (key !== this.key) {
       this.key = key;

@@ -420,11 +420,7 @@ def test_nothing_of_the_data_is_in_the_markup(file):
 def test_an_existing_file_is_replaced_whole(tmp_path, maps):
     out = tmp_path / "map.html"
     out.write_text("before")
-<<<<<<< HEAD
     with pytest.raises(ValueError, match="'a' has shape"):
-=======
-    with pytest.raises(ValueError, match="one value per point"):
->>>>>>> tree-ui
         explorer(maps[0], out, columns={"a": [1]})
     assert out.read_text() == "before"
     assert explorer(maps[0], str(out)) == out

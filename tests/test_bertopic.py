@@ -45,7 +45,8 @@ def test_the_recipe_gives_the_clusters_as_topics():
     groups += [set() for _ in range(tree.n_clusters - 1)]
     for node, parent in enumerate(tree.parent[:-1]):
         groups[parent] |= groups[node]
-    assert list(map(set, names["hierarchy"]["Topics"])) == groups[tree.n_clusters :]
+    found = zip(names["hierarchy"]["Parent_ID"].astype(int), map(set, names["hierarchy"]["Topics"]), strict=True)
+    assert dict(found) == dict(enumerate(groups[tree.n_clusters :], tree.n_clusters))
 
 
 def test_topics_are_the_same_in_two_processes_with_different_numbers_of_threads():

@@ -17,9 +17,9 @@ REASON = "the recipe needs pip install --no-deps bertopic, with hdbscan and plot
 
 def recipe():
     section = PAGE.read_text().partition("## BERTopic")[2]
-    block = re.search(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-    assert block is not None
-    return "from laptsne import LaptSNE\n" + block[1]
+    found = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+    assert len(found) == 2
+    return "\n".join(["from laptsne import LaptSNE", *found])
 
 
 def test_the_recipe_gives_the_clusters_as_topics():
@@ -39,6 +39,14 @@ def test_the_recipe_gives_the_clusters_as_topics():
     assert len(names["topic_model"].get_topic(0)) > 0
     drawn = sum(len(trace.x) for trace in names["figure"].data)
     assert drawn >= len(topics)
+    # Every union of the hierarchy has the topics of one of the tree.
+    tree, topic = model.cluster_tree_, names["topic"]
+    groups = [{topic[c]} for c in range(tree.n_clusters)]
+    groups += [set() for _ in range(tree.n_clusters - 1)]
+    for node, parent in enumerate(tree.parent[:-1]):
+        groups[parent] |= groups[node]
+    found = zip(names["hierarchy"]["Parent_ID"].astype(int), map(set, names["hierarchy"]["Topics"]), strict=True)
+    assert dict(found) == dict(enumerate(groups[tree.n_clusters :], tree.n_clusters))
 
 
 def test_topics_are_the_same_in_two_processes_with_different_numbers_of_threads():

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 import laptsne
 from laptsne.cli.commands import app
+from laptsne.clusters import counting, cuts, linkage, table
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -180,6 +181,42 @@ def test_every_parameter_is_in_the_guide():
     guide = (ROOT / "docs" / "parameters.md").read_text()
     for name in laptsne.LaptSNE().get_params():
         assert re.search(rf"^### {name}$|`{name}`", guide, re.MULTILINE), f"parameters.md says nothing of {name}"
+
+
+def test_the_method_has_the_constants_of_the_code():
+    section = (
+        (ROOT / "docs" / "method.md").read_text().partition("\n## Clusters of the data\n")[2].partition("\n## ")[0]
+    )
+    base, slope, most = cuts._BASE, cuts._PER_DIMENSION, cuts._MOST
+    (threshold, margin), per_neighbour = counting.EVIDENT, rf"k/{1 / cuts._DAMPING:g}"
+    for text in (
+        f"the {counting.N_NEIGHBORS} neighbours with",
+        f"about {counting._SMALLEST} points",
+        f"at least {cuts._BALANCE:.0%}".replace("%", " %"),
+        rf"{cuts._LOCAL}\, g,\; ({base} + {slope}\, d)",
+        f"at most {most}",
+        rf"\frac{{c + {per_neighbour}}}{{h + {per_neighbour}}}",
+        f"e^{{-k / {1 / cuts._VARIATION:g}h}}",
+        f"Groups of {counting._MIN_DIVISIBLE} points",
+        rf"below {threshold} by ${margin} / \sqrt b$",
+        f"graphs of {counting.N_NEIGHBORS} and of {counting._COARSE_SCALE} neighbours",
+        f"below {counting._CONTINUUM} stay apart",
+        f"{table._CHANCE:.0%}".replace("%", " %") + " at a contrast of 1, and less with its fifth power",
+        f"the ratio {linkage._RATIO}",
+    ):
+        assert text in " ".join(section.split()), f"method.md lacks {text!r}"
+    assert table._POWER == 5
+    assert counting.MIN_SIZE == 8  # "fewer than eight points"
+
+
+def test_the_words_of_the_evidence_are_defined_as_in_the_code():
+    page = " ".join((ROOT / "docs" / "trust.md").read_text().split())
+    assert f"is **clear** if that is at most {100 * table.CLEAR:g} %" in page
+    assert f"**likely** if it is at most {100 * table.LIKELY:g} %, and **doubtful** otherwise" in page
+
+
+def test_the_method_is_short():
+    assert len((ROOT / "docs" / "method.md").read_text().split()) <= 2500
 
 
 @NEEDS_SITE

@@ -1,8 +1,10 @@
-"""Data frames as input and output; fits in joblib, Dask and notebooks, with no more threads than cores."""
+"""Data frames as input and output; fits in joblib, Dask and notebooks, with no more threads than cores; DataMapPlot."""
 
 import multiprocessing
+import re
 import threading
 import warnings
+from pathlib import Path
 
 import joblib
 import numpy as np
@@ -188,3 +190,27 @@ def test_a_notebook_shows_progress_and_the_model():
     assert [line.split(",")[0] for line in lines] == [f"[laptsne] iteration {i} of 60" for i in (50, 60)]
     (shown,) = notebook.cells[2].outputs
     assert "max_iter" in shown["data"]["text/html"]
+
+
+def test_the_recipe_for_datamapplot_draws_all_layers(tmp_path, monkeypatch):
+    """The last block of docs/figures.md, with the model of the first."""
+    reason = "the recipe needs pip install datamapplot"
+    pytest.importorskip("datamapplot", reason=reason)
+    datasets = pytest.importorskip("sklearn.datasets")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    page = (Path(__file__).parent.parent / "docs" / "figures.md").read_text()
+    [recipe] = [
+        code
+        for code in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+        if "import datamapplot" in code
+    ]
+    X, y = datasets.load_digits(return_X_y=True)
+    names = {"X": X, "y": y, "model": LaptSNE(max_iter=60, random_state=0).fit(X)}
+    exec(compile(recipe, "figures.md", "exec"), names)
+    model, layers = names["model"], names["layers_of_names"]
+    assert [len(set(layer)) for layer in layers] == (model.cluster_layers_.max(axis=1) + 1).tolist()
+    assert len(layers) > 2
+    shown = {text.get_text().replace("\n", " ") for text in names["ax"].texts}
+    assert shown == set(layers[0])
+    assert (tmp_path / "digits.html").stat().st_size > 50_000

@@ -7,6 +7,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from scipy.cluster import hierarchy
 from sklearn.exceptions import NotFittedError
 
 from laptsne import LandmarkLaptSNE, LaptSNE, plotting
@@ -35,6 +36,15 @@ def spots(rng):
 def drawn(ax):
     ax.figure.draw_without_rendering()
     return ax
+
+
+@pytest.fixture(scope="module")
+def layered():
+    """A model of six clusters, two by two near each other."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [0, 9], [40, 0], [40, 9], [90, 0], [90, 9]])
+    X = np.concatenate([rng.normal(size=(60, 2)) + centre for centre in centres])
+    return LaptSNE(max_iter=50, perplexity=15, n_clusters=6, random_state=0).fit(X)
 
 
 def pixels(figure):
@@ -176,6 +186,25 @@ class TestModel:
         assert not ax.texts
         assert ax.get_legend() is None
 
+    def test_one_cluster_beside_points_in_none_has_no_name(self, model):
+        model.labels_ = np.repeat([0, -1], 60)
+        for legend in ("auto", "on", "right"):
+            ax = plotting.scatter(model, legend=legend, figsize=(4, 4))
+            assert (ax.texts[:], ax.get_legend()) == ([], None)
+        assert {to_hex(colour) for colour in ax.collections[0].get_facecolors()} == {PALETTE[0], MISSING}
+
+    def test_clusters_have_the_numbers_of_their_table_on_the_map(self, model, rng):
+        assert {text.get_text() for text in plotting.scatter(model).texts} == {
+            str(row.cluster) for row in model.clusters_
+        }
+        model.labels_ = rng.permutation(np.repeat([0, 1, 2], 40))  # scattered labels of other kinds are in a legend
+        ax = plotting.scatter(model, figsize=(4, 4))
+        assert ax.get_legend() is None
+        assert {text.get_text() for text in ax.texts} == {"0", "1", "2"}
+        for text in ax.texts:
+            assert (model.embedding_[model.labels_ == int(text.get_text())] == text.xy).all(axis=1).any()
+        assert not plotting.scatter(model, legend=None, figsize=(4, 4)).texts
+
     def test_models_can_be_compared(self, model):
         figure = plotting.compare({"model": model, "array": model.embedding_})
         first, second = (np.asarray(ax.collections[0].get_offsets()) for ax in figure.axes)
@@ -214,6 +243,78 @@ class TestModel:
         assert f"{len(offsets)} points" in page.read_text()
 
 
+class TestLayers:
+    @staticmethod
+    def groups(ax, model):
+        """The points of each colour."""
+        colour = {
+            tuple(place): to_hex(colour)
+            for place, colour in zip(ax.collections[0].get_offsets(), ax.collections[0].get_facecolors(), strict=True)
+        }
+        return np.array([PALETTE.index(colour[tuple(place)]) for place in model.embedding_])
+
+    @pytest.mark.parametrize(("layer", "count"), [(0, 6), (1, 4), (2, 2), (-1, 2)])
+    def test_a_layer_is_drawn_with_its_numbers(self, layered, layer, count):
+        ax = plotting.scatter(layered, layer=layer)
+        np.testing.assert_array_equal(self.groups(ax, layered), layered.cluster_layers_[layer])
+        assert {text.get_text() for text in ax.texts} == set(map(str, range(count)))
+
+    def test_the_finest_layer_is_the_default(self, layered):
+        np.testing.assert_array_equal(self.groups(plotting.scatter(layered), layered), layered.labels_)
+
+    @pytest.mark.parametrize("layer", [3, -2, 0.5, "all", None])
+    def test_layers_that_are_not_there(self, layered, layer):
+        with pytest.raises(ValueError, match=r"layer=.* must be from 0, the finest, to 2, or -1, the coarsest"):
+            plotting.scatter(layered, layer=layer)
+
+    def test_labels_have_no_layers(self, layered):
+        with pytest.raises(ValueError, match=r"layer=1 is for the clusters of a model; omit it, or omit c"):
+            plotting.scatter(layered, layered.labels_, layer=1)
+        assert plotting.scatter(layered, layered.labels_, layer=0)
+
+    def test_maps_without_a_tree_say_so(self, layered):
+        for Y in (layered.embedding_, layered.fitted_map_):
+            with pytest.raises(ValueError, match="layer=-1 needs a fitted model with cluster_tree_"):
+                plotting.scatter(Y, layer=-1)
+        np.testing.assert_array_equal(
+            self.groups(plotting.scatter(layered.fitted_map_, layer=0), layered), layered.labels_
+        )
+
+    def test_models_from_files(self, layered, blobs, tmp_path):
+        layered.save(tmp_path / "model")
+        np.testing.assert_array_equal(
+            self.groups(plotting.scatter(LaptSNE.load(tmp_path / "model"), layer=-1), layered),
+            layered.cluster_layers_[-1],
+        )
+        # With landmarks, the file has no affinities, but the tree.
+        sampled = LandmarkLaptSNE(90, max_iter=50, n_clusters=4, random_state=0).fit(blobs[0])
+        sampled.save(tmp_path / "sampled")
+        read = LandmarkLaptSNE.load(tmp_path / "sampled")
+        ax = plotting.scatter(read, layer=-1, figsize=(4, 4))
+        assert {text.get_text() for text in ax.texts} == {"0", "1"}
+        del read.cluster_tree_
+        with pytest.raises(ValueError, match="layer=-1 needs a fitted model with cluster_tree_"):
+            plotting.scatter(read, layer=-1)
+
+    def test_the_tree_is_a_linkage_of_scipy(self, layered):
+        tree = layered.cluster_tree_
+        Z = tree.to_linkage()
+        assert hierarchy.is_valid_linkage(Z, throw=True)
+        for count in range(1, 7):
+            found = hierarchy.fcluster(Z, 6 - count, "distance")  # the distance of a union is its number from 1
+            pairs = set(zip(found.tolist(), tree.cut(count).tolist(), strict=True))
+            assert len(pairs) == len(set(found.tolist())) == count
+        leaves = hierarchy.dendrogram(Z, no_plot=True)["leaves"]
+        assert sorted(leaves) == list(range(6))
+
+    def test_without_clusters_no_layer_has_names(self, rng):
+        model = LaptSNE(max_iter=30, random_state=0).fit(rng.normal(size=(300, 5)))
+        assert model.n_clusters_ == 1
+        for layer in (0, -1):
+            ax = plotting.scatter(model, layer=layer, figsize=(4, 4))
+            assert (ax.texts[:], ax.get_legend()) == ([], None)
+
+
 class TestIslands:
     def test_one_name_per_island(self, rng):
         Y = np.concatenate([rng.normal(size=(60, 2)) + centre for centre in ([0, 0], [30, 0], [0, 30], [30, 30])])
@@ -230,6 +331,13 @@ class TestIslands:
         Y = np.concatenate([rng.normal(size=(190, 2)), rng.uniform(20, 90, (10, 2))])
         islands = find_islands(Y, encode_labels(["a"] * 200, 200))
         assert [(island.name, island.size) for island in islands] == [("a", 190)]
+
+    def test_every_category_may_have_one(self, rng):
+        pairs = np.column_stack([np.repeat(np.arange(20) * 60.0, 2) + [0, 0.01] * 20, np.full(40, 50)])
+        Y = np.concatenate([rng.normal(size=(200, 2)), pairs])
+        labels = encode_labels(["a"] * 200 + ["dust"] * 40, 240)
+        assert {island.name for island in find_islands(Y, labels)} == {"a"}
+        assert {island.name for island in find_islands(Y, labels, every=True)} == {"a", "dust"}
 
     @pytest.mark.parametrize("count", [1, 2, 10, 100, 30_000])
     def test_a_blob_is_one_island(self, rng, count):

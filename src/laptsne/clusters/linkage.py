@@ -64,6 +64,18 @@ class ClusterTree:
         union = (inside & (inside.sum(axis=1, keepdims=True) > 1)).argmax(axis=0)  # the smallest of several groups
         return np.asarray(inside[union] & ~np.eye(n_groups, dtype=np.bool_))
 
+    def to_linkage(self) -> Array:
+        """Return the unions as a linkage matrix of SciPy, of which the distances are 1, 2 and so on.
+
+        Such matrices are what :func:`scipy.cluster.hierarchy.dendrogram` draws.
+        """
+        n_clusters, n_nodes = self.n_clusters, len(self.parent)
+        pairs = np.argsort(self.parent[:-1], kind="stable").reshape(-1, 2)  # every union has two parts
+        leaves = np.ones(n_nodes)
+        for union, pair in enumerate(pairs, n_clusters):
+            leaves[union] = leaves[pair].sum()
+        return np.column_stack([pairs, np.arange(1, n_clusters), leaves[n_clusters:]])
+
     def layers(self, labels: Array) -> Array:
         """Return nested labels of points from fine to coarse, shape (n_layers, n_samples), given the finest."""
         counts = [self.n_clusters]

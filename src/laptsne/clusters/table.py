@@ -1,5 +1,6 @@
 """Evidence for each cluster: size, nearest cluster, and how often data without clusters would show such a border."""
 
+import math
 from collections import namedtuple
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -79,7 +80,10 @@ class ClusterTable:
 
 def percent(chance: float) -> str:
     """Return a chance as text."""
-    return "<0.1 %" if chance < CLEAR else f"{100 * chance:.1f} %" if chance < LIKELY else f"{100 * chance:.0f} %"
+    if chance < CLEAR:
+        return "<0.1 %"
+    # Rounded up, so that the figure agrees with the verdict.
+    return f"{math.ceil(1000 * chance) / 10:.1f} %" if chance <= 2 * LIKELY else f"{100 * chance:.0f} %"
 
 
 def cluster_table(labels: Array, P: Any, workers: Workers | None = None) -> ClusterTable:

@@ -130,6 +130,10 @@ class LaptSNE(MapEstimator):
         Cluster of each point in the data, from the largest, 0, to the smallest, ``n_clusters_ - 1``; -1 for none.
     clusters_ : ClusterTable
         Evidence for each cluster, computed when it is first read.
+    cluster_tree_ : ClusterTree
+        How the clusters are nested, with the evidence for every split, computed when it is first read.
+    cluster_layers_ : array of shape (n_layers, n_samples)
+        Nested labels, from ``labels_`` to coarser ones; -1 for none.
     fitted_map_ : FittedMap
         The map as plain arrays, without an estimator.
     reliability_ : Reliability or None

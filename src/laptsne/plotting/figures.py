@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +33,7 @@ def scatter(
     Y: Shown,
     c: Any = None,
     *,
+    layer: int = 0,
     ax: Axes | None = None,
     s: float | ArrayLike | None = None,
     alpha: float | None = None,
@@ -54,7 +56,10 @@ def scatter(
     c : array-like of shape (n_samples,) or str, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
         NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. The default is the clusters of a
-        model, with points in no cluster (-1) in grey.
+        model by their numbers in ``clusters_``, with points in no cluster (-1) in grey; a single cluster has no number.
+    layer : int, default=0
+        Row of ``cluster_layers_`` whose clusters are drawn: 0 is the finest, ``labels_``, and -1 the coarsest. Clusters
+        of a layer are numbered by their size.
     ax : matplotlib Axes, optional
         By default the current ones of pyplot, or those of a new figure if there are none.
     s : float or array-like of shape (n_samples,), optional
@@ -69,8 +74,8 @@ def scatter(
         Width and height in inches of a new figure.
     legend : {"auto", "right", "on"} or None, default="auto"
         Where labels are named: "right" of the map, in a legend of at most 40 entries, or "on" it, once for each island
-        of points with that label. "auto" is "on" unless labels are scattered or crowded. Numbers, and labels in one or
-        three dimensions, are always at the right.
+        of points with that label. "auto" is "on" for the clusters of a model, and for labels that are neither scattered
+        nor crowded. Numbers, and labels in one or three dimensions, are always at the right.
     rasterized : bool, optional
         Whether markers become pixels in SVG and PDF files, which keeps files with many points small.
     title : str, optional
@@ -98,9 +103,15 @@ def scatter(
     n_samples, n_components = embedding.shape
     if s is not None and np.shape(s) != (n_samples,) and not (np.ndim(s) == 0 and float(s) > 0):  # type: ignore[arg-type]
         raise ValueError(f"s={s!r} must be a positive marker area, or one for each of the {n_samples} points.")
-    labels = labels_of(Y, n_samples) if c is None else None
-    if labels is not None and not labels.min() == labels.max() == 0:  # one cluster is no cluster
-        chosen = canvas.make_colouring(encode_clusters(labels), palette, cmap, "no cluster")
+    if c is not None and layer != 0:
+        raise ValueError(f"layer={layer!r} is for the clusters of a model; omit it, or omit c.")
+    labels, where = _clusters(Y, n_samples, layer) if c is None else None, _LEGENDS[legend]
+    if labels is not None:
+        clusters = encode_clusters(labels)
+        if len(clusters.names) < 2:  # one cluster is no cluster
+            clusters = replace(clusters, names=("",))
+        chosen = canvas.make_colouring(clusters, palette, cmap, "no cluster")
+        where = "on" if where == "auto" else where
     elif isinstance(c, str):
         chosen = canvas.make_colouring(encode_labels(None, n_samples), [c])
     else:
@@ -109,7 +120,7 @@ def scatter(
     if title:
         ax.set_title(title)
     canvas.draw_points(ax, embedding, chosen, s=s, alpha=alpha, rasterized=rasterized)
-    width = text_labels.name_labels(ax, embedding, chosen, _LEGENDS[legend])
+    width = text_labels.name_labels(ax, embedding, chosen, where)
     if is_default and width:  # the map keeps its size
         ax.figure.set_figwidth(_SIZES[n_components][0] + width)  # type: ignore[union-attr]
     return ax
@@ -284,6 +295,20 @@ def eigenvalues(
     style: dict[str, Any] = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
     ax.annotate(text, (x, 1), offset, color=INK, weight="bold", ha=side, **style)
     return ax
+
+
+def _clusters(Y: Shown, n_samples: int, layer: int) -> NDArray[Any] | None:
+    """Return the clusters of the points of a model in a layer of its tree; None if it has none."""
+    labels = labels_of(Y, n_samples)
+    if layer == 0:
+        return labels
+    tree = None if labels is None else getattr(Y, "cluster_tree_", None)
+    if tree is None:
+        raise ValueError(f"layer={layer!r} needs a fitted model with cluster_tree_, which Y does not have; omit layer.")
+    layers = tree.layers(labels)
+    if layer not in range(-1, len(layers)):
+        raise ValueError(f"layer={layer!r} must be from 0, the finest, to {len(layers) - 1}, or -1, the coarsest.")
+    return np.asarray(layers[int(layer)])
 
 
 def _check_embedding(Y: Shown) -> NDArray[Any]:

@@ -43,14 +43,17 @@ class Island(NamedTuple):
     size: float  # number of points
 
 
-def find_islands(Y: Array, categories: Categories) -> list[Island]:
-    """Return the islands of all categories with at least 15 % of their category's points, the largest first."""
+def find_islands(Y: Array, categories: Categories, *, every: bool = False) -> list[Island]:
+    """Return the islands with at least 15 % of the points of their category, the largest first.
+
+    With ``every``, a category without one has its largest group of points instead.
+    """
     extent = float(np.ptp(Y, axis=0).max()) if len(Y) else 0.0
     found = []
     for code in np.flatnonzero(categories.counts):
         members = Y[categories.codes == code]
         sample = members[:: -(-len(members) // _SAMPLE)]  # evenly spaced: their order means nothing
-        for part in _parts(sample, extent):
+        for part in _parts(sample, extent, every=every):
             centre = part[np.argmin(np.linalg.norm(part - np.median(part, axis=0), axis=1))]
             distances = np.linalg.norm(part - centre, axis=1)
             near = part[distances <= np.median(distances)]
@@ -66,7 +69,7 @@ def name_labels(ax: Any, Y: Array, colouring: Colouring, where: str | None) -> f
         return 0.0
     if isinstance(encoding, Scale) or where == "right" or Y.shape[1] != 2:
         return add_key_beside(ax, colouring)
-    islands = find_islands(Y, encoding)
+    islands = find_islands(Y, encoding, every=where == "on")
     fontsize = float(np.clip(11 - 0.1 * len({island.name for island in islands}), 6, 9))
     if where == "auto" and _would_mislead(ax, Y, encoding, islands, fontsize):
         return add_key_beside(ax, colouring)
@@ -86,7 +89,7 @@ def _would_mislead(ax: Any, Y: Array, labels: Categories, islands: list[Island],
     return bool(np.median(spreads) > _SCATTERED * _spread(Y) or covered > _MAX_COVERAGE * area)
 
 
-def _parts(members: Array, extent: float) -> list[Array]:
+def _parts(members: Array, extent: float, *, every: bool) -> list[Array]:
     """Return the groups of members in connected cells of a grid that are large enough to be named."""
     if len(members) < 3 or extent == 0:
         return [members]
@@ -97,7 +100,8 @@ def _parts(members: Array, extent: float) -> list[Array]:
     occupied[tuple(cells.T)] = True
     regions = label(occupied, np.ones((3,) * members.shape[1]))[0][tuple(cells.T)]
     counts = np.bincount(regions)
-    return [members[regions == region] for region in np.flatnonzero(counts >= _MIN_SHARE * len(members))]
+    least = min(_MIN_SHARE * len(members), counts.max() if every else np.inf)
+    return [members[regions == region] for region in np.flatnonzero(counts >= least)]
 
 
 def _spread(Y: Array) -> float:

@@ -229,14 +229,6 @@ def test_compressed_members_are_not_read(saved):
         LaptSNE.load(saved)
 
 
-def test_a_replaced_array_is_detected(saved):
-    buffer = io.BytesIO()
-    np.save(buffer, np.zeros((120, 2)))
-    rewritten(saved, lambda members: members.update({"embedding.npy": buffer.getvalue()}))
-    with pytest.raises(ValueError, match="has changed since it was saved"):
-        LaptSNE.load(saved)
-
-
 @pytest.mark.parametrize(
     "content",
     [

@@ -267,7 +267,7 @@ def quotient(graph: Any, labels: Array) -> Any:
     """Return the graph of groups of nodes, with the total weights between and, on the diagonal, within them."""
     n = labels.size
     assign = csr_matrix((np.ones(n), labels, np.arange(n + 1)), (n, int(labels.max(initial=0)) + 1))
-    found = (assign.T @ graph @ assign).tocsr()
+    found = csr_matrix(assign.T @ graph @ assign)  # affinities may be dense
     found.sort_indices()
     return found
 

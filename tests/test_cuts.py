@@ -199,6 +199,13 @@ class TestBodies:
         assert (body.borders()[2] < 1).all()
         np.testing.assert_array_equal(body.contrasts(labels)[2], body.borders()[2])
 
+    def test_of_a_group_that_is_in_parts_no_border_is_evident(self):
+        """Whatever the number of edges: the contrast is large but finite."""
+        graph = cliques((40, 40, 40), 12)
+        first, second, contrast = Bodies(graph, np.arange(120), 20, Workers(1)).contrasts(np.repeat([0, 1, 0], 40))
+        assert (first.tolist(), second.tolist()) == ([0], [1])
+        assert 1e6 < contrast[0] < np.inf
+
     @pytest.mark.parametrize("n", [300, 1500])
     def test_threads_do_not_matter(self, rng, n):
         X = gaussians(rng, 3, n // 3, 5.0)

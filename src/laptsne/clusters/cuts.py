@@ -200,7 +200,7 @@ class Bodies:
 
         def contrast(group: Array) -> Array:
             ratio = (edges + damping) / (self._cut[group] + damping)
-            return np.asarray(ratio / np.maximum(expected[group], np.finfo(np.float64).tiny))
+            return np.asarray(ratio / np.maximum(expected[group], 1e-12))
 
         is_loose = 2 * inside < volume
         affinity = edges / (volume[first] * volume[second])

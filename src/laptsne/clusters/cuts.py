@@ -177,11 +177,11 @@ class Bodies:
         """The group of every node."""
         return self.group[self.smallest]
 
-    def merge(self) -> Array:
+    def merge(self, threshold: float = 1.0) -> Array:
         """Merge groups, the closest first, until all are separate; return the group of every node."""
         while True:
             first, second, contrast, is_loose, affinity = self.borders()
-            close = np.flatnonzero((contrast >= 1) | is_loose)
+            close = np.flatnonzero((contrast >= threshold) | is_loose)
             if close.size == 0:
                 return self.labels
             # Groups with more edges outside than inside come first, by their affinity.

@@ -317,6 +317,20 @@ def test_as_many_clusters_as_requested(n_clusters):
     assert set(labels) == set(range(n_clusters))
 
 
+@pytest.mark.parametrize(
+    ("n_clusters", "counts"),
+    [(1, [180]), (2, [120, 60]), (3, [120, 60, 5]), (4, [120, 30, 30, 5])],
+)
+def test_small_components_count_if_so_many_clusters_are_requested(rng, n_clusters, counts):
+    sizes = [120, 60, 5]
+    parts = [affinities(rng.normal(size=(size, 3))) for size in sizes]
+    labels = given_clusters(scipy.sparse.block_diag(parts, format="csr"), n_clusters)
+    found = np.sort(np.bincount(labels[labels >= 0]))[::-1]
+    assert len(found) == n_clusters
+    assert found.sum() == sum(counts)
+    assert (labels[-5:] >= 0).all() == (n_clusters > 2)
+
+
 def test_labels_do_not_depend_on_threads():
     X, _ = load_digits(return_X_y=True)
     P = affinities(X)

@@ -2,9 +2,13 @@
 
 python benchmarks/clusters.py sets [SET ...]   # ARI and NMI with the classes of the 31 sets of suite.py: an hour
 python benchmarks/clusters.py sets --ways labels_ PLSCAN "PLSCAN, affinities" DPA EVoC --group small  # ten minutes
-python benchmarks/clusters.py null             # data without clusters, 2,000 and 20,000 points: ten minutes
+python benchmarks/clusters.py textbook         # Gaussians that are clearly separate, and far groups: ten minutes
+python benchmarks/clusters.py null             # data without clusters, 100 to 20,000 points, and a far group: an hour
 python benchmarks/clusters.py mixtures         # 3 to 50 Gaussians of unequal size, and 200 clusters: minutes
 python benchmarks/clusters.py agreement        # ARI of labels_ and HDBSCAN on our map of each set: an hour
+python benchmarks/clusters.py halves --group small     # clusters of a random half of the rows and of all: minutes
+python benchmarks/clusters.py layers --group small     # ARI of the layers and of other cuts of the tree: minutes
+python benchmarks/clusters.py calibrate        # how often continua show a border of a given contrast: half an hour
 
 ``--ways`` chooses the clusterings. *labels_* are ours. *Leiden* (modularity, resolution 1) is on UMAP's graph of 15
 neighbours; *HDBSCAN on UMAP* (smallest cluster 0.5 %, at least 10 points) and *PLSCAN on UMAP* on a UMAP in five
@@ -14,6 +18,13 @@ Information Sciences 560, 2021) estimates the density at the intrinsic dimension
 constant density, and merges peaks whose height above the saddle is within Z = 1.65 of its error; it is written out
 here, since its package downgrades NumPy. *EVoC* is on the features, and needs four of them. All have their defaults. A
 clustering that labels more than half of the points as noise has found no cluster.
+
+In *textbook*, three Gaussians are 6 standard deviations apart, 2 to 12 are 11 apart, and a far group of 10 to 120
+points is 30 away from a Gaussian of 300. *null* adds such a group of 30 points to data without clusters, so that there
+are two clusters. *layers* compares ``labels_``, the finest clusters, with the layer and with the cut of the tree of the
+highest ARI, and with the cuts of the greatest modularity. *calibrate* counts the data sets without clusters that would
+be divided if borders were evident below other contrasts than 1, and fits a power law: the chance of a border in
+laptsne/clusters/table.py.
 
 Means are over all sets, and over the sets for choosing constants and the others. null.py has the clusters of maps.
 Needs ``pip install ".[benchmark]"``.
@@ -29,6 +40,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from null import MIXTURE_POINTS, MIXTURES, NULL, SEEDS, mixture
+from scipy.optimize import minimize
 from shared import command_line
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
@@ -36,6 +48,11 @@ from sklearn.neighbors import NearestNeighbors
 from suite_runs import GROUPS, SETS, load, n_rows
 
 from laptsne import LaptSNE
+from laptsne._runtime.threads import Workers
+from laptsne.clusters.counting import N_NEIGHBORS, bodies_of, by_size
+from laptsne.clusters.linkage import ClusterTree
+from laptsne.clusters.reciprocity import nearest_graph
+from laptsne.graph.affinity import joint_affinities
 
 Array = np.ndarray[Any, Any]
 Labels = np.ndarray[Any, Any]
@@ -53,6 +70,13 @@ SMALL = (
 )
 OTHERS = ("Leiden", "HDBSCAN on UMAP", "PLSCAN on UMAP", "EVoC")
 PERPLEXITY = 30.0
+POINTS = {
+    "textbook": [90, 150, 300, 600, 1500, 3000],
+    "null": [100, 300, 1000, 2000, 5000, 20_000],
+    "calibrate": [300, 1000, 3000],
+}
+FAR = 30  # points of the far group beside data without clusters
+CONTRASTS = (0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
 _SAME_DENSITY = 23.928  # likelihood ratio of two densities that agree, as in DPA
 _Z = 1.65  # standard errors of a saddle
 
@@ -249,16 +273,32 @@ def counts(make: Callable[[np.random.Generator], Array], way: str, n_seeds: int)
     return [count(WAYS[way](X)) for X in data if X.shape[1] >= MIN_FEATURES.get(way, 1)]
 
 
+def with_far_group(X: Array, n_far: int, rng: np.random.Generator) -> Array:
+    """Add a Gaussian group, 30 times as far from the data as it is wide; each has the median spread of the others."""
+    centre, spread = np.median(X, axis=0), X.std(axis=0).mean()
+    far = rng.normal(size=(n_far, X.shape[1])) + 30 / np.sqrt(X.shape[1])
+    return np.vstack([X, centre + spread * far])
+
+
 def in_null(ways: list[str], sizes: list[int], n_seeds: int) -> None:
-    wrong: dict[str, list[bool]] = {way: [] for way in ways}
+    wrong: dict[tuple[str, int], list[bool]] = {}
     for n in sizes:
         for title, make in NULL.items():
             for way in ways:
-                found = counts(lambda rng, make=make, n=n: make(n, rng), way, n_seeds)
-                wrong[way] += [k > 1 for k in found]
-                print(f"{title}, {n}, {way}: {found}", flush=True)
-    for way, each in wrong.items():
-        print(f"{way}: more than one cluster in {sum(each)} of {len(each)} data sets")
+                for n_far in (0, FAR):
+
+                    def data(rng: np.random.Generator, make: Any = make, n: int = n, n_far: int = n_far) -> Array:
+                        X = make(n, rng)
+                        return with_far_group(X, n_far, rng) if n_far else X
+
+                    found = counts(data, way, n_seeds)
+                    expected = 2 if n_far else 1
+                    # No cluster, of a way that has noise, is one.
+                    wrong.setdefault((way, n_far), []).extend(max(k, 1) != expected for k in found)
+                    print(f"{title}, {n}{f' and {n_far} far' if n_far else ''}, {way}: {found}", flush=True)
+    for (way, n_far), each in wrong.items():
+        where = f"with a far group of {n_far}, other than two clusters" if n_far else "more than one cluster"
+        print(f"{way}: {where} in {sum(each)} of {len(each)} data sets")
     found = [count(ours(impostors(1500, np.random.default_rng(seed)), "precomputed")) for seed in range(n_seeds)]
     print(f"impostors of three clusters, 1500, labels_: {found}")
 
@@ -276,6 +316,132 @@ def in_mixtures(ways: list[str], n_seeds: int) -> None:
     print(f"200 clusters of 50 points, labels_: {counts(many, 'labels_', n_seeds)}")
 
 
+def three(n: int, n_features: int) -> Callable[[np.random.Generator], Array]:
+    """Three Gaussians at the corners of a triangle."""
+    corners = 6 * np.array([[0, 0], [1, 0], [0.5, np.sqrt(0.75)]])
+
+    def make(rng: np.random.Generator) -> Array:
+        X = rng.normal(size=(n, n_features))
+        X[:, :2] += corners[np.arange(n) % 3]
+        return X
+
+    return make
+
+
+def spaced(k: int, n_features: int = 20, size: int = 60) -> Callable[[np.random.Generator], Array]:
+    """Gaussians of which all pairs are 11 standard deviations apart."""
+    centres = np.repeat(11 / np.sqrt(2) * np.eye(k, n_features), size, axis=0)
+    return lambda rng: centres + rng.normal(size=centres.shape)
+
+
+def in_textbook(ways: list[str], sizes: list[int], n_seeds: int) -> None:
+    cases: dict[str, tuple[int, Callable[[np.random.Generator], Array]]] = {}
+    for d in (2, 5, 20):
+        cases |= {f"three in {d} dimensions, {n} points": (3, three(n, d)) for n in sizes}
+        for n_far in (10, 15, 30, 120):
+            cases[f"a Gaussian in {d} dimensions and {n_far} far"] = (
+                2,
+                lambda rng, d=d, n_far=n_far: with_far_group(rng.normal(size=(300, d)), n_far, rng),
+            )
+    cases |= {f"{k} Gaussians": (k, spaced(k)) for k in range(2, 13)}
+    right: dict[str, list[bool]] = {way: [] for way in ways}
+    for title, (expected, make) in cases.items():
+        for way in ways:
+            found = counts(make, way, n_seeds)
+            right[way] += [k == expected for k in found]
+            print(f"{title}, {way}: {found}", flush=True)
+    for way, each in right.items():
+        print(f"{way}: right in {sum(each)} of {len(each)} data sets")
+
+
+def in_halves(names: list[str], ways: list[str], n_seeds: int) -> None:
+    ratios: dict[str, list[float]] = {way: [] for way in ways}
+    for name in sorted(names, key=n_rows):
+        X = np.ascontiguousarray(load(name).X, dtype=np.float32)
+        for way in ways:
+            whole = count(WAYS[way](X))
+            orders = (np.random.default_rng(seed).permutation(len(X)) for seed in range(n_seeds))
+            halves = [count(WAYS[way](X[np.sort(order[: len(X) // 2])])) for order in orders]
+            ratios[way] += [abs(float(np.log2(max(half, 1) / max(whole, 1)))) for half in halves]
+            print(f"{name}, {way}: {whole} of all {len(X)} rows, {halves} of halves", flush=True)
+    for way, each in ratios.items():
+        print(f"{way}: counts of halves are off by a factor of {2 ** np.mean(each):.2f} in the mean")
+
+
+def modularity(P: Any, labels: Labels, resolution: float) -> float:
+    """Return the modularity of labels from 0, without the points of no cluster."""
+    known = np.flatnonzero(labels >= 0)
+    graph = scipy.sparse.csr_matrix(P)[known][:, known].tocoo()
+    own = labels[known]
+    inside = graph.data[own[graph.row] == own[graph.col]].sum()
+    degrees = np.bincount(own, np.bincount(graph.row, graph.data, minlength=known.size))
+    return float(inside / degrees.sum() - resolution * ((degrees / degrees.sum()) ** 2).sum())
+
+
+def layer_scores(tree: ClusterTree, P: Any, labels: Labels, layers: Array, classes: Array) -> dict[str, float]:
+    """Return the ARI of ``labels_``, of the best layer, and of cuts of the tree."""
+    cuts = [np.where(labels < 0, -1, tree.cut(k)[labels]) for k in range(1, tree.n_clusters + 1)]
+    chosen = {"labels_": labels}
+    for resolution in (0.5, 1.0):
+        values = [modularity(P, cut, resolution) for cut in cuts]
+        chosen[f"modularity, resolution {resolution:g}"] = cuts[int(np.argmax(values))]
+    scores = {name: float(adjusted_rand_score(classes, cut)) for name, cut in chosen.items()}
+    for name, others in (("best layer", layers), ("best cut", cuts)):
+        scores[name] = max(float(adjusted_rand_score(classes, other)) for other in others)
+    return scores
+
+
+def in_layers(names: list[str]) -> None:
+    rows = []
+    for name in sorted(names, key=n_rows):
+        data = load(name)
+        model = fitted(np.ascontiguousarray(data.X, dtype=np.float32))
+        arguments = (model.cluster_tree_, model.affinities_, model.labels_, model.cluster_layers_)
+        rows.append(layer_scores(*arguments, data.y))
+        layers = [int(layer.max()) + 1 for layer in model.cluster_layers_]
+        cells = ", ".join(f"{title} {value:.3f}" for title, value in rows[-1].items())
+        print(f"{name}, {data.n_classes} classes, layers of {layers}; {cells}", flush=True)
+    print("mean ARI: " + ", ".join(f"{title} {np.mean([row[title] for row in rows]):.3f}" for title in rows[0]))
+
+
+def is_divided(X: Array, thresholds: tuple[float, ...]) -> list[bool]:
+    """Whether there would be several clusters if borders were evident below other contrasts."""
+    with Workers() as workers:
+        P = joint_affinities(X, perplexity=min(PERPLEXITY, (len(X) - 1) / 3))
+        graph = nearest_graph(P, N_NEIGHBORS, workers)
+        return [int(by_size(bodies_of(graph, workers).merge(threshold)).max()) > 0 for threshold in thresholds]
+
+
+def power_law(thresholds: Array, n_divided: Array, n_sets: int) -> tuple[float, float]:
+    """Return the chance at a threshold of 1, and the power, of the greatest likelihood given counts.
+
+    Thresholds at which most of the data sets are divided do not count: there the share approaches 1.
+    """
+    rare = n_divided <= n_sets / 2
+    thresholds, n_divided = thresholds[rare], n_divided[rare]
+
+    def loss(parameters: Array) -> float:
+        chance = np.clip(np.exp(parameters[0]) * thresholds ** parameters[1], 1e-12, 1 - 1e-9)
+        return -float((n_divided * np.log(chance) + (n_sets - n_divided) * np.log1p(-chance)).sum())
+
+    best = minimize(loss, [np.log(0.01), 5.0], method="Nelder-Mead", options={"maxiter": 5000}).x
+    return float(np.exp(best[0])), float(best[1])
+
+
+def calibrate(sizes: list[int], n_seeds: int) -> None:
+    found = []
+    for n in sizes:
+        for title, make in NULL.items():
+            own = [is_divided(make(n, np.random.default_rng(seed)), CONTRASTS) for seed in range(n_seeds)]
+            found += own
+            print(f"{title}, {n}: {', '.join(f'{share:.2f}' for share in np.mean(own, axis=0))}", flush=True)
+    thresholds, n_divided = np.array(CONTRASTS), np.sum(found, axis=0)
+    for threshold, share in zip(thresholds, n_divided / len(found), strict=True):
+        print(f"contrast {threshold:g}: divided in {share:.4f} of {len(found)} data sets")
+    chance, power = power_law(thresholds, n_divided, len(found))
+    print(f"_CHANCE, _POWER = {chance:.3g}, {power:.2f}")
+
+
 def many(rng: np.random.Generator) -> Array:
     """Return 200 clusters of 50 points."""
     centres = rng.normal(scale=1.25, size=(200, 20))
@@ -284,13 +450,14 @@ def many(rng: np.random.Generator) -> Array:
 
 def parser() -> argparse.ArgumentParser:
     parser = command_line(__doc__)
-    parser.add_argument("what", choices=["sets", "agreement", "null", "mixtures"])
+    what = ["sets", "agreement", "textbook", "null", "mixtures", "halves", "layers", "calibrate"]
+    parser.add_argument("what", choices=what)
     parser.add_argument("names", nargs="*", metavar="SET", help="all by default")
     parser.add_argument("--group", choices=["small", *GROUPS], help="sets of a group, or ten of up to 5,000 rows")
     help_ = f"by default labels_, for sets also {', '.join(OTHERS)}"
     parser.add_argument("--ways", nargs="+", choices=WAYS, metavar="WAY", help=help_)
-    parser.add_argument("--points", type=int, nargs="+", default=[2000, 20_000], help="of data without clusters")
-    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="of mixtures and of data without clusters")
+    parser.add_argument("--points", type=int, nargs="+", help="of each data set that is generated")
+    parser.add_argument("--seeds", type=int, default=len(SEEDS), help="of data that are generated, and of halves")
     return parser
 
 
@@ -298,14 +465,18 @@ def main() -> None:
     warnings.simplefilter("ignore")
     args = parser().parse_args()
     names = list(args.names or {"small": SMALL, **GROUPS}.get(args.group, SETS))
-    if args.what == "sets":
-        compare_sets(names, args.ways or ["labels_", *OTHERS])
-    elif args.what == "agreement":
-        agreement(names)
-    elif args.what == "null":
-        in_null(args.ways or ["labels_"], args.points, args.seeds)
-    else:
-        in_mixtures(args.ways or ["labels_"], args.seeds)
+    ways, points = args.ways or ["labels_"], args.points or POINTS.get(args.what, [])
+    commands: dict[str, Callable[[], None]] = {
+        "sets": lambda: compare_sets(names, args.ways or ["labels_", *OTHERS]),
+        "agreement": lambda: agreement(names),
+        "textbook": lambda: in_textbook(ways, points, args.seeds),
+        "null": lambda: in_null(ways, points, args.seeds),
+        "mixtures": lambda: in_mixtures(ways, args.seeds),
+        "halves": lambda: in_halves(names, ways, args.seeds),
+        "layers": lambda: in_layers(names),
+        "calibrate": lambda: calibrate(points, args.seeds),
+    }
+    commands[args.what]()
 
 
 if __name__ == "__main__":

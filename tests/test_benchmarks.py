@@ -17,7 +17,18 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py"))
 COMMANDS = [name for name in NAMES if name not in ("shared", "suite_runs")]
 # Those that compare or vary parts of the package, and so name its modules.
-DEEP = {"by_hand", "constants", "lapumap", "palette", "peers", "phases", "reliability", "suite_runs", "sums"}
+DEEP = {
+    "by_hand",
+    "clusters",
+    "constants",
+    "lapumap",
+    "palette",
+    "peers",
+    "phases",
+    "reliability",
+    "suite_runs",
+    "sums",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -138,6 +149,46 @@ def test_clusterings_find_what_is_there():
     assert clusters.counts(lambda rng: rng.normal(size=(300, 3)), "EVoC", 1) == []  # needs four features
     X = np.repeat(np.eye(3) * 20, 100, axis=0) + np.random.default_rng(0).normal(size=(300, 3))
     np.testing.assert_array_equal(np.unique(clusters.dpa(X), return_counts=True)[1], [100, 100, 100])
+
+
+def test_clusters_of_the_textbook_and_of_continua(capsys):
+    clusters = imported("clusters")
+    clusters.in_textbook(["labels_"], [90], 1)
+    assert "labels_: right in 26 of 26 data sets" in capsys.readouterr().out
+    clusters.NULL = {title: clusters.NULL[title] for title in ("Gaussian, 5 dimensions", "ring")}
+    clusters.in_null(["labels_"], [200], 2)
+    said = capsys.readouterr().out
+    assert "ring, 200 and 30 far, labels_: [2, 2]" in said
+    assert "more than one cluster in 0 of 4 data sets" in said
+    assert "other than two clusters in 0 of 4 data sets" in said
+
+
+def test_the_chance_of_a_border_is_a_power_law_of_its_contrast(capsys):
+    clusters = imported("clusters")
+    thresholds = np.array(clusters.CONTRASTS)
+    divided = np.round(10_000 * np.minimum(0.02 * thresholds**3, 1))
+    assert clusters.power_law(thresholds, divided, 10_000) == pytest.approx((0.02, 3), rel=0.02)
+    clusters.NULL = {"Gaussian, 5 dimensions": clusters.NULL["Gaussian, 5 dimensions"]}
+    clusters.CONTRASTS = (0.01, 100.0)
+    clusters.calibrate([200], 3)
+    said = capsys.readouterr().out
+    assert "Gaussian, 5 dimensions, 200: 0.00, 1.00" in said
+    assert "contrast 100: divided in 1.0000 of 3 data sets" in said
+
+
+def test_cuts_of_the_tree_are_chosen_by_modularity(rng):
+    clusters = imported("clusters")
+    X = np.repeat(np.array([[0, 0], [12, 0], [0, 60], [12, 60]]), 60, axis=0) + rng.normal(size=(240, 2))
+    model, classes = clusters.fitted(X), np.repeat([0, 1], 120)
+    P, labels = model.affinities_, model.labels_
+    W = P.toarray()
+    degrees = W.sum(axis=1)
+    expected = ((W - 0.5 * np.outer(degrees, degrees)) * (labels[:, None] == labels)).sum()
+    assert clusters.modularity(P, labels, 0.5) == pytest.approx(expected)
+    scores = clusters.layer_scores(model.cluster_tree_, P, labels, model.cluster_layers_, classes)
+    assert model.n_clusters_ == 4
+    assert scores["best layer"] == scores["best cut"] == 1
+    assert scores["labels_"] == scores["modularity, resolution 1"] < 1
 
 
 def test_the_divergence_of_an_embedding_is_that_of_its_fit(rng):

@@ -1,4 +1,4 @@
-"""Clusters of the data: communities, separation, counting, and the evidence for each."""
+"""Clusters of the data: communities, reciprocity, and which clusters are found."""
 
 import subprocess
 import sys
@@ -6,22 +6,14 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-from sklearn.datasets import load_digits, load_iris, make_swiss_roll
+from sklearn.datasets import load_digits, load_iris, load_wine, make_swiss_roll
 from sklearn.metrics import adjusted_rand_score
+from sklearn.preprocessing import StandardScaler
 
 from laptsne import LaptSNE, clusters
 from laptsne._runtime.threads import Workers
-from laptsne.clusters import counting
-from laptsne.clusters.counting import (
-    NeighborGraph,
-    _mutually_nearest,
-    _reciprocity,
-    by_size,
-    find_clusters,
-    given_clusters,
-    nearest_graph,
-)
-from laptsne.clusters.table import cluster_table
+from laptsne.clusters.counting import bodies_of, by_size, find_clusters, given_clusters
+from laptsne.clusters.reciprocity import NeighborGraph, _reciprocity, nearest_graph
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.communities import Cut, communities, within_parts
 
@@ -93,21 +85,6 @@ def test_reciprocity_against_its_definition(rng):
     np.testing.assert_allclose(NeighborGraph(graph, Workers(1)).conductance(labels), outside)
 
 
-@pytest.mark.parametrize("most", [1, 3, 30])
-def test_groups_are_merged_with_their_nearest_one_if_they_are_its_nearest(rng, most):
-    first = rng.integers(0, 29, 60)
-    second = rng.integers(first + 1, 30)
-    order = rng.permutation(60)[:50]
-    expected, seen, left = np.arange(30), set(), most
-    for a, b in zip(first[order].tolist(), second[order].tolist(), strict=True):
-        if not seen & {a, b} and left > 0:
-            expected[b] = a
-            left -= 1
-        seen |= {a, b}
-    assert 0 < (expected != np.arange(30)).sum() <= most
-    assert np.array_equal(_mutually_nearest(order, first, second, 30, most), expected)
-
-
 def test_the_graph_within_parts_has_all_edges_but_those_between_them(rng, monkeypatch):
     monkeypatch.setattr("laptsne.graph.communities._BLOCK", 16)
     graph, parts = random_graph(rng, 100, 4)[0], rng.integers(0, 3, 100)
@@ -130,16 +107,168 @@ def test_the_neighbour_graph_has_the_strongest_affinities():
     np.testing.assert_array_equal(graph, nearest_graph(dense, 20, Workers(1)).toarray())
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("n", [300, 1500])
-def test_data_without_clusters_are_one(seed, n):
-    rng = np.random.default_rng(seed)
-    line = rng.normal(scale=0.05, size=(n, 10))
-    line[:, 0] += 4 * rng.random(n)
-    for X in (rng.normal(size=(n, 5)), rng.normal(size=(n, 100)), rng.random((n, 8)), rng.standard_t(3, (n, 10)), line):
-        assert n_found(X) == 1
-    if n > 1000:
-        assert n_found(make_swiss_roll(n, random_state=seed)[0]) == 1
+def line(rng, n):
+    X = rng.normal(scale=0.05, size=(n, 10))
+    X[:, 0] += 4 * rng.random(n)
+    return X
+
+
+def ring(rng, n):
+    angle = rng.uniform(0, 2 * np.pi, n)
+    return np.column_stack([np.cos(angle), np.sin(angle), np.zeros((n, 3))]) + rng.normal(scale=0.05, size=(n, 5))
+
+
+def torus(rng, n):
+    a, b = rng.uniform(0, 2 * np.pi, (2, n))
+    return np.column_stack([(1 + 0.35 * np.cos(b)) * f(a) for f in (np.cos, np.sin)] + [0.35 * np.sin(b)])
+
+
+def blocks(rng, n):
+    """Two cubes that share a face."""
+    return rng.random((n, 3)) + (np.arange(n)[:, None] < n // 2) * [1, 0, 0]
+
+
+def tree(rng, n):
+    """Seven branches in ten dimensions; all but the first two start where another one ends."""
+    starts, ends = [], [np.zeros(10)]
+    for branch in range(7):
+        starts.append(ends[(branch + 1) // 2])
+        direction = rng.normal(size=10)
+        ends.append(starts[-1] + direction / np.linalg.norm(direction))
+    branch = rng.integers(0, 7, n)
+    start, end = np.array(starts)[branch], np.array(ends[1:])[branch]
+    return start + rng.random((n, 1)) * (end - start) + rng.normal(scale=0.05, size=(n, 10))
+
+
+def duplicates(rng, n):
+    return rng.normal(size=(n // 2, 10))[rng.integers(0, n // 2, n)]
+
+
+CONTINUA = {
+    "Gaussian, 5 dimensions": lambda rng, n: rng.normal(size=(n, 5)),
+    "Gaussian, 20 dimensions": lambda rng, n: rng.normal(size=(n, 20)),
+    "Gaussian, 100 dimensions": lambda rng, n: rng.normal(size=(n, 100)),
+    "cube": lambda rng, n: rng.random((n, 8)),
+    "swiss roll": lambda rng, n: make_swiss_roll(n, random_state=int(rng.integers(2**31)))[0],
+    "Student's t": lambda rng, n: rng.standard_t(3, (n, 10)),
+    "line": line,
+    "ring": ring,
+    "torus": torus,
+    "blocks": blocks,
+    "tree": tree,
+    "duplicates": duplicates,
+}
+
+
+@pytest.mark.parametrize("name", CONTINUA)
+def test_data_without_clusters_are_one(name):
+    for n, seeds in ((300, range(4)), (1200, range(2))):
+        for seed in seeds:
+            assert n_found(CONTINUA[name](np.random.default_rng(seed), n)) == 1, (n, seed)
+
+
+@pytest.mark.parametrize("n_features", [2, 5, 20])
+@pytest.mark.parametrize("n", [90, 150, 300, 600])
+def test_three_gaussians_six_standard_deviations_apart(n, n_features):
+    corners = 6 * np.array([[0, 0], [1, 0], [0.5, np.sqrt(0.75)]])
+    group = np.arange(n) % 3
+    for seed in range(3):
+        X = np.random.default_rng(seed).normal(size=(n, n_features))
+        X[:, :2] += corners[group]
+        labels = find_clusters(affinities(X))
+        assert labels.max() == 2, seed
+        assert adjusted_rand_score(group, labels) > 0.9
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 5, 8, 12])
+def test_gaussians_eleven_standard_deviations_apart(n_groups):
+    for seed in range(2):
+        X = groups(np.random.default_rng(seed), n_groups, 60, 11 / np.sqrt(2), 20)
+        labels = find_clusters(affinities(X))
+        assert adjusted_rand_score(np.repeat(range(n_groups), 60), labels) == 1, seed
+
+
+@pytest.mark.parametrize("n_far", [10, 15, 40])
+@pytest.mark.parametrize("n_features", [2, 5, 20])
+def test_a_far_group_is_a_cluster_beside_a_gaussian(n_far, n_features):
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        far = rng.normal(size=(n_far, n_features)) + 30 / np.sqrt(n_features)
+        labels = find_clusters(affinities(np.vstack([rng.normal(size=(300, n_features)), far])))
+        np.testing.assert_array_equal(labels, np.repeat([0, 1], [300, n_far]))
+
+
+@pytest.mark.parametrize("n_far", [10, 30, 120])
+def test_a_far_group_does_not_change_the_clusters_of_the_rest(n_far):
+    """Three Gaussians that nearly touch: the same borders are found, whatever lies far away."""
+    rng = np.random.default_rng(0)
+    X, far = groups(rng, 3, 100, 4.0, 5), rng.normal(size=(n_far, 5)) + 60
+    alone, beside = find_clusters(affinities(X)), find_clusters(affinities(np.vstack([X, far])))
+    assert alone.max() == 2
+    assert beside.max() == 3
+    assert adjusted_rand_score(alone, beside[:300]) == 1
+    assert len(set(beside[300:])) == 1
+
+
+@pytest.mark.parametrize(("load", "counts"), [(load_iris, {2, 3}), (load_wine, {3})])
+def test_well_known_data(load, counts):
+    data = load()
+    X = data.data if load is load_iris else StandardScaler().fit_transform(data.data)
+    labels = find_clusters(affinities(X))
+    assert labels.max() + 1 in counts
+    assert adjusted_rand_score(data.target, labels) > (0.5 if load is load_iris else 0.8)
+
+
+def test_kinds_like_those_of_penguins():
+    """Four measures in which two kinds overlap, as do Adelie and Chinstrap, and a third does not."""
+    rng = np.random.default_rng(0)
+    means = [[38.8, 18.3, 190, 3700], [48.8, 18.4, 196, 3730], [47.5, 15.0, 217, 5080]]
+    spreads = [[2.7, 1.2, 6.5, 460], [3.3, 1.1, 7.1, 380], [3.1, 1.0, 6.5, 500]]
+    kind = np.repeat(range(3), [151, 68, 123])
+    X = StandardScaler().fit_transform(np.array(means)[kind] + rng.normal(size=(342, 4)) * np.array(spreads)[kind])
+    labels = find_clusters(affinities(X))
+    assert labels.max() + 1 in (2, 3)
+    assert adjusted_rand_score(kind == 2, labels == np.bincount(labels[kind == 2]).argmax()) > 0.9
+
+
+def test_tied_and_repeated_rows_have_the_clusters_of_their_places(rng):
+    """Three grids of integers, and three Gaussians of which each row occurs twice."""
+    grid = np.array(np.meshgrid(range(8), range(8))).reshape(2, -1).T
+    corners = np.array([[0, 0], [30, 0], [0, 30]])
+    repeated = np.repeat(groups(rng, 3, 40, 12.0, 5), 2, axis=0)
+    for X, size in ((np.vstack([grid + corner for corner in corners]), 64), (repeated, 80)):
+        labels = find_clusters(affinities(X.astype(float)))
+        assert adjusted_rand_score(np.repeat(range(3), size), labels) == 1
+
+
+def test_graphs_in_several_components(rng):
+    """Components are clusters if they are large enough, and belong to none otherwise."""
+    sizes = [120, 60, 20, 4]
+    blocks = [affinities(rng.normal(size=(size, 3))) for size in sizes]
+    labels = find_clusters(scipy.sparse.block_diag(blocks, format="csr"))
+    np.testing.assert_array_equal(labels, np.repeat([0, 1, 2, -1], sizes))
+
+
+@pytest.mark.parametrize("form", [np.float32, np.asfortranarray, np.ndarray.tolist])
+def test_the_form_of_the_data_does_not_matter(rng, form):
+    X = groups(rng, 3, 60, 5.0, 4).astype(np.float32)
+    settings = {"max_iter": 5, "random_state": 0}
+    expected, model = (LaptSNE(**settings).fit(data) for data in (X.astype(np.float64), form(X.astype(np.float64))))
+    assert model.n_clusters_ == 3
+    np.testing.assert_array_equal(model.labels_, expected.labels_)
+    np.testing.assert_allclose(model.clusters_.chance, expected.clusters_.chance, rtol=1e-3)
+
+
+@pytest.mark.parametrize("n", range(3, 21))
+def test_a_few_points(n):
+    """They are one cluster, or two if they are in two places and there are enough of them."""
+    X = np.random.default_rng(n).normal(size=(n, 3))
+    apart = X + 50 * (np.arange(n)[:, None] < n // 2)
+    for data, expected in ((X, 1), (apart, 2 if n >= 16 else 1)):
+        model = LaptSNE(max_iter=5, random_state=0).fit(data)
+        assert model.n_clusters_ == model.labels_.max() + 1 == len(model.clusters_) == expected
+        assert model.cluster_layers_.shape == (1, n)
+    assert n < 16 or adjusted_rand_score(np.arange(n) < n // 2, model.labels_) == 1
 
 
 def test_groups_apart_are_found_whatever_their_size(rng):
@@ -155,16 +284,15 @@ def test_many_small_clusters(rng):
     assert abs(n_found(X) - 120) <= 6
 
 
-def test_a_sample_that_is_small_for_its_many_clusters_has_evidence_in_all_borders_together(monkeypatch):
-    rng = np.random.default_rng(2)
+def test_borders_that_are_not_evident_one_by_one_are_by_their_reciprocity():
+    """Thirty small Gaussians that nearly touch: merging leaves one group, which is divided further."""
     group = np.repeat(np.arange(30), 30)
-    X = 0.85 * rng.normal(size=(30, 20))[group] + rng.normal(size=(900, 20))
-    P = affinities(X)
+    X = np.random.default_rng(1).normal(size=(30, 20))[group]
+    P = affinities(X + np.random.default_rng(2).normal(size=X.shape))
+    merged = bodies_of(nearest_graph(P, 20, Workers(1)), Workers(1)).merge()
     found = find_clusters(P)
-    assert adjusted_rand_score(found, group) > 0.3
-    # No two of them are separate by the strict test, and a partition that changes with the sample is no evidence.
-    monkeypatch.setattr(counting, "_MIN_STABILITY", 1.0)
-    assert find_clusters(P).max() == 0
+    assert found.max() > by_size(merged).max()
+    assert adjusted_rand_score(group, found) > adjusted_rand_score(group, merged) + 0.3
 
 
 def test_a_stray_point_between_clusters_does_not_join_them(rng):
@@ -189,40 +317,25 @@ def test_as_many_clusters_as_requested(n_clusters):
     assert set(labels) == set(range(n_clusters))
 
 
+@pytest.mark.parametrize(
+    ("n_clusters", "counts"),
+    [(1, [180]), (2, [120, 60]), (3, [120, 60, 5]), (4, [120, 30, 30, 5])],
+)
+def test_small_components_count_if_so_many_clusters_are_requested(rng, n_clusters, counts):
+    sizes = [120, 60, 5]
+    parts = [affinities(rng.normal(size=(size, 3))) for size in sizes]
+    labels = given_clusters(scipy.sparse.block_diag(parts, format="csr"), n_clusters)
+    found = np.sort(np.bincount(labels[labels >= 0]))[::-1]
+    assert len(found) == n_clusters
+    assert found.sum() == sum(counts)
+    assert (labels[-5:] >= 0).all() == (n_clusters > 2)
+
+
 def test_labels_do_not_depend_on_threads():
     X, _ = load_digits(return_X_y=True)
     P = affinities(X)
     with Workers(1) as one, Workers(2) as two:
         np.testing.assert_array_equal(find_clusters(P, workers=one), find_clusters(P, workers=two))
-
-
-def test_evidence_of_clear_clusters(rng):
-    X = groups(rng, 3, 150, 14.0)
-    P = affinities(X)
-    table = cluster_table(find_clusters(P), P)
-    assert [row.size for row in table] == [150] * 3
-    assert [row.verdict for row in table] == ["clear"] * 3
-    assert (table.stability == 1).all()
-    assert (table.contrast > 0.9).all()
-    assert len(str(table).splitlines()) == 4
-    assert list(table.to_pandas().columns[:2]) == ["cluster", "size"]
-
-
-def test_clusters_that_do_not_exist_are_doubtful(rng):
-    """A Gaussian cut in four: the borders are no weaker than other cuts, and clusters of samples are one."""
-    P = affinities(rng.normal(size=(1000, 5)))
-    labels = given_clusters(P, 4)
-    table = cluster_table(labels, P)
-    assert set(table.verdict) == {"doubtful"}
-    assert (table.contrast < 0.2).all()
-    assert (table.nearest != table.cluster).all()
-
-
-def test_evidence_without_clusters(rng):
-    model = LaptSNE(max_iter=50, random_state=0).fit(rng.normal(size=(200, 5)))
-    assert model.n_clusters_ == 1
-    np.testing.assert_array_equal(model.labels_, 0)
-    assert model.clusters_.verdict.tolist() == ["doubtful"]
 
 
 def test_clusters_of_a_model(rng, tmp_path):
@@ -269,7 +382,7 @@ def test_public_names_are_found_where_they_are_documented():
 import sys
 import laptsne.clusters
 assert "numba" not in sys.modules
-assert len({getattr(laptsne.clusters, name) for name in laptsne.clusters.__all__}) == 5
+assert len({getattr(laptsne.clusters, name) for name in laptsne.clusters.__all__}) == 6
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
     with pytest.raises(AttributeError, match="no attribute 'counted'"):

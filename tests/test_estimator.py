@@ -34,12 +34,17 @@ VARIANTS = {
 }
 
 
+# They read a tag of classifiers that other estimators do not have, and expect four columns of predict_proba.
+OF_CLASSIFIERS = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
+
+
 def expected_failures(estimator):
     """Checks that cannot pass, with the reason, as in the documentation of ``out_of_sample``."""
-    if estimator.out_of_sample != "network":
-        return {}
-    reason = "the network approximates the embedding: transform of the training data is not embedding_"
-    return dict.fromkeys(("check_transformer_data_not_an_array", "check_transformer_general"), reason)
+    found = dict.fromkeys(OF_CLASSIFIERS, "whatever has predict_proba and takes sparse data is taken for a classifier")
+    if estimator.out_of_sample == "network":
+        reason = "the network approximates the embedding: transform of the training data is not embedding_"
+        found |= dict.fromkeys(("check_transformer_data_not_an_array", "check_transformer_general"), reason)
+    return found
 
 
 @parametrize_with_checks(list(VARIANTS.values()), expected_failed_checks=expected_failures)
@@ -57,11 +62,11 @@ def test_sparse_input_of_every_kind(blobs, name, form):
         assert np.isfinite(model.transform(form(X[:5]))).all()
 
 
-def test_check_estimator_has_no_failure_at_the_defaults():
+def test_check_estimator_has_no_failure_at_the_defaults_but_those_of_classifiers():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(LaptSNE(), on_fail=None)
-    assert [r["check_name"] for r in results if r["status"] in ("failed", "xfail")] == []
+    assert {r["check_name"] for r in results if r["status"] in ("failed", "xfail")} <= set(OF_CLASSIFIERS)
 
 
 def test_fitted_attributes(blobs):

@@ -110,8 +110,9 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
     workers = workers or Workers(1)
     labels = find_clusters(P, workers=workers)
     if int(labels.max()) + 1 >= n_clusters:
-        return by_size(linked(labels, P).cut(n_clusters)[labels])
+        return np.where(labels < 0, -1, linked(labels, P).cut(n_clusters)[labels])
     graph = NeighborGraph(nearest_graph(strongest_neighbors(P, N_NEIGHBORS, workers)), workers)
+    labels = np.where(labels < 0, labels.max() + 1, labels)  # small components may have to count
     while labels.max() + 1 < n_clusters:
         divided = communities(graph.within(labels).graph, labels)
         if divided.max() == labels.max():

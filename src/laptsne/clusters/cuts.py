@@ -196,11 +196,11 @@ class Bodies:
         """The group of every node."""
         return self.group[self.smallest]
 
-    def merge(self) -> Array:
+    def merge(self, threshold: float = 1.0) -> Array:
         """Merge groups, the closest first, until all are separate; return the group of every node."""
         while True:
             first, second, contrast, is_loose, affinity = self.borders()
-            close = np.flatnonzero((contrast >= 1) | is_loose)
+            close = np.flatnonzero((contrast >= threshold) | is_loose)
             if close.size == 0:
                 return self.labels
             # Groups with more edges outside than inside come first, by their affinity.
@@ -218,7 +218,7 @@ class Bodies:
 
         def contrast(group: Array) -> Array:
             ratio = (edges + damping) / (self._cut[group] + damping)
-            return np.asarray(ratio / np.maximum(expected[group], np.finfo(np.float64).tiny))
+            return np.asarray(ratio / np.maximum(expected[group], 1e-12))
 
         is_loose = 2 * inside < volume
         affinity = edges / (volume[first] * volume[second])
@@ -287,7 +287,7 @@ def quotient(graph: Any, labels: Array) -> Any:
     """Return the graph of groups of nodes, with the total weights between and, on the diagonal, within them."""
     n = labels.size
     assign = csr_matrix((np.ones(n), labels, np.arange(n + 1)), (n, int(labels.max(initial=0)) + 1))
-    found = (assign.T @ graph @ assign).tocsr()
+    found = csr_matrix(assign.T @ graph @ assign)  # affinities may be dense
     found.sort_indices()
     return found
 

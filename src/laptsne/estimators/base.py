@@ -297,7 +297,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             for name, value in content["fitted"].items():
                 if not _is_fitted(name):
                     raise ValueError(f"{path}: {name!r} is not the name of a fitted attribute.")
-                setattr(model, name, value)
+                if value is not None or name not in _ON_DEMAND:
+                    setattr(model, name, value)
             model._validate_params()
             model._take_over(fitted_map)
         except (KeyError, TypeError, AttributeError) as error:

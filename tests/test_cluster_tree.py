@@ -14,7 +14,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.clusters import ClusterTable, find_clusters
 from laptsne.clusters.counting import given_clusters
 from laptsne.clusters.linkage import linked
-from laptsne.clusters.table import cluster_table, cluster_tree, percent
+from laptsne.clusters.table import evidence, percent
 from laptsne.graph.affinity import joint_affinities
 
 FAST = {"max_iter": 20, "random_state": 0}
@@ -42,7 +42,7 @@ def digits():
 class TestTree:
     def test_near_clusters_are_joined_first(self, rng):
         X, group = pairs_of_pairs(rng)
-        tree = cluster_tree(group, affinities(X))
+        tree = evidence(group, affinities(X))[1]
         np.testing.assert_array_equal(tree.size, [80, 80, 80, 80, 160, 160, 320])
         assert tree.parent[6] == -1
         assert tree.parent[0] == tree.parent[1] != tree.parent[2] == tree.parent[3]
@@ -53,7 +53,7 @@ class TestTree:
 
     def test_nodes_are_unions_of_two_earlier_ones(self, digits):
         P, labels = digits
-        tree = cluster_tree(labels, P)
+        tree = evidence(labels, P)[1]
         n = tree.n_clusters
         assert n == labels.max() + 1 >= 9
         assert len(tree.parent) == len(tree.size) == len(tree.chance) == 2 * n - 1
@@ -110,12 +110,12 @@ class TestTree:
 
     def test_points_of_no_cluster_do_not_count(self, rng):
         X, group = pairs_of_pairs(rng)
-        tree = cluster_tree(np.where(np.arange(320) % 10 == 0, -1, group), affinities(X))
+        tree = evidence(np.where(np.arange(320) % 10 == 0, -1, group), affinities(X))[1]
         np.testing.assert_array_equal(tree.size, [72, 72, 72, 72, 144, 144, 288])
 
     def test_one_cluster_is_a_tree_of_one_node(self, rng):
         labels = np.zeros(60, np.int64)
-        tree = cluster_tree(labels, affinities(rng.normal(size=(60, 3))))
+        tree = evidence(labels, affinities(rng.normal(size=(60, 3))))[1]
         assert (tree.parent.tolist(), tree.size.tolist()) == ([-1], [60])
         np.testing.assert_array_equal(tree.layers(labels), [labels])
 
@@ -130,14 +130,14 @@ class TestTable:
     def test_clusters_far_apart_are_clear(self, rng):
         X, _ = pairs_of_pairs(rng, near=14.0, far=20.0)
         P = affinities(X)
-        table = cluster_table(find_clusters(P), P)
+        table = evidence(find_clusters(P), P)[0]
         assert table.size.tolist() == [80] * 4
         assert table.verdict.tolist() == ["clear"] * 4
         assert (table.chance < 1e-3).all()
 
     def test_a_division_of_a_continuum_is_doubtful(self, rng):
         P = affinities(rng.normal(size=(1000, 5)))
-        table = cluster_table(given_clusters(P, 4), P)
+        table = evidence(given_clusters(P, 4), P)[0]
         assert set(table.verdict) == {"doubtful"}
         assert (table.chance > 0.01).all()
         assert (table.nearest != table.cluster).all()
@@ -147,7 +147,7 @@ class TestTable:
         for distance in (0, 1, 2, 3, 4, 5, 6):
             X = np.random.default_rng(0).normal(size=(400, 5))
             X[200:, 0] += distance
-            table = cluster_table(labels, affinities(X))
+            table = evidence(labels, affinities(X))[0]
             assert table.chance[0] == table.chance[1]
             chances.append(table.chance[0])
         assert (np.diff(chances) < 0).all()
@@ -157,7 +157,7 @@ class TestTable:
     def test_the_chance_of_a_cluster_is_that_of_its_least_evident_border(self, rng):
         X, group = pairs_of_pairs(rng, near=4.5, far=8.0)
         P = affinities(X)
-        table, tree = cluster_table(group, P), cluster_tree(group, P)
+        table, tree = evidence(group, P)[0], evidence(group, P)[1]
         np.testing.assert_array_equal(table.nearest, [1, 0, 3, 2])
         np.testing.assert_array_equal(table.chance, np.repeat(tree.chance[tree.parent[[0, 2]]], 2))
 
@@ -170,8 +170,8 @@ class TestTable:
     def test_threads_do_not_matter(self, digits):
         P, labels = digits
         with Workers(1) as one, Workers(2) as two:
-            tables = [cluster_table(labels, P, workers) for workers in (one, two)]
-            trees = [cluster_tree(labels, P, workers) for workers in (one, two)]
+            tables = [evidence(labels, P, workers)[0] for workers in (one, two)]
+            trees = [evidence(labels, P, workers)[1] for workers in (one, two)]
         for first, second in (tables, trees):
             for name, column in vars(first).items():
                 np.testing.assert_array_equal(column, getattr(second, name))

@@ -13,7 +13,7 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.cuts import Bodies
 from laptsne.clusters.linkage import linked
-from laptsne.clusters.reciprocity import NeighborGraph, feasible_neighbors, nearest_graph, strongest_neighbors
+from laptsne.clusters.reciprocity import NeighborGraph, feasible_neighbors, graph_of, nearest_graph, strongest_neighbors
 from laptsne.graph.communities import communities, smallest_communities
 
 N_NEIGHBORS, _COARSE_SCALE = 20, 30  # in the graph of which the clusters are found; in another one for evidence
@@ -58,7 +58,7 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     """
     workers = workers or Workers(1)
     neighbors = strongest_neighbors(P, _COARSE_SCALE, workers)
-    graph = nearest_graph(neighbors[:, :N_NEIGHBORS])
+    graph = graph_of(neighbors[:, :N_NEIGHBORS])
     labels = by_size(bodies_of(graph, workers).merge())
     labels = _assigned(labels, P, int(labels.max()) + 1)
     labels = by_size(_communities_with_evidence(graph, neighbors, labels, workers))
@@ -89,7 +89,7 @@ def _communities_with_evidence(graph: Any, neighbors: Array, labels: Array, work
         own = NeighborGraph(graph[nodes][:, nodes], workers)
         if not _is_divided(own, parts):
             continue
-        coarse = nearest_graph(neighbors) if coarse is None else coarse
+        coarse = graph_of(neighbors) if coarse is None else coarse
         other = NeighborGraph(coarse[nodes][:, nodes], workers)
         if _is_divided(other, communities(other.graph, np.zeros(nodes.size, np.int64))):
             fine[nodes] = int(fine.max()) + 1 + own.merged(parts, _CONTINUUM)
@@ -111,7 +111,7 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
     labels = find_clusters(P, workers=workers)
     if int(labels.max()) + 1 >= n_clusters:
         return np.where(labels < 0, -1, linked(labels, P).cut(n_clusters)[labels])
-    graph = NeighborGraph(nearest_graph(strongest_neighbors(P, N_NEIGHBORS, workers)), workers)
+    graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)
     labels = np.where(labels < 0, labels.max() + 1, labels)  # small components may have to count
     while labels.max() + 1 < n_clusters:
         divided = communities(graph.within(labels).graph, labels)

@@ -58,11 +58,16 @@ def strongest_neighbors(P: Any, n_neighbors: int, workers: Workers) -> Array:
     return found
 
 
-def nearest_graph(neighbors: Array) -> Any:
+def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
+    """Return the graph of the neighbours of the highest affinity."""
+    return graph_of(strongest_neighbors(P, n_neighbors, workers))
+
+
+def graph_of(neighbors: Array) -> Any:
     """Return the graph of neighbours: 1 for mutual neighbours, 1/2 for others, as a CSR matrix."""
-    n_samples, found = len(neighbors), neighbors
-    parts = (np.full((found >= 0).sum(), 0.5), found[found >= 0], np.append(0, np.cumsum((found >= 0).sum(axis=1))))
-    return plus_transpose(scipy.sparse.csr_matrix(parts, (n_samples, n_samples)))
+    is_one = neighbors >= 0
+    parts = (np.full(is_one.sum(), 0.5), neighbors[is_one], np.append(0, np.cumsum(is_one.sum(axis=1))))
+    return plus_transpose(scipy.sparse.csr_matrix(parts, (len(neighbors), len(neighbors))))
 
 
 class Reciprocity(NamedTuple):

@@ -12,7 +12,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import EVIDENT, N_NEIGHBORS, bodies_of
 from laptsne.clusters.linkage import ClusterTree, linked
-from laptsne.clusters.reciprocity import NeighborGraph, nearest_graph, strongest_neighbors
+from laptsne.clusters.reciprocity import NeighborGraph, nearest_graph
 
 CLEAR, LIKELY = 0.001, 0.01  # the largest chance of a border of a clear and of a likely cluster
 # Chance of a border at the threshold of evidence, and by which power of the contrast it rises (benchmarks/clusters.py).
@@ -86,9 +86,13 @@ def percent(chance: float) -> str:
     return f"{math.ceil(1000 * chance) / 10:.1f} %" if chance <= 2 * LIKELY else f"{100 * chance:.0f} %"
 
 
-def cluster_table(labels: Array, P: Any, workers: Workers | None = None) -> ClusterTable:
-    """Collect the evidence for clusters, given the labels of the points, -1 for none, and their affinities."""
-    first, second, chances = _borders(labels, P, workers or Workers(1))
+def evidence(labels: Array, P: Any, workers: Workers | None = None) -> tuple[ClusterTable, ClusterTree]:
+    """Return the table and the tree of clusters, given the labels of the points, -1 for none, and their affinities."""
+    borders = _borders(labels, P, workers or Workers(1))
+    return _table(labels, *borders), _tree(linked(labels, P), *borders)
+
+
+def _table(labels: Array, first: Array, second: Array, chances: Array) -> ClusterTable:
     n_clusters = int(labels.max(initial=0)) + 1
     chance, nearest = np.zeros(n_clusters), np.full(n_clusters, -1)
     for p in np.argsort(chances, kind="stable"):  # the least evident border is the last to be set
@@ -101,21 +105,13 @@ def cluster_table(labels: Array, P: Any, workers: Workers | None = None) -> Clus
     return ClusterTable(np.arange(n_clusters), sizes, nearest, chance, verdict)
 
 
-def cluster_tree(labels: Array, P: Any, workers: Workers | None = None) -> ClusterTree:
-    """Link clusters by their affinities, with the evidence for every split."""
-    tree = linked(labels, P)
+def _tree(tree: ClusterTree, first: Array, second: Array, chances: Array) -> ClusterTree:
     n_clusters, chance = tree.n_clusters, np.full(len(tree.parent), np.nan)
     chance[n_clusters:] = 0.0
-    for a, b, border in zip(*_borders(labels, P, workers or Workers(1)), strict=True):
-        above = set()
-        node = a
-        while node >= 0:
-            above.add(node)
-            node = tree.parent[node]
-        node = b
-        while node not in above:
-            node = tree.parent[node]
-        chance[node] = max(chance[node], border)  # of the union that joins the two
+    for a, b, border in zip(first, second, chances, strict=True):
+        while a != b:  # parts have lower numbers than their unions
+            a, b = (tree.parent[a], b) if a < b else (a, tree.parent[b])
+        chance[a] = max(chance[a], border)
     return replace(tree, chance=chance)
 
 
@@ -123,7 +119,7 @@ def _borders(labels: Array, P: Any, workers: Workers) -> tuple[Array, Array, Arr
     """Return the pairs of clusters with a border, and its chance in data without clusters."""
     n_clusters = int(labels.max(initial=0)) + 1
     groups = np.where(labels < 0, n_clusters, labels)  # points of no cluster form a group of their own
-    graph = nearest_graph(strongest_neighbors(P, N_NEIGHBORS, workers))
+    graph = nearest_graph(P, N_NEIGHBORS, workers)
     first, second, contrast = bodies_of(graph, workers).contrasts(groups)
     threshold, margin = EVIDENT
     pairs = NeighborGraph(graph, workers).reciprocity(groups)

@@ -22,7 +22,7 @@ from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne.clusters.contrasts import FeatureTable, distinguishing_features, nearest_clusters
 from laptsne.clusters.linkage import ClusterTree
-from laptsne.clusters.table import ClusterTable, cluster_table, cluster_tree
+from laptsne.clusters.table import ClusterTable, evidence
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
@@ -165,11 +165,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._new(X)
         return self.fitted_map_.predict(rows, self.n_jobs)
 
-    @available_if(lambda self: has_method("predict", self.get_params(deep=False)))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: getattr(self, "n_clusters_", 1) > 1 and hasattr(self, "predict"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the share of each cluster in the affinities of new points to the training data.
 
-        Rows sum to less than 1 if some neighbours are in no cluster. Available if :meth:`support` is.
+        Rows sum to less than 1 if some neighbours are in no cluster. Available if :meth:`predict` is, and if there are
+        several clusters.
 
         Parameters
         ----------
@@ -186,16 +187,17 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @cached_property
     def clusters_(self) -> ClusterTable:
         """Evidence for each cluster, computed when it is first read."""
-        with Workers(self.n_jobs) as workers:
-            P = self._known_affinities(workers)
-            return cluster_table(getattr(self, f"{self._prefix}labels_"), P, workers)
+        return self._evidence[0]
 
     @cached_property
     def cluster_tree_(self) -> ClusterTree:
         """How the clusters are nested, with the evidence for every split, computed when it is first read."""
+        return self._evidence[1]
+
+    @cached_property
+    def _evidence(self) -> tuple[ClusterTable, ClusterTree]:
         with Workers(self.n_jobs) as workers:
-            P = self._known_affinities(workers)
-            return cluster_tree(getattr(self, f"{self._prefix}labels_"), P, workers)
+            return evidence(getattr(self, f"{self._prefix}labels_"), self._known_affinities(workers), workers)
 
     @property
     def cluster_layers_(self) -> NDArray[np.int64]:
@@ -347,7 +349,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _unchanged_by_failure(self) -> Iterator[None]:
         """Leave the estimator as it was if an error is raised: its attributes would not belong together."""
         before = dict(vars(self))
-        for name in _ON_DEMAND:  # those of the fit before
+        for name in (*_ON_DEMAND, "_evidence"):  # those of the fit before
             self.__dict__.pop(name, None)
         try:
             yield

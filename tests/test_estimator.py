@@ -40,9 +40,6 @@ def expected_failures(estimator):
     if estimator.out_of_sample == "network":
         reason = "the network approximates the embedding: transform of the training data is not embedding_"
         found |= dict.fromkeys(("check_transformer_data_not_an_array", "check_transformer_general"), reason)
-    if estimator.n_clusters != "auto":
-        reason = "what takes sparse data and has predict_proba, as it has with several clusters, counts as a classifier"
-        found |= dict.fromkeys(("check_estimator_sparse_array", "check_estimator_sparse_matrix"), reason)
     return found
 
 

@@ -67,7 +67,7 @@ def test_the_first_save_computes_nothing_that_can_wait(blobs, tmp_path, monkeypa
     X = blobs[0]
     model = fitted(LaptSNE, X, perplexity=10)
     with monkeypatch.context() as patch:
-        patch.setattr("laptsne.estimators.base.cluster_table", None)
+        patch.setattr("laptsne.estimators.base.evidence", None)
         patch.setattr("laptsne.estimators.base.laplacian_spectrum", None)
         model.save(tmp_path / "model")
     loaded = LaptSNE.load(tmp_path / "model")

@@ -16,7 +16,7 @@ from laptsne.clusters.reciprocity import NeighborGraph, nearest_graph
 
 CLEAR, LIKELY = 0.001, 0.01  # the largest chance of a border of a clear and of a likely cluster
 # Chance of a border at the threshold of evidence, and by which power of the contrast it rises (benchmarks/clusters.py).
-_CHANCE, _POWER = 0.01, 5.0
+_CHANCE, _POWER = 0.003, 10.0
 
 # Evidence for one cluster; see ClusterTable.
 ClusterRow = namedtuple("ClusterRow", "cluster size nearest chance verdict")
@@ -83,7 +83,7 @@ def percent(chance: float) -> str:
     if chance < CLEAR:
         return "<0.1 %"
     # Rounded up, so that the figure agrees with the verdict.
-    return f"{math.ceil(1000 * chance) / 10:.1f} %" if chance <= 2 * LIKELY else f"{100 * chance:.0f} %"
+    return f"{math.ceil(1000 * chance) / 10:.1f} %" if chance < 2 * LIKELY else f"{100 * chance:.0f} %"
 
 
 def evidence(labels: Array, P: Any, workers: Workers | None = None) -> tuple[ClusterTable, ClusterTree]:
@@ -109,9 +109,10 @@ def _tree(tree: ClusterTree, first: Array, second: Array, chances: Array) -> Clu
     n_clusters, chance = tree.n_clusters, np.full(len(tree.parent), np.nan)
     chance[n_clusters:] = 0.0
     for a, b, border in zip(first, second, chances, strict=True):
-        while a != b:  # parts have lower numbers than their unions
-            a, b = (tree.parent[a], b) if a < b else (a, tree.parent[b])
-        chance[a] = max(chance[a], border)
+        node, other = a, b
+        while node != other:  # parts have lower numbers than their unions
+            node, other = max(node, other), tree.parent[min(node, other)]
+        chance[node] = max(chance[node], border)
     return replace(tree, chance=chance)
 
 

@@ -165,16 +165,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         rows = self._new(X)
         return self.fitted_map_.predict(rows, self.n_jobs)
 
-    @available_if(lambda self: getattr(self, "n_clusters_", 1) > 1 and hasattr(self, "predict"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._has_shares())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the share of each cluster in the affinities of new points to the training data.
 
-        Rows sum to less than 1 if some neighbours are in no cluster. Available if :meth:`predict` is, and if there are
-        several clusters.
+        Rows sum to less than 1 if some neighbours are in no cluster. Available if :meth:`predict` is, for dense data.
 
         Parameters
         ----------
-        X : array or sparse matrix of shape (n_points, n_features)
+        X : array of shape (n_points, n_features)
             New points, as in :meth:`transform`.
 
         Returns
@@ -196,8 +195,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     @cached_property
     def _evidence(self) -> tuple[ClusterTable, ClusterTree]:
+        check_is_fitted(self)
         with Workers(self.n_jobs) as workers:
             return evidence(getattr(self, f"{self._prefix}labels_"), self._known_affinities(workers), workers)
+
+    def _has_shares(self) -> bool:
+        # What takes sparse data and has predict_proba counts as a classifier in scikit-learn.
+        if scipy.sparse.issparse(getattr(getattr(self, "fitted_map_", None), "data", None)):
+            raise AttributeError("predict_proba is for dense data; use fitted_map_.predict_proba.")
+        return has_method("predict", self.get_params(deep=False))
 
     @property
     def cluster_layers_(self) -> NDArray[np.int64]:

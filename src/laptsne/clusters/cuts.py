@@ -12,7 +12,8 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 
 _BALANCE = 0.3  # least share of the points on either side of a balanced cut
-_SMOOTHING = 40  # steps of diffusion by which the order of a group's points becomes smooth
+_SMOOTHING = 40  # largest number of steps of diffusion by which the order of a group's points becomes smooth
+_SAMPLED = 20_000  # points of which the growth of their neighbourhood is counted
 _MAX_POINTS = 300  # of a group that is cut point by point; larger ones are cut between their smallest communities
 # The expected ratio of a border of a continuum to the best balanced cut within it (docs/notes/clusters.md): a share of
 # the growth of neighbourhoods in groups no larger than these; beyond that it rises with the dimension of the group.
@@ -91,7 +92,7 @@ def _smooth(local: Any, value: Array, degree: Array, moved: Array) -> None:
         for e in range(first[a], first[a + 1]):
             degree[a] += weights[e]
         volume += degree[a]
-    for _ in range(_SMOOTHING):
+    for _ in range(min(_SMOOTHING, n // 2 + 4)):
         mean = largest = 0.0
         for a in range(n):
             mean += degree[a] * value[a]
@@ -150,10 +151,11 @@ def _balanced_cut_rows(
 
 
 @compiled
-def _growth_rows(start: int, stop: int, indptr: Array, indices: Array, growth: Array) -> None:
-    """Set the log of the factor by which the neighbourhood of each node grows in a second step."""
+def _growth_rows(start: int, stop: int, nodes: Array, indptr: Array, indices: Array, growth: Array) -> None:
+    """Set the log of the factor by which the neighbourhoods of some nodes grow in a second step."""
     seen = np.full(indptr.size - 1, -1, np.int32)
-    for i in range(start, stop):
+    for row in range(start, stop):
+        i = nodes[row]
         seen[i] = i
         n_seen = 1
         for j in indices[indptr[i] : indptr[i + 1]]:
@@ -164,7 +166,7 @@ def _growth_rows(start: int, stop: int, indptr: Array, indices: Array, growth: A
                 if seen[k] != i:
                     seen[k] = i
                     n_seen += 1
-        growth[i] = np.log(n_seen / (indptr[i + 1] - indptr[i] + 1))
+        growth[row] = np.log(n_seen / (indptr[i + 1] - indptr[i] + 1))
 
 
 class Bodies:
@@ -183,10 +185,15 @@ class Bodies:
         self.graph, self.smallest, self.workers, self.n_neighbors = graph, smallest, workers, n_neighbors
         self._sizes = np.bincount(smallest).astype(np.float64)
         self._quotient = self._between = quotient(graph, smallest)
-        growth, degree = np.empty(smallest.size), np.diff(graph.indptr) + 1.0
-        arrays = (graph.indptr, graph.indices)
-        workers.rows(_growth_rows, smallest.size, *arrays, growth, work=100.0 * graph.nnz, alignment=1 << 14)
-        self._growth, self._degree = np.bincount(smallest, growth), np.bincount(smallest, degree)
+        nodes = np.arange(0, smallest.size, -(-smallest.size // _SAMPLED))
+        growth, n_groups = np.empty(nodes.size), self._sizes.size
+        arrays = (nodes, graph.indptr, graph.indices)
+        workers.rows(_growth_rows, nodes.size, *arrays, growth, work=1e3 * nodes.size, alignment=1 << 12)
+        # Communities of which no node is sampled have the growth of all.
+        n_sampled = np.bincount(smallest[nodes], minlength=n_groups)
+        of_sampled = np.bincount(smallest[nodes], growth, minlength=n_groups) / np.maximum(n_sampled, 1)
+        self._growth = np.where(n_sampled, of_sampled, growth.mean()) * self._sizes
+        self._degree = np.bincount(smallest, np.diff(graph.indptr) + 1.0)
         self.group = np.arange(self._sizes.size)  # of each small community
         self._cut, self._volume = np.zeros((2, self._sizes.size))
         self._is_new = np.ones(self._sizes.size, np.bool_)

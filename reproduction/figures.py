@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from laptsne import plotting
-from laptsne._runtime.colours import PALETTE, colours
+from laptsne._runtime.colours import PALETTE, category_colours
 from laptsne.graph.spectrum import eigengap_clusters
 from reproduction import paper, plan
 from reproduction.datasets import title
@@ -236,9 +236,9 @@ def _embedding_grid(
 
 def _draw_embedding(ax: Axes, Y: NDArray[Any], labels: NDArray[Any]) -> None:
     """Draw an embedding coloured by class."""
-    classes, codes = np.unique(labels, return_inverse=True)
+    codes = np.unique(labels, return_inverse=True)[1]
     order = np.random.default_rng(0).permutation(len(Y))  # so that no class covers the others
-    point_colours = np.array(colours(classes.size))[codes[order]]
+    point_colours = np.array(category_colours(np.bincount(codes)))[codes[order]]
     size = np.clip(3000 / len(Y), 0.3, 4)
     ax.scatter(Y[order, 0], Y[order, 1], c=point_colours, s=size, linewidths=0, alpha=0.8)
     # A few outliers must not squeeze the rest into a corner.

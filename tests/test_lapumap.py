@@ -24,12 +24,7 @@ KERNEL = UmapKernel.of(0.1, 1.0)
 FAST = {"max_iter": 60, "random_state": 0}
 
 
-@parametrize_with_checks(
-    [LapUMAP(max_iter=20), LapUMAP(method="fourier", max_iter=10)],
-    expected_failed_checks=lambda _: dict.fromkeys(
-        ("check_estimator_sparse_array", "check_estimator_sparse_matrix"), "as those of LaptSNE in test_estimator.py"
-    ),
-)
+@parametrize_with_checks([LapUMAP(max_iter=20), LapUMAP(method="fourier", max_iter=10)])
 def test_check_estimator(estimator, check):
     check(estimator)
 

@@ -106,10 +106,20 @@ def test_distinguish_of_a_model():
     assert len(table) == 5 * 2 * 20
     assert set(table.feature) <= set(X.columns)
     assert table.auc[0] in model.distinguish(scipy.sparse.csr_matrix(X[:500]), list(X.columns)).auc
+    kept = model.distinguish()
+    assert kept.feature.tolist() == table.feature.tolist()
+    np.testing.assert_allclose(kept.auc, table.auc)
     with pytest.raises(ValueError, match="X has 499 rows, but labels_ has 500"):
         model.distinguish(X[:499])
     with pytest.raises(ValueError, match="feature_names has 1 names, but X has 64"):
         model.distinguish(X[:500], ["a"])
+
+
+def test_distinguish_without_data_asks_for_them():
+    X = load_digits().data[:200]
+    for model in (LaptSNE(max_iter=5, out_of_sample="network"), LandmarkLaptSNE(n_landmarks=40, max_iter=5)):
+        with pytest.raises(ValueError, match="X is needed"):
+            model.fit(X).distinguish()
 
 
 def test_without_clusters_the_table_is_empty(rng):

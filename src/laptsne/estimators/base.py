@@ -240,14 +240,15 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self.reliability_
 
     def distinguish(
-        self, X: Any, feature_names: Sequence[str] | None = None, *, max_features: int | None = 20
+        self, X: Any = None, feature_names: Sequence[str] | None = None, *, max_features: int | None = 20
     ) -> FeatureTable:
         """Rank the features of each cluster against its nearest sibling in the tree and against all other points.
 
         Parameters
         ----------
         X : array or sparse matrix of shape (n_samples, n_features)
-            Features of the training data, not necessarily those of the embedding.
+            Features of the training data, not necessarily those of the embedding. By default the data of the fit,
+            if the model keeps them.
         feature_names, max_features
             As in :func:`laptsne.clusters.distinguishing_features`.
 
@@ -257,6 +258,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             The most distinguishing features first; empty without at least one cluster and other points.
         """
         check_is_fitted(self)
+        if X is None:
+            X = self.fitted_map_.data
+            if X is None or self.fitted_map_.is_sample:
+                raise ValueError("X is needed: this model does not keep the data of its fit.")
+            feature_names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         X = X if hasattr(X, "shape") else np.asarray(X)
         if X.shape[0] != len(self.labels_):
             raise ValueError(f"X has {X.shape[0]} rows, but labels_ has {len(self.labels_)}; give the rows of the fit.")

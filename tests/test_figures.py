@@ -120,6 +120,10 @@ class TestStyle:
         marks = plotting.scatter(rng.normal(size=(40, 2)), ["x", "y"] * 20, palette=palette).collections[0]
         assert {to_hex(colour) for colour in marks.get_facecolors()} == {"#111111", "#222222"}
 
+    def test_an_empty_palette_is_refused(self, rng):
+        with pytest.raises(ValueError, match="palette has no colours"):
+            plotting.scatter(rng.normal(size=(4, 2)), ["x", "y"] * 2, palette=[])
+
     def test_palettes_repeat_and_lack_labels(self, rng):
         Y, labels = rng.normal(size=(6, 2)), ["x", "y", "z"] * 2
         ax = plotting.scatter(Y, labels, palette=["#111111", "#222222"], legend="right")

@@ -23,7 +23,7 @@ _CODES = """
 afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469b55
 """
 PALETTE = tuple(f"#{code}" for code in _CODES.split())
-_MAX_COLOURED, _N_FREQUENT = 256, 36  # categories; beyond that, only so many frequent ones are coloured
+_MAX_COLOURED, _N_FREQUENT = 256, 36  # categories; beyond the first number, only the most frequent ones are coloured
 MISSING = "#c8c8c8"
 INK = "#222222"
 

@@ -84,8 +84,8 @@ class ClusterTree:
         return np.array([np.where(labels < 0, -1, self.cut(count)[labels]) for count in counts])
 
 
-def linked(labels: Array, P: Any, contrasts: Array | None = None) -> ClusterTree:
-    r"""Link clusters by their affinities.
+def linked(labels: Array, P: Any) -> ClusterTree:
+    r"""Link clusters by their affinities; the chances of their borders are not known yet.
 
     Of all pairs of nodes, the one with the greatest :math:`A_{ab} / (d_a d_b)` is merged, where A are the affinities
     between nodes and d their row sums: the linkage of Bonald et al. (2018, Hierarchical Graph Clustering using Node
@@ -96,7 +96,6 @@ def linked(labels: Array, P: Any, contrasts: Array | None = None) -> ClusterTree
     affinity = np.zeros((n_nodes, n_nodes))
     own = quotient(P, np.where(labels < 0, n_clusters, labels)).toarray()[:n_clusters, :n_clusters]
     affinity[:n_clusters, :n_clusters] = own
-    chance = np.full(n_nodes, np.nan)
     size = np.zeros(n_nodes, np.int64)
     size[:n_clusters] = np.bincount(labels[labels >= 0], minlength=n_clusters)
     parent, alive = np.full(n_nodes, -1), np.arange(n_clusters)
@@ -109,4 +108,4 @@ def linked(labels: Array, P: Any, contrasts: Array | None = None) -> ClusterTree
         affinity[node] = affinity[a] + affinity[b]
         affinity[:, node] = affinity[:, a] + affinity[:, b]
         alive = np.append(alive[(alive != a) & (alive != b)], node)
-    return ClusterTree(parent, size, chance)
+    return ClusterTree(parent, size, np.full(n_nodes, np.nan))

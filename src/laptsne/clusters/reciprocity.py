@@ -44,7 +44,7 @@ def _strongest_rows(start: int, stop: int, indptr: Array, indices: Array | None,
 
 
 def feasible_neighbors(n_neighbors: int, n_samples: int) -> int:
-    """Return the number of neighbours in a graph of so many points: fewer for few points."""
+    """Return the number of neighbours in the graph of a data set, which is lower for small ones."""
     return max(min(n_neighbors, n_samples // 6), min(5, n_samples - 1))
 
 
@@ -65,8 +65,8 @@ def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
 
 def graph_of(neighbors: Array) -> Any:
     """Return the graph of neighbours: 1 for mutual neighbours, 1/2 for others, as a CSR matrix."""
-    is_one = neighbors >= 0
-    parts = (np.full(is_one.sum(), 0.5), neighbors[is_one], np.append(0, np.cumsum(is_one.sum(axis=1))))
+    found = neighbors >= 0
+    parts = (np.full(found.sum(), 0.5), neighbors[found], np.append(0, np.cumsum(found.sum(axis=1))))
     return plus_transpose(scipy.sparse.csr_matrix(parts, (len(neighbors), len(neighbors))))
 
 

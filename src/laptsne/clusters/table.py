@@ -48,10 +48,10 @@ class ClusterTable:
         return len(self.cluster)
 
     def __getitem__(self, cluster: int) -> ClusterRow:
-        return ClusterRow(*(column[cluster : cluster + 1].tolist()[0] for column in vars(self).values()))
+        return list(self)[cluster]
 
     def __iter__(self) -> Iterator[ClusterRow]:
-        return (self[cluster] for cluster in range(len(self)))
+        return map(ClusterRow, *(column.tolist() for column in vars(self).values()))
 
     def to_frame(self) -> Any:
         """Return the table as a pandas DataFrame."""

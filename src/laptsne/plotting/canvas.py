@@ -143,6 +143,8 @@ def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
     elif isinstance(palette, str | Colormap):
         cmap = colormaps.get_cmap(palette)  # a qualitative one, or a gradient
         chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))
+    elif len(palette) == 0:
+        raise ValueError("palette has no colours; give at least one, or None for the default.")
     else:
         chosen = [palette[i % len(palette)] for i in range(n_names)]
     try:

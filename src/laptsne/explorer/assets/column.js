@@ -70,7 +70,7 @@ export class Column {
     return this.captions?.[code] || this.names[code];
   }
 
-  /** The finest layer with at most so many groups, or the coarsest one, as a column. */
+  /** The finest layer with at most the given number of groups, or the coarsest one, as a column. */
   layer(most) {
     if (this.names.length <= most || !this.layers.length) return this;
     const found = /** @type {any} */ (this.layers.find(({ names }) => names.length <= most) ?? this.layers.at(-1));

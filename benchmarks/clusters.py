@@ -49,9 +49,8 @@ from suite_runs import GROUPS, SETS, load, n_rows
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.clusters.counting import N_NEIGHBORS, bodies_of, by_size
+from laptsne.clusters.counting import clusters_below
 from laptsne.clusters.linkage import ClusterTree
-from laptsne.clusters.reciprocity import nearest_graph
 from laptsne.graph.affinity import joint_affinities
 
 Array = np.ndarray[Any, Any]
@@ -408,8 +407,7 @@ def is_divided(X: Array, thresholds: tuple[float, ...]) -> list[bool]:
     """Whether there would be several clusters if borders were evident below other contrasts."""
     with Workers() as workers:
         P = joint_affinities(X, perplexity=min(PERPLEXITY, (len(X) - 1) / 3))
-        graph = nearest_graph(P, N_NEIGHBORS, workers)
-        return [int(by_size(bodies_of(graph, workers).merge(threshold)).max()) > 0 for threshold in thresholds]
+        return [int(clusters_below(threshold, P, workers).max()) > 0 for threshold in thresholds]
 
 
 def power_law(thresholds: Array, n_divided: Array, n_sets: int) -> tuple[float, float]:

@@ -13,7 +13,14 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.cuts import Bodies
 from laptsne.clusters.linkage import linked
-from laptsne.clusters.reciprocity import NeighborGraph, feasible_neighbors, graph_of, nearest_graph, strongest_neighbors
+from laptsne.clusters.reciprocity import (
+    CONTINUUM,
+    NeighborGraph,
+    feasible_neighbors,
+    graph_of,
+    nearest_graph,
+    strongest_neighbors,
+)
 from laptsne.graph.communities import communities, smallest_communities
 
 N_NEIGHBORS, _COARSE_SCALE = 20, 30  # in the graph of which the clusters are found; in another one for evidence
@@ -21,9 +28,6 @@ MIN_SIZE, _MIN_OF_MEAN = 8, 0.25  # points of a cluster; size of one that is con
 _SMALLEST = 40  # points of a community that is not divided further
 _MIN_DIVISIBLE = 80  # points of a group whose communities are compared by reciprocity
 _BLOCK = 1 << 16  # rows of P processed at once
-# Cuts through continua have a reciprocity of at least 0.235, less 0.3 divided by the square root of the number of
-# border points, and 0.26 in the mean, whatever their dimension (docs/method.md).
-EVIDENT, _CONTINUUM = (0.235, 0.3), 0.26
 
 
 def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
@@ -56,12 +60,16 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     >>> int(find_clusters(joint_affinities(X, perplexity=30)).max()) + 1
     2
     """
-    workers = workers or Workers(1)
+    return clusters_below(1.0, P, workers or Workers(1))
+
+
+def clusters_below(contrast: float, P: Any, workers: Workers) -> Array:
+    """Find the clusters whose borders have less than a given contrast; see :func:`find_clusters`."""
     neighbors = strongest_neighbors(P, _COARSE_SCALE, workers)
     graph = graph_of(neighbors[:, :N_NEIGHBORS])
-    labels = by_size(bodies_of(graph, workers).merge())
+    labels = by_size(bodies_of(graph, workers).merge(contrast))
     labels = _assigned(labels, P, int(labels.max()) + 1)
-    labels = by_size(_communities_with_evidence(graph, neighbors, labels, workers))
+    labels = by_size(_communities_with_evidence(contrast, graph, neighbors, labels, workers))
     return _assigned(labels, P, int(labels.max()) + 1)
 
 
@@ -74,7 +82,7 @@ def bodies_of(graph: Any, workers: Workers) -> Bodies:
     return Bodies(mutual, smallest_communities(mutual, _SMALLEST), n_neighbors, workers)
 
 
-def _communities_with_evidence(graph: Any, neighbors: Array, labels: Array, workers: Workers) -> Array:
+def _communities_with_evidence(contrast: float, graph: Any, neighbors: Array, labels: Array, workers: Workers) -> Array:
     """Divide groups of nodes into communities if affinities across the borders of these are not reciprocated.
 
     The communities are those of the whole graph, so that a group that is not one of several is not divided more finely.
@@ -87,18 +95,18 @@ def _communities_with_evidence(graph: Any, neighbors: Array, labels: Array, work
             continue
         parts = np.unique(found[nodes], return_inverse=True)[1]
         own = NeighborGraph(graph[nodes][:, nodes], workers)
-        if not _is_divided(own, parts):
+        if not _is_divided(own, parts, contrast):
             continue
         coarse = graph_of(neighbors) if coarse is None else coarse
         other = NeighborGraph(coarse[nodes][:, nodes], workers)
-        if _is_divided(other, communities(other.graph, np.zeros(nodes.size, np.int64))):
-            fine[nodes] = int(fine.max()) + 1 + own.merged(parts, _CONTINUUM)
+        if _is_divided(other, communities(other.graph, np.zeros(nodes.size, np.int64)), contrast):
+            fine[nodes] = int(fine.max()) + 1 + own.merged(parts, lambda pairs: pairs.value >= CONTINUUM)
     return fine
 
 
-def _is_divided(graph: NeighborGraph, parts: Array) -> bool:
+def _is_divided(graph: NeighborGraph, parts: Array, contrast: float) -> bool:
     """Whether at least two groups of communities are separate by their reciprocity."""
-    return int((np.bincount(graph.merged(parts, *EVIDENT)) >= MIN_SIZE).sum()) > 1
+    return int((np.bincount(graph.merged(parts, lambda pairs: pairs.contrast >= contrast)) >= MIN_SIZE).sum()) > 1
 
 
 def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -> Array:
@@ -118,7 +126,7 @@ def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -
         if divided.max() == labels.max():
             break
         labels = divided
-    found = by_size(graph.merged(labels, 0.0, n_groups=n_clusters), 1, n_clusters)
+    found = by_size(graph.merged(labels, lambda pairs: pairs.value >= 0, n_clusters), 1, n_clusters)
     n_found = int(found.max()) + 1
     if n_found < n_clusters:
         warn(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,9 @@ from laptsne.graph.communities import Cut, within_parts
 
 _MIN_WEIGHT, _MIN_POINTS = 0.2, 0.1  # affinity and border points that can join groups, relative to the mean degree
 ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
+# Mean reciprocity of cuts through continua, whatever their dimension. There is evidence if that of a border is lower by
+# the margin divided by the square root of its number of points, and at most _EVIDENT (docs/notes/clusters.md).
+CONTINUUM, _MARGIN, _EVIDENT = 0.26, 0.36, 0.235
 
 
 @compiled
@@ -79,9 +83,11 @@ class Reciprocity(NamedTuple):
     weight: Array  # total affinity between the two
     n_points: Array  # effective number of points at the border, on the side that has fewer
 
-    def upper(self, margin: float) -> Array:
-        """Upper confidence bound; a lower one for a negative margin."""
-        return np.asarray(self.value + margin / np.sqrt(self.n_points))
+    @property
+    def contrast(self) -> Array:
+        """Ratio to the largest reciprocity that is evidence of separate groups: below 1 if there is evidence."""
+        significance = (self.value + _MARGIN / np.sqrt(self.n_points)) / CONTINUUM
+        return np.asarray(np.maximum(significance, self.value / _EVIDENT))
 
     def updated(self, number: Array, active: Array, changed: Reciprocity) -> Reciprocity:
         """Return all pairs in the order of their groups, given the new number of every group and the active pairs."""
@@ -134,12 +140,12 @@ class NeighborGraph:
         outside = np.bincount(labels, self._degrees - (cut or Cut.of(self.graph, labels, self._workers)).inside)
         return np.asarray(outside / np.maximum(np.bincount(labels, self._degrees), 1e-300))
 
-    def merged(self, labels: Array, threshold: float, margin: float = 0.0, n_groups: int = 1) -> Array:
-        """Merge groups that are not separate, until all are or ``n_groups`` are left.
+    def merged(self, labels: Array, is_close: Callable[[Reciprocity], Array], n_groups: int = 1) -> Array:
+        """Merge pairs of groups that are close, until none are or ``n_groups`` are left.
 
-        Two groups are separate if the upper confidence bound of their reciprocity is below ``threshold``, or if they
-        share little affinity, or if their border is a stray point or two: that of a continuum, even of a line, has
-        more. Each round merges the pairs of groups that are nearest to each other, by a lower confidence bound.
+        Two groups that share little affinity are separate in any case, and so are those whose border is a stray point
+        or two: that of a continuum, even of a line, has more. Each round merges the pairs of groups that are nearest to
+        each other, by a lower confidence bound.
         """
         cut = Cut.of(self.graph, labels, self._workers)
         pairs = _reciprocity(cut, int(labels.max(initial=0)) + 1)
@@ -148,13 +154,13 @@ class NeighborGraph:
             # A group with more affinity outside than inside is not a cluster.
             loose = self.conductance(labels, cut) > 0.5
             is_loose = loose[pairs.first] | loose[pairs.second]
-            is_close = (pairs.weight >= self._min_weight) & (pairs.n_points >= self._min_points)
-            is_close &= pairs.upper(margin) >= threshold
-            close = np.flatnonzero(is_close | is_loose)
+            is_joined = (pairs.weight >= self._min_weight) & (pairs.n_points >= self._min_points)
+            close = np.flatnonzero((is_joined & is_close(pairs)) | is_loose)
             if close.size == 0 or n_left <= n_groups:
                 return labels
             # The pairs that are certainly close come first.
-            order = close[np.argsort(-(pairs.upper(-ERROR) + is_loose)[close], kind="stable")]
+            certain = pairs.value - ERROR / np.sqrt(pairs.n_points) + is_loose
+            order = close[np.argsort(-certain[close], kind="stable")]
             target = mutually_nearest(order, pairs.first, pairs.second, n_left, n_left - n_groups)
             left, number = np.unique(target, return_inverse=True)
             labels, active = number[labels], np.bincount(number) > 1

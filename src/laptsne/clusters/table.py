@@ -10,7 +10,7 @@ import numpy as np
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
-from laptsne.clusters.counting import EVIDENT, N_NEIGHBORS, bodies_of
+from laptsne.clusters.counting import N_NEIGHBORS, bodies_of
 from laptsne.clusters.linkage import ClusterTree, linked
 from laptsne.clusters.reciprocity import NeighborGraph, nearest_graph
 
@@ -122,10 +122,9 @@ def _borders(labels: Array, P: Any, workers: Workers) -> tuple[Array, Array, Arr
     groups = np.where(labels < 0, n_clusters, labels)  # points of no cluster form a group of their own
     graph = nearest_graph(P, N_NEIGHBORS, workers)
     first, second, contrast = bodies_of(graph, workers).contrasts(groups)
-    threshold, margin = EVIDENT
     pairs = NeighborGraph(graph, workers).reciprocity(groups)
     reciprocity = np.full((n_clusters + 1, n_clusters + 1), 0.0)
-    reciprocity[pairs.first, pairs.second] = pairs.upper(margin) / threshold
+    reciprocity[pairs.first, pairs.second] = pairs.contrast
     contrast = np.minimum(contrast, np.maximum(reciprocity, reciprocity.T)[first, second])
     kept = (first < n_clusters) & (second < n_clusters)
     return first[kept], second[kept], np.minimum(_CHANCE * contrast[kept] ** _POWER, 1)

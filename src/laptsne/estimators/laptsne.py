@@ -81,6 +81,9 @@ class LaptSNE(MapEstimator):
     n_neighbors : int, "auto" or "all", default="auto"
         Number of neighbours with non-zero affinity: "auto" is three times the perplexity, "all" every pair, as in the
         paper.
+    refine_affinities : bool, default=True
+        Whether P is computed half from distances along the mutual edges of the graph of neighbours, which avoid chance
+        neighbours in many dimensions. Without effect with ``n_neighbors="all"`` and ``metric="affinities"``.
     out_of_sample : {"placement", "network"}, default="placement"
         How :meth:`transform` embeds new points. "placement" minimises the objective over each new point with all others
         fixed, and keeps the data. "network" trains and keeps the paper's neural network, an approximation.
@@ -106,7 +109,7 @@ class LaptSNE(MapEstimator):
     embedding_ : array of shape (n_samples, n_components)
         The embedding.
     affinities_ : sparse matrix in CSR format of shape (n_samples, n_samples)
-        P; a dense array with ``n_neighbors="all"``.
+        P, of which the embedding was computed, refined or not; a dense array with ``n_neighbors="all"``.
     perplexity_ : float
         The perplexity used.
     n_clusters_ : int
@@ -182,6 +185,7 @@ class LaptSNE(MapEstimator):
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
         n_neighbors: int | str = "auto",
+        refine_affinities: bool = True,
         out_of_sample: str = "placement",
         method: str = "auto",
         optimizer: Descent | None = None,

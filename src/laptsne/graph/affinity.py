@@ -18,7 +18,7 @@ from laptsne.graph.paths import refined_distances
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
 _PATHS_PER_PERPLEXITY = 2  # nodes along paths with an affinity
 _BLOCK = 1024
-_ADDED, _BLOCKS = 20_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
+_ADDED, _BLOCKS = 10_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
 _MAX_UNITS = 6  # of distances in which the precision is searched
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 _MAX_STEPS, _TOL, _MIN_SCALE = 64, 1e-5, 1e-3  # of UMAP: bisections, error of their sum, scale in mean distances

@@ -13,10 +13,11 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.graph.distances import all_distances, canonical
 from laptsne.graph.neighbors import neighbor_distances
-from laptsne.graph.paths import refined_distances
+from laptsne.graph.paths import refined_distances, two_steps
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
-_PATHS_PER_PERPLEXITY = 2  # nodes along paths with an affinity
+# Nodes along paths, and after two steps, with an affinity; share of two steps (docs/notes/method-what-was-tried.md).
+_PATHS_PER_PERPLEXITY, _TWO_STEPS = 2, 0.3
 _BLOCK = 1024
 _ADDED, _BLOCKS = 10_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
 _MAX_UNITS = 6  # of distances in which the precision is searched
@@ -199,11 +200,22 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine:
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
     conditional = _sparse_conditional(graph, perplexity, workers)
     if refine:
-        n_paths = max(int(_PATHS_PER_PERPLEXITY * perplexity), 1)
-        graph = refined_distances(graph, max(int(perplexity), 1), n_paths, workers)
+        n_near, n_paths = int(perplexity), int(_PATHS_PER_PERPLEXITY * perplexity)
+        graph = refined_distances(graph, n_near, n_paths, workers)
         conditional = conditional + _sparse_conditional(graph, perplexity, workers)
+        conditional = _diffused(conditional, two_steps(conditional, n_near, n_paths, workers))
     del graph
     return _normalised(plus_transpose(conditional))
+
+
+def _diffused(conditional: Any, walked: Any) -> Any:
+    """Return conditional affinities mixed with the probabilities of two steps, where there are any; rows sum to 1."""
+    share = np.where(np.diff(walked.indptr) > 0, _TWO_STEPS, 0)
+    total = np.asarray(conditional.sum(axis=1, dtype=np.float64)).ravel()
+    weight = np.divide(1 - share, total, out=np.zeros_like(total), where=total > 0).astype(np.float32)
+    conditional.data *= np.repeat(weight, np.diff(conditional.indptr))
+    walked.data *= np.float32(_TWO_STEPS)
+    return conditional + walked
 
 
 def _sparse_conditional(graph: Any, perplexity: float, workers: Workers) -> Any:

@@ -20,22 +20,28 @@ def _place(lengths: Array, nodes: Array, first: int, at: int, length: float, nod
     lengths[at], nodes[at] = length, node
 
 
+@inlined
+def _keep(lengths: Array, nodes: Array, size: int, length: float, node: int) -> int:
+    """Insert a node into a sorted list of ``size`` entries, whose last drops out if it is full; return the new size."""
+    last = nodes.size - 1
+    if size > last:
+        if length > lengths[last] or (length == lengths[last] and node > nodes[last]):
+            return size
+        size = last
+    _place(lengths, nodes, 0, size, length, node)
+    return size + 1
+
+
 @compiled
 def _nearest_rows(start: int, stop: int, graph: Any, nodes: Array, lengths: Array) -> None:
     """Find the nearest neighbours in each row of a graph, of equally near ones those with the lowest index."""
     indptr, indices, data = graph
-    k = nodes.shape[1]
     for i in range(start, stop):
-        size, found, far = 0, nodes[i], lengths[i]
+        size = 0
         for e in range(indptr[i], indptr[i + 1]):
-            if indices[e] == i or (size == k and data[e] > far[k - 1]):
-                continue
-            if size < k:
-                size += 1
-            elif data[e] == far[k - 1] and indices[e] > found[k - 1]:
-                continue
-            _place(far, found, 0, size - 1, data[e], indices[e])
-        found[size:] = -1
+            if indices[e] != i:
+                size = _keep(lengths[i], nodes[i], size, data[e], indices[e])
+        nodes[i, size:] = -1
 
 
 @compiled
@@ -118,6 +124,15 @@ def _path_rows(start: int, stop: int, graph: Any, nodes: Array, lengths: Array) 
         found[size:] = -1
 
 
+def _nearest(graph: Any, lengths: Array, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
+    """Return the nearest neighbours in each row of a graph, padded by -1, and the lengths of the edges to them."""
+    shape = (graph.shape[0], n_neighbors)
+    nodes, found = np.empty(shape, np.int32), np.empty(shape, lengths.dtype)
+    arrays = (graph.indptr, graph.indices, lengths)
+    workers.rows(_nearest_rows, shape[0], arrays, nodes, found, work=10.0 * graph.nnz)
+    return nodes, found
+
+
 def _along(edges: tuple[Array, Array, Array], n_samples: int, n_neighbors: int, workers: Workers) -> Any:
     """Return the graph of the nearest nodes along edges, given as rows, columns and lengths in both directions."""
     rows, columns, lengths = edges
@@ -128,10 +143,16 @@ def _along(edges: tuple[Array, Array, Array], n_samples: int, n_neighbors: int, 
     n_neighbors = min(n_neighbors, n_samples - 1)
     nodes, far = np.empty((n_samples, n_neighbors), np.int32), np.empty((n_samples, n_neighbors))
     workers.rows(_path_rows, n_samples, graph, nodes, far, work=100.0 * nodes.size)
-    indptr = np.append(0, np.cumsum((nodes >= 0).sum(axis=1)))
+    return _sparse_rows(nodes, far)
+
+
+def _sparse_rows(nodes: Array, values: Array) -> Any:
+    """Return padded rows as a CSR matrix."""
+    present, n_samples = nodes >= 0, len(nodes)
+    indptr = np.append(0, np.cumsum(present.sum(axis=1)))
     if indptr[-1] == nodes.size:
-        return scipy.sparse.csr_matrix((far.ravel(), nodes.ravel(), indptr), (n_samples, n_samples))
-    return scipy.sparse.csr_matrix((far[nodes >= 0], nodes[nodes >= 0], indptr), (n_samples, n_samples))
+        return scipy.sparse.csr_matrix((values.ravel(), nodes.ravel(), indptr), (n_samples, n_samples))
+    return scipy.sparse.csr_matrix((values[present], nodes[present], indptr), (n_samples, n_samples))
 
 
 def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:
@@ -148,9 +169,7 @@ def refined_distances(graph: Any, n_mutual: int, n_neighbors: int, workers: Work
     of ``graph`` that connect what mutual edges leave apart are added, as in a minimum spanning tree.
     """
     n_samples = graph.shape[0]
-    nodes, lengths = np.empty((n_samples, n_mutual), np.int32), np.empty((n_samples, n_mutual), graph.dtype)
-    arrays = (graph.indptr, graph.indices, graph.data)
-    workers.rows(_nearest_rows, n_samples, arrays, nodes, lengths, work=10.0 * graph.nnz)
+    nodes, lengths = _nearest(graph, graph.data, n_mutual, workers)
     is_mutual = np.empty(nodes.shape, np.bool_)
     workers.rows(_mutual_rows, n_samples, nodes, is_mutual, work=10.0 * nodes.size)
     rows, columns, lengths = np.nonzero(is_mutual)[0].astype(np.int32), nodes[is_mutual], lengths[is_mutual]
@@ -186,3 +205,42 @@ def _joined(component: Array, rows: Array, columns: Array) -> Array:
     n, ends = int(component.max(initial=-1)) + 1, (component[rows], component[columns])
     edges = scipy.sparse.csr_matrix((np.ones(rows.size, np.int8), ends), (n, n))
     return np.asarray(connected_components(edges, directed=False)[1][component])
+
+
+@compiled
+def _two_step_rows(start: int, stop: int, steps: Array, p: Array, nodes: Array, lengths: Array) -> None:
+    """Find the nodes that a walk reaches in two steps with the highest probabilities, which are stored negated."""
+    n_steps = steps.shape[1]
+    reached, touched = np.zeros(len(steps), p.dtype), np.empty(n_steps * n_steps, np.int32)
+    for i in range(start, stop):
+        n_touched = size = 0
+        for a in range(n_steps):
+            if steps[i, a] < 0:
+                break
+            nodes_of_next, p_of_next = steps[steps[i, a]], p[steps[i, a]]
+            for b in range(n_steps):
+                if nodes_of_next[b] < 0:
+                    break
+                touched[n_touched] = nodes_of_next[b]
+                n_touched += reached[nodes_of_next[b]] == 0
+                reached[nodes_of_next[b]] -= p[i, a] * p_of_next[b]
+        for t in range(n_touched):
+            if touched[t] != i and reached[touched[t]] < 0:
+                size = _keep(lengths[i], nodes[i], size, reached[touched[t]], touched[t])
+            reached[touched[t]] = 0
+        nodes[i, size:] = -1
+        lengths[i, size:] = 0
+
+
+def two_steps(conditional: Any, n_steps: int, n_neighbors: int, workers: Workers) -> Any:
+    """Return the probabilities of two steps of a random walk, normalised over the ``n_neighbors`` highest in each row.
+
+    A step goes to one of the ``n_steps`` neighbours with the highest probability.
+    """
+    steps, p = _nearest(conditional, -conditional.data, n_steps, workers)
+    p[steps < 0] = 0
+    p /= np.minimum(p.sum(axis=1), -np.finfo(np.float32).tiny)[:, None]
+    nodes, found = np.empty((len(p), n_neighbors), np.int32), np.empty((len(p), n_neighbors), p.dtype)
+    workers.rows(_two_step_rows, len(p), steps, p, nodes, found, work=10.0 * p.size * n_steps)
+    found /= np.minimum(found.sum(axis=1), -np.finfo(np.float32).tiny)[:, None]
+    return _sparse_rows(nodes, found)

@@ -82,9 +82,10 @@ class LaptSNE(MapEstimator):
         Number of neighbours with non-zero affinity: "auto" is three times the perplexity, "all" every pair, as in the
         paper.
     refine_affinities : bool, default=True
-        Whether half of P is computed from lengths of paths along mutual neighbours, so that points that are near by
-        chance, as in many dimensions, count less. With False, ``contraction=0`` is plain t-SNE. P is never refined with
-        ``n_neighbors="all"`` and ``metric="affinities"``. New points are placed by unrefined affinities.
+        Whether P also comes from the lengths of paths along mutual neighbours and from shared neighbours, so that
+        points that are near by chance, as in many dimensions, count less. With False, ``contraction=0`` is plain t-SNE.
+        P is never refined with ``n_neighbors="all"`` and ``metric="affinities"``. New points are placed by unrefined
+        affinities.
     out_of_sample : {"placement", "network"}, default="placement"
         How :meth:`transform` embeds new points. "placement" minimises the objective over each new point with all others
         fixed, and keeps the data. "network" trains and keeps the paper's neural network, an approximation.

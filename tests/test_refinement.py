@@ -151,7 +151,7 @@ def reference(X, perplexity):
                 entropy = -(p[p > 0] * np.log(p[p > 0])).sum()
                 low, high = (beta, high) if entropy > np.log(perplexity) else (low, beta)
             total[i, near] += p
-    total = 0.7 * total / 2 + 0.3 * walked_twice(total, 2 * perplexity // 3, 2 * perplexity)
+    total = 0.7 * total / 2 + 0.3 * walked_twice(total, perplexity, 2 * perplexity)
     total += total.T
     return total / total.sum()
 

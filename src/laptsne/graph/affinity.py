@@ -16,9 +16,8 @@ from laptsne.graph.neighbors import neighbor_distances
 from laptsne.graph.paths import refined_distances, two_steps
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
-# Of the refinement: nodes along paths, and after two steps, with an affinity; neighbours to which a step goes; share of
-# two steps. docs/notes/method-what-was-tried.md has others.
-_PATHS_PER_PERPLEXITY, _STEPS_PER_PERPLEXITY, _TWO_STEPS = 2, 2 / 3, 0.3
+# Nodes along paths, and after two steps, with an affinity; share of two steps (docs/notes/method-what-was-tried.md).
+_PATHS_PER_PERPLEXITY, _TWO_STEPS = 2, 0.3
 _BLOCK = 1024
 _ADDED, _BLOCKS = 10_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
 _MAX_UNITS = 6  # of distances in which the precision is searched
@@ -202,10 +201,10 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine:
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
     conditional = _sparse_conditional(graph, perplexity, workers)
     if refine:
-        n_paths, n_steps = int(_PATHS_PER_PERPLEXITY * perplexity), max(int(_STEPS_PER_PERPLEXITY * perplexity), 1)
-        graph = refined_distances(graph, int(perplexity), n_paths, workers)
+        n_near, n_paths = int(perplexity), int(_PATHS_PER_PERPLEXITY * perplexity)
+        graph = refined_distances(graph, n_near, n_paths, workers)
         conditional = conditional + _sparse_conditional(graph, perplexity, workers)
-        conditional = _diffused(conditional, two_steps(conditional, n_steps, n_paths, workers))
+        conditional = _diffused(conditional, two_steps(conditional, n_near, n_paths, workers))
     del graph
     return _normalised(plus_transpose(conditional))
 

@@ -66,6 +66,15 @@ def _sort_rows(start: int, stop: int, indptr: Array, indices: Array, lengths: Ar
 
 
 @compiled
+def _crossing_rows(start: int, stop: int, indptr: Array, indices: Array, component: Array, crosses: Array) -> None:
+    """Mark the edges between different components."""
+    for i in range(start, stop):
+        own = component[i]
+        for e in range(indptr[i], indptr[i + 1]):
+            crosses[e] = component[indices[e]] != own
+
+
+@compiled
 def _shortest_edges(edges: Any, component: Array, shortest: Array) -> None:
     """Find the shortest edge from each component to another; ties go to the lowest node numbers."""
     low, high, lengths = edges
@@ -173,19 +182,20 @@ def refined_distances(graph: Any, n_mutual: int, n_neighbors: int, workers: Work
     is_mutual = np.empty(nodes.shape, np.bool_)
     workers.rows(_mutual_rows, n_samples, nodes, is_mutual, work=10.0 * nodes.size)
     rows, columns, lengths = np.nonzero(is_mutual)[0].astype(np.int32), nodes[is_mutual], lengths[is_mutual]
-    low, high, bridges = _bridges(graph, rows, columns)
+    low, high, bridges = _bridges(graph, rows, columns, workers)
     edges = ([rows, low, high], [columns, high, low], [lengths, bridges, bridges])
     rows, columns, lengths = (np.concatenate(parts) for parts in edges)
     return _along((rows, columns, lengths), n_samples, n_neighbors, workers)
 
 
-def _bridges(graph: Any, rows: Array, columns: Array) -> tuple[Array, Array, Array]:
+def _bridges(graph: Any, rows: Array, columns: Array, workers: Workers) -> tuple[Array, Array, Array]:
     """Return the shortest edges of a graph that connect the components of some of its edges, by Boruvka's algorithm."""
     n_samples = graph.shape[0]
     component = _joined(np.arange(n_samples, dtype=np.int32), rows, columns)
-    source = np.repeat(np.arange(n_samples, dtype=np.int32), np.diff(graph.indptr))
-    left = np.flatnonzero(component[source] != component[graph.indices])
-    source, target = source[left], graph.indices[left]
+    crosses, arrays = np.empty(graph.nnz, np.bool_), (graph.indptr, graph.indices, component)
+    workers.rows(_crossing_rows, n_samples, *arrays, crosses, work=float(graph.nnz))
+    left = np.flatnonzero(crosses)
+    source, target = np.searchsorted(graph.indptr, left, side="right") - 1, graph.indices[left]
     edges = (np.minimum(source, target), np.maximum(source, target), graph.data[left])
     chosen = [tuple(part[:0] for part in edges)]
     while edges[0].size:

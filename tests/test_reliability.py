@@ -57,7 +57,7 @@ def test_perturbation_of_a_few_points_is_the_exact_one(digits):
 
 def test_the_score_finds_the_torn_edge_of_a_swiss_roll():
     X, _ = make_swiss_roll(1000, random_state=0)
-    model = LaptSNE(contraction=0, random_state=0).fit(X)
+    model = LaptSNE(contraction=0, refine_affinities=False, random_state=0).fit(X)  # refined, fewer points are torn
     near = NearestNeighbors(n_neighbors=11).fit(X).kneighbors(X, return_distance=False)[:, 1:]
     far = np.linalg.norm(model.embedding_[near] - model.embedding_[:, None], axis=2)
     torn = (far > np.sqrt(model.embedding_.var(axis=0).sum()) / 2).mean(axis=1) >= 0.3
@@ -99,7 +99,7 @@ def test_principal_directions(rng, n_features):
 def test_a_point_does_not_repel_itself():
     """Points are at the minima of their own losses, as long as their data are not moved."""
     X, _ = make_blobs(100, 4, centers=3, random_state=0)
-    model = LaptSNE(contraction=0, perplexity=5, random_state=0).fit(X)
+    model = LaptSNE(contraction=0, perplexity=5, refine_affinities=False, random_state=0).fit(X)
     assert np.median(model.diagnose(length=1e-6).perturbation) < 0.1
 
 

@@ -12,7 +12,8 @@ import scipy.sparse.csgraph
 import laptsne.scanpy as lsc
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
-from laptsne.graph.neighbors import nearest_by_path, neighbor_distances
+from laptsne.graph.neighbors import neighbor_distances
+from laptsne.graph.paths import nearest_by_path
 from laptsne.metrics import Faithfulness
 
 sc = pytest.importorskip("scanpy", reason="needs the extra laptsne[scanpy]")

@@ -22,6 +22,7 @@ from laptsne.transform.sampling import n_sampled
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
 _MUTUAL = 1.65  # entries of P per neighbour: 2 if no neighbours are mutual, 1 if all are
+_REFINED = 1.95  # the same with nodes along paths
 _CLUSTERS = 10  # if their number is not given
 # Bytes, fitted to peaks measured by benchmarks/memory.py. The first of two is without, the second with neighbours of
 # mini-batches from P.
@@ -90,7 +91,8 @@ def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: f
     A given graph has ``n_given`` entries per row.
     """
     d, k, is_umap = p["n_components"], _n_neighbors(p, n, n_given), "min_dist" in p
-    n_edges = n * min(k * (1.0 if p["metric"] == "affinities" else _MUTUAL), n - 1.0)
+    per_neighbor = 1.0 if p["metric"] == "affinities" else _REFINED if p.get("refine_affinities") else _MUTUAL
+    n_edges = n * min(k * per_neighbor, n - 1.0)
     n_clusters = _CLUSTERS if isinstance(p["n_clusters"], str) else p["n_clusters"]
     n_vectors = 4 + (d if p["n_clusters"] == "auto" else max(d, MAX_CLUSTERS, n_clusters))
     batches = p.get("batch_size") is not None and p["n_batch_neighbors"] > 0

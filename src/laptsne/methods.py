@@ -130,21 +130,23 @@ class Method(ABC):
 class Tsne(Method):
     """The method of t-SNE: affinities of a perplexity, and the KL divergence.
 
-    ``perplexity`` is the requested one, which :class:`Metric` lowers if the data do not support it. ``fourier`` and
-    ``coarse`` are those of :class:`laptsne.engine.kl.KLDivergence`.
+    ``perplexity`` is the requested one, which :class:`Metric` lowers if the data do not support it. ``refine`` is that
+    of :func:`laptsne.graph.affinity.joint_affinities`, ``fourier`` and ``coarse`` are those of
+    :class:`laptsne.engine.kl.KLDivergence`.
     """
 
     loss_name: ClassVar[str] = "KL divergence"
 
     kernel: Kernel
     perplexity: float
+    refine: bool
     fourier: bool
     coarse: bool
     n_batch_neighbors: int
 
     def graph(self, X: Any, workers: Workers) -> Any:
         options = {"n_neighbors": self.metric.n_neighbors, "workers": workers, **self.metric.options}
-        return joint_affinities(X, perplexity=self.perplexity, **options)
+        return joint_affinities(X, perplexity=self.perplexity, refine=self.refine, **options)
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
         return KLDivergence(P, self.kernel, fourier=self.fourier, coarse=self.coarse, workers=workers)

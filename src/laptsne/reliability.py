@@ -53,11 +53,11 @@ class Reliability:
     Attributes
     ----------
     perturbation : array of shape (n_samples,) or None
-        How far the point moves if its data are nudged: the largest distance between its position and the minimum of
-        its loss, over moves of its row of X by ``length`` along the three leading principal directions of X, in both
-        senses. The affinities are those of the moved row. The minimum is the lowest of those found from the point's
-        position and from the two points of highest affinity. In units of the embedding. Points of high scores sit at
-        gaps that the embedding overstates, or at its tears.
+        How far the point moves if its data are nudged: the largest distance between its position and the minimum of its
+        loss, over moves of its row of X by ``length`` along the three leading principal directions of X, in both
+        senses. The affinities are those of the moved row, never refined. The minimum is the lowest of those found from
+        the point's position and from the two points of highest affinity. In units of the embedding. Points of high
+        scores sit at gaps that the embedding overstates, or at its tears.
     length : float or None
         By how much rows were moved, in units of the data. With ``metric="cosine"`` or "correlation", these are rows
         scaled to length 1, for the latter after centring each.

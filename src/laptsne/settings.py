@@ -63,6 +63,7 @@ TSNE_CONSTRAINTS: dict[str, list[Any]] = _SHARED | {
     "batch_size": [Interval(Integral, 1, None, closed="left"), None],
     "n_batch_neighbors": [Interval(Integral, 0, None, closed="left")],
     "n_neighbors": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "all"})],
+    "refine_affinities": ["boolean"],
     "out_of_sample": [StrOptions({"placement", "network"})],
 }
 UMAP_CONSTRAINTS: dict[str, list[Any]] = _SHARED | {
@@ -91,6 +92,7 @@ def tsne_method(p: dict[str, Any], X: Any) -> Tsne:
     return Tsne(
         n_components=int(p["n_components"]),
         perplexity=perplexity,
+        refine=bool(p["refine_affinities"]),
         metric=Metric(p["metric"], p["metric_params"], float(feasible), p["n_neighbors"]),
         contraction=_contraction(p, one_kernel=one_kernel, **strength),
         schedule=Schedule(
@@ -243,6 +245,7 @@ def paper_settings() -> dict[str, Any]:
         "learning_rate": 100.0,
         "max_iter": 500,
         "n_neighbors": "all",
+        "refine_affinities": False,
         "method": "exact",
         "optimizer": Descent(momentum=0.5, exaggeration=1.0, contraction_start=0, contraction_ramp=0, refresh_every=1),
     }

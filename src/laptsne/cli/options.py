@@ -78,7 +78,7 @@ class GraphOptions:
 class MapOptions(GraphOptions):
     """Parameters of the estimator; None for its default."""
 
-    contraction: float | None = _map("Strength; 0 is plain t-SNE (default: auto).", min=0)
+    contraction: float | None = _map("Strength; 0 is t-SNE (default: auto).", min=0)
     n_clusters: int | None = _map("Number of clusters to contract (default: auto).", "--clusters", min=1)
     n_components: int = _map("Dimension of the map.", "--dims", default=2, min=1, max=3)
     n_landmarks: int | None = _map(

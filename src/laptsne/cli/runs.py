@@ -214,7 +214,7 @@ def print_eigenvalues(data: InputOptions, features: FeatureOptions, settings: Gr
     _, X, _ = prepare(data, features)
     perplexity = settings.perplexity or auto_perplexity(X.shape[0])
     with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(data.n_jobs) as workers:
-        P = joint_affinities(X, perplexity=perplexity, metric=settings.metric, workers=workers)
+        P = joint_affinities(X, perplexity=perplexity, metric=settings.metric, refine=True, workers=workers)
         eigenvalues = laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
     n_clusters = eigengap_clusters(eigenvalues)
     typer.echo("  k  eigenvalue       gap")

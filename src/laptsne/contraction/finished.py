@@ -119,7 +119,7 @@ def _affinities(X: Any, n_samples: int, metric: Any, metric_params: dict[str, An
     if isinstance(metric, str) and metric == "auto":
         is_graph = is_square and X.data.min() >= 0 and abs(X - X.T).max() <= 1e-6 * X.data.max()
         metric = "affinities" if is_graph else "euclidean"
-    options = {"metric": metric, "metric_params": metric_params, "workers": workers}
+    options = {"metric": metric, "metric_params": metric_params, "refine": True, "workers": workers}
     return joint_affinities(X, perplexity=auto_perplexity(n_samples), **options)
 
 

@@ -244,7 +244,7 @@ def _neighborhood(X: Array, rows: Array, method: Tsne, workers: Workers) -> tupl
     ordered = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
     among_rows = [part.reshape(n_rows, -1)[:, :_N_NEIGHBORS].copy() for part in (ordered.indices, ordered.data)]
     del ordered
-    P = graph_affinities(graph, method.perplexity, workers)
+    P = graph_affinities(graph, method.perplexity, workers, refine=method.refine)
     del graph
     P = scipy.sparse.csr_matrix((P.data, indices[:, 0][P.indices], P.indptr), (n_rows, len(rows)))
     parts = (np.ones(n_rows, P.dtype), indices[:, 0], np.arange(n_rows + 1))
@@ -252,7 +252,7 @@ def _neighborhood(X: Array, rows: Array, method: Tsne, workers: Workers) -> tupl
     P.setdiag(0)
     if (P.sum(axis=1) == 0).any():  # all neighbours of the rows of a landmark belong to the same landmark
         graph = distance_graph(X[rows], metric.perplexity, metric.n_neighbors, **options)
-        P = P + graph_affinities(graph, metric.perplexity, workers)
+        P = P + graph_affinities(graph, metric.perplexity, workers, refine=method.refine)
     P = joint_affinities(P, perplexity=metric.perplexity, metric="affinities")
     return [(indices, distances), (among_rows[0], among_rows[1])], P
 

@@ -37,10 +37,10 @@ class LaptSNE(MapEstimator):
     n_clusters : int, "auto" or "eigengap", default="auto"
         Number of eigenvalues that are penalised, K in the formula. "auto" finds the clusters of the data for which
         there is evidence (:func:`laptsne.clusters.find_clusters`), and contracts the largest 60. Without evidence it is
-        1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the largest gap between the eigenvalues
+        1, and the result is t-SNE. "eigengap" is the rule of the paper: the largest gap between the eigenvalues
         of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda`; 0 is plain t-SNE. "auto" is 0.2 divided by the number of contracted clusters, and with
+        Strength :math:`\lambda`; 0 is t-SNE. "auto" is 0.2 divided by the number of contracted clusters, and with
         ``contraction_kernel="student"`` 0.4 divided by it, but at most 0.04. Contraction also multiplies attractive
         forces by 1.2; see ``exaggeration`` of :class:`laptsne.Descent`.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
@@ -81,6 +81,11 @@ class LaptSNE(MapEstimator):
     n_neighbors : int, "auto" or "all", default="auto"
         Number of neighbours with non-zero affinity: "auto" is three times the perplexity, "all" every pair, as in the
         paper.
+    refine_affinities : bool, default=True
+        Whether P also comes from the lengths of paths along mutual neighbours and from shared neighbours, so that
+        points that are near by chance, as in many dimensions, count less. With False, ``contraction=0`` is plain t-SNE.
+        P is never refined with ``n_neighbors="all"`` and ``metric="affinities"``. New points are placed by unrefined
+        affinities.
     out_of_sample : {"placement", "network"}, default="placement"
         How :meth:`transform` embeds new points. "placement" minimises the objective over each new point with all others
         fixed, and keeps the data. "network" trains and keeps the paper's neural network, an approximation.
@@ -106,7 +111,8 @@ class LaptSNE(MapEstimator):
     embedding_ : array of shape (n_samples, n_components)
         The embedding.
     affinities_ : sparse matrix in CSR format of shape (n_samples, n_samples)
-        P; a dense array with ``n_neighbors="all"``.
+        P, from which the embedding was computed: refined, if ``refine_affinities``. A dense array with
+        ``n_neighbors="all"``.
     perplexity_ : float
         The perplexity used.
     n_clusters_ : int
@@ -148,7 +154,8 @@ class LaptSNE(MapEstimator):
     References
     ----------
     Y. Sun, Y. Han and J. Fan, "Laplacian-based Cluster-Contractive t-SNE for High-Dimensional Data
-    Visualization", ACM Transactions on Knowledge Discovery from Data, 2023.
+    Visualization", ACM Transactions on Knowledge Discovery from Data, 2023. A. Dalmia and S. Sia, "Clustering with
+    UMAP: why and how connectivity matters", 2021, for the refinement.
 
     Examples
     --------
@@ -182,6 +189,7 @@ class LaptSNE(MapEstimator):
         metric: Any = "euclidean",
         metric_params: dict[str, Any] | None = None,
         n_neighbors: int | str = "auto",
+        refine_affinities: bool = True,
         out_of_sample: str = "placement",
         method: str = "auto",
         optimizer: Descent | None = None,

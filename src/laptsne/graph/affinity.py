@@ -13,10 +13,13 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.graph.distances import all_distances, canonical
 from laptsne.graph.neighbors import neighbor_distances
+from laptsne.graph.paths import refined_distances, two_steps
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
+# Nodes along paths, and after two steps, with an affinity; share of two steps (docs/notes/method-what-was-tried.md).
+_PATHS_PER_PERPLEXITY, _TWO_STEPS = 2, 0.3
 _BLOCK = 1024
-_ADDED, _BLOCKS = 20_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
+_ADDED, _BLOCKS = 10_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
 _MAX_UNITS = 6  # of distances in which the precision is searched
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 _MAX_STEPS, _TOL, _MIN_SCALE = 64, 1e-5, 1e-3  # of UMAP: bisections, error of their sum, scale in mean distances
@@ -102,6 +105,7 @@ def joint_affinities(
     n_neighbors: int | str = "auto",
     metric: Any = "euclidean",
     metric_params: dict[str, Any] | None = None,
+    refine: bool = False,
     workers: Workers | None = None,
 ) -> Any:
     r"""Compute symmetric affinities :math:`p_{ij} = (p_{j|i} + p_{i|j}) / 2N` with Gaussian conditionals.
@@ -113,6 +117,10 @@ def joint_affinities(
     The perplexity is lowered with a warning if there are less than three times as many neighbours. ``n_neighbors`` with
     an affinity are three times the perplexity if "auto", and all points, for a dense P, if "all". P has the shape
     (n_samples, n_samples), is in single precision, and sums to 1.
+
+    With ``refine``, a sparse P has other conditionals: the mean of these and of those for distances along the mutual
+    edges of the graph with ``perplexity`` neighbours (:func:`laptsne.graph.paths.refined_distances`), mixed with the
+    probabilities of two steps by that mean (:func:`laptsne.graph.paths.two_steps`).
     """
     workers, X = workers or Workers(1), canonical(X)
     if metric in ("precomputed", "affinities"):
@@ -134,8 +142,8 @@ def joint_affinities(
         if not isinstance(n_neighbors, str) and n_neighbors > most:
             range_ = f"for {most + 1} samples; give a number from 1 to {most}, 'auto' or 'all'."
             raise ValueError(f"n_neighbors={n_neighbors} is out of range {range_}")
-        graph = distance_graph(X, perplexity, n_neighbors, workers=workers, **options)
-        P = graph_affinities(graph, perplexity, workers)
+        options["workers"] = workers
+        P = graph_affinities(distance_graph(X, perplexity, n_neighbors, **options), perplexity, workers, refine=refine)
     isolated = np.diff(P.indptr) == 0 if scipy.sparse.issparse(P) else ~P.any(axis=1)
     if isolated.any():
         warn(
@@ -188,16 +196,36 @@ def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options:
     return neighbor_distances(X, _n_neighbors(perplexity, n_neighbors, X.shape[0]), **options)
 
 
-def graph_affinities(graph: Any, perplexity: float, workers: Workers) -> Any:
+def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine: bool = False) -> Any:
     """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
+    conditional = _sparse_conditional(graph, perplexity, workers)
+    if refine:
+        n_near, n_paths = int(perplexity), int(_PATHS_PER_PERPLEXITY * perplexity)
+        graph = refined_distances(graph, n_near, n_paths, workers)
+        conditional = conditional + _sparse_conditional(graph, perplexity, workers)
+        conditional = _diffused(conditional, two_steps(conditional, n_near, n_paths, workers))
+    del graph
+    return _normalised(plus_transpose(conditional))
+
+
+def _diffused(conditional: Any, walked: Any) -> Any:
+    """Return conditional affinities mixed with the probabilities of two steps, where there are any; rows sum to 1."""
+    share = np.where(np.diff(walked.indptr) > 0, _TWO_STEPS, 0)
+    total = np.asarray(conditional.sum(axis=1, dtype=np.float64)).ravel()
+    weight = np.divide(1 - share, total, out=np.zeros_like(total), where=total > 0).astype(np.float32)
+    conditional.data *= np.repeat(weight, np.diff(conditional.indptr))
+    walked.data *= np.float32(_TWO_STEPS)
+    return conditional + walked
+
+
+def _sparse_conditional(graph: Any, perplexity: float, workers: Workers) -> Any:
+    """Return the conditional affinities of the entries of a graph of distances; its rows sum to 1 if not empty."""
     squared = _representable(graph.data.astype(np.float64), *_SQUARABLE)
     np.square(squared, out=squared)
     p = np.empty(graph.nnz, np.float32)
     workers.rows(_conditional_rows, graph.shape[0], graph.indptr, squared, perplexity, p, work=100.0 * p.size)
-    conditional = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
-    del graph, squared
-    return _normalised(plus_transpose(conditional))
+    return scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
 
 
 def _dense_affinities(X: Any, perplexity: float, workers: Workers, **options: Any) -> Array:
@@ -273,7 +301,8 @@ def plus_transpose(matrix: Any, n_rows: int | None = None) -> Any:
     indptr = np.zeros(n_samples + 1, np.int64)
     indices, data = np.empty(0, matrix.indices.dtype), np.empty(0, matrix.dtype)
     for rows in gen_batches(n_samples, n_rows or max(_ADDED, -(-n_samples // _BLOCKS))):
-        block = _tidied(matrix[rows] + matrix[:, rows].T.tocsr())
+        # Transposed twice, rows are sorted in linear time; sums of unsorted rows take several times as long.
+        block = _tidied(matrix[rows].T.tocsr().T.tocsr() + matrix[:, rows].T.tocsr())
         start = data.size
         for whole, part in ((indices, block.indices), (data, block.data)):
             whole.resize(start + part.size, refcheck=False)  # in place, where a list of blocks would double the memory

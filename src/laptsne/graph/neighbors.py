@@ -1,6 +1,5 @@
-"""Nearest neighbours of points: exact, approximate and along paths of a graph."""
+"""Nearest neighbours of points, exact and approximate."""
 
-import heapq
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +11,6 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
-from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
@@ -221,38 +219,3 @@ def nearest_in_rows(distances: Any, n_neighbors: int) -> tuple[Array, Array]:
         )
     nearest = nearest_of_graph(distances, n_neighbors, diagonal=True)
     return nearest.indices.reshape(-1, n_neighbors), nearest.data.reshape(-1, n_neighbors)
-
-
-@compiled
-def _settle_rows(start: int, stop: int, graph: Any, found: Array, distances: Array) -> None:
-    """Find the nearest nodes of every row by Dijkstra's algorithm, which stops once the row is full."""
-    indptr, indices, lengths = graph
-    settled = np.full(indptr.size - 1, -1)  # the last row for which a node was found
-    for i in range(start, stop):
-        queue = [(0.0, np.int64(i))]
-        count = -1  # the first node is the row itself
-        while len(queue) > 0 and count < found.shape[1]:
-            length, node = heapq.heappop(queue)
-            if settled[node] == i:
-                continue  # by a shorter path
-            settled[node] = i
-            if count >= 0:
-                found[i, count], distances[i, count] = node, length
-            count += 1
-            for e in range(indptr[node], indptr[node + 1]):
-                if settled[indices[e]] != i:
-                    heapq.heappush(queue, (length + lengths[e], np.int64(indices[e])))
-
-
-def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:
-    """Return the graph of the ``n_neighbors`` nearest nodes of every node by shortest path, or all it reaches."""
-    edges = graph.tocsr().astype(np.float64)
-    # Products and sums of sparse matrices drop zeros, and with them the edges between duplicates.
-    tiny = 1e-9 * float(edges.data[edges.data > 0].min(initial=np.inf))
-    edges.data = np.maximum(edges.data, tiny if np.isfinite(tiny) else 1.0)
-    edges = edges.maximum(edges.T).tocsr()
-    n_samples, n_neighbors = edges.shape[0], min(n_neighbors, edges.shape[0] - 1)
-    found, distances = np.full((n_samples, n_neighbors), -1, np.int64), np.zeros((n_samples, n_neighbors))
-    arrays = (edges.indptr, edges.indices, edges.data)
-    workers.rows(_settle_rows, n_samples, arrays, found, distances, work=10.0 * n_neighbors * edges.nnz)
-    return neighbor_graph(found, distances)

@@ -15,7 +15,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.warn import warn
 from laptsne.estimators.laptsne import LaptSNE
 from laptsne.graph.affinity import auto_perplexity
-from laptsne.graph.neighbors import nearest_by_path
+from laptsne.graph.paths import nearest_by_path
 
 __all__ = ["ingest", "laptsne"]
 

@@ -45,7 +45,7 @@ from shared import command_line
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.neighbors import NearestNeighbors
-from suite_runs import GROUPS, SETS, load, n_rows
+from suite_runs import GROUPS, SETS, leiden, load, n_rows
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
@@ -98,17 +98,11 @@ def impostors(n: int, rng: np.random.Generator) -> Array:
     return np.sqrt(squares)
 
 
-def leiden(X: np.ndarray) -> Labels:
-    import igraph
-    import leidenalg
+def leiden_of_umap(X: np.ndarray) -> Labels:
     from umap.umap_ import fuzzy_simplicial_set
 
     graph = fuzzy_simplicial_set(X, 15, np.random.RandomState(0), "euclidean")[0]
-    graph = scipy.sparse.triu(graph).tocoo()
-    network = igraph.Graph(n=len(X), edges=list(zip(graph.row.tolist(), graph.col.tolist(), strict=True)))
-    options = {"weights": graph.data.tolist(), "seed": 0}
-    partition = leidenalg.find_partition(network, leidenalg.RBConfigurationVertexPartition, **options)
-    return np.array(partition.membership)
+    return leiden(graph, [1.0])[0]
 
 
 def in_five_dimensions(X: Array) -> Array:
@@ -227,7 +221,7 @@ def count(labels: Labels) -> int:
 
 WAYS: dict[str, Callable[[Array], Labels]] = {
     "labels_": ours,
-    "Leiden": leiden,
+    "Leiden": leiden_of_umap,
     "HDBSCAN on UMAP": lambda X: hdbscan(in_five_dimensions(X)),
     "PLSCAN on UMAP": lambda X: plscan(in_five_dimensions(X)),
     "EVoC": evoc,

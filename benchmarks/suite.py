@@ -9,12 +9,20 @@ python benchmarks/suite.py --figure                               # the stored f
 The 24 sets of the suite are NPZ files with X and y in the folder suite/ of LAPTSNE_DATA; the others are those of the
 paper. More than 64 features are reduced to 50 by PCA. All methods run with their defaults, one map after another, with
 five seeds on sets below 3,000 rows and otherwise one. Scores: cross-validated 10-NN; NMI, silhouette (SC) and
-Davies-Bouldin index (DBI) of k-means with as many clusters as classes; the share of the 30 nearest neighbours kept in
-the map, and seen in its image of 400 x 400 pixels; the share of ink that markers of radius 2 pixels use in that image;
-trustworthiness of 30 neighbours; steadiness and cohesiveness by zadu.
+Davies-Bouldin index (DBI) of k-means with as many clusters as classes; NMI of Leiden, as openproblems defines it: that
+of the best of 20 resolutions (0.1 to 2) on the graph of 15 neighbours in the map; the share of the 30 nearest
+neighbours kept in the map, and seen in its image of 400 x 400 pixels; the share of ink that markers of radius 2 pixels
+use in that image; trustworthiness of 30 neighbours; steadiness and cohesiveness by zadu. Leiden and trustworthiness use
+20,000 random rows of larger sets.
+
+Means over sets are those of the means over seeds, with the standard error that is due to the seeds. Sets with one seed
+are given the mean variance of the sets with several. The best method is bold, and so are those that differ from it by
+at most the standard error of the difference. That other sets would give other means is not part of the error.
 
 Embeddings and scores are kept in ~/.cache/laptsne-suite by what they depend on, and scores also in
-benchmarks/results/suite.json: of our methods with the commit, of the others with the version of the library.
+benchmarks/results/suite.json: of our methods with the commit, of the others with the version of the library. Scores
+that this file has for the same commit or version, number of rows and seeds are not computed again; delete its lines to
+renew them.
 
 Needs ``pip install ".[benchmark]"``.
 """
@@ -26,7 +34,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +47,7 @@ from suite_runs import (
     CONTINUUM,
     GROUPS,
     LARGE,
+    SCORES_OF,
     SETS,
     VARIANTS,
     Dataset,
@@ -59,18 +70,37 @@ RESULTS = Path(__file__).parent / "results" / "suite.json"
 Results = dict[str, Any]
 
 
-def run_set(runner: SuiteRunner, data: Dataset, methods: list[str], seeds: int) -> dict[str, dict[str, Any]]:
-    """Return the scores of each method on a set: lists with one value per seed, and what computed them."""
-    groups = table_groups(data)
+def run_set(
+    runner: SuiteRunner, data: Dataset, methods: list[str], seeds: int, stored: dict[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """Return the scores of each method on a set: lists with one value per seed, and what computed them.
+
+    Only scores that are not among those stored, by method, are computed.
+    """
     found: dict[str, dict[str, Any]] = {}
     for title in methods:
         method, settings = VARIANTS[title]
         runs = [make_run(data.name, method, settings, seed) for seed in range(n_seeds(len(data.y), seeds))]
-        scores = [row for row in (runner.scores(data, run, groups) for run in runs) if row]
+        origin = runner.origin(method)
+        known = valid_scores(stored.get(title, {}), origin, len(runs))
+        groups = [group for group in table_groups(data) if not known.keys() >= set(SCORES_OF[group.compute])]
+        scores = [row for row in (runner.scores(data, run, groups) for run in runs if groups) if row]
         if scores:
-            by_score = {key: [round(row[key], 4) for row in scores] for key in SCORES if key in scores[0]}
-            found[title] = runner.origin(method) | by_score
+            known |= {key: [round(row[key], 4) for row in scores] for key in scores[0]}
+            found[title] = origin | {key: known[key] for key in SCORES if key in known}
     return found
+
+
+def valid_scores(entry: dict[str, Any], origin: dict[str, str], n_seeds: int) -> dict[str, list[float]]:
+    """Return the stored scores of a method that have the same origin and number of seeds."""
+    if not entry.items() >= origin.items():
+        return {}
+    return {score: entry[score] for score in SCORES if len(entry.get(score, ())) == n_seeds}
+
+
+def size(data: Dataset) -> dict[str, int]:
+    """Return what is stored about a set."""
+    return {"rows": len(data.y), "classes": data.n_classes}
 
 
 def read(path: Path) -> Results:
@@ -82,7 +112,7 @@ def read(path: Path) -> Results:
 def add(path: Path, part: str, data: Dataset, found: dict[str, Any]) -> Results:
     """Add results of a set, by method, to those stored, and return all."""
     results = read(path)
-    results["sets"][data.name] = {"rows": len(data.y), "classes": data.n_classes}
+    results["sets"][data.name] = size(data)
     results[part][data.name] = results[part].get(data.name, {}) | found
     partial = path.with_suffix(f".{os.getpid()}.part")
     partial.write_text(_dumps(results))
@@ -116,10 +146,8 @@ def _say(text: str) -> None:
 # Tables
 
 Maps = dict[str, dict[str, dict[str, Any]]]  # by set, then method: lists of scores, one value per seed
-SCORES = (
-    *("10-NN", "NMI", "SC", "DBI", "kept", "seen", "ink", "trustworthiness", "steadiness", "cohesiveness"),
-    *("KL", "n_clusters"),
-)
+SCORES = (*chain.from_iterable(SCORES_OF.values()), "KL", "n_clusters")
+LOWER_IS_BETTER = ("DBI", "KL")
 # Scores that are compared with those of another method, and whether the largest ratio is the worst.
 RATIOS = {"kept": ("openTSNE", False), "seen": ("openTSNE", False), "ink": ("openTSNE", False)}
 RATIOS |= {"KL": ("t-SNE (ours)", True)}
@@ -158,15 +186,49 @@ def print_groups(maps: Maps) -> None:
 
 
 def print_means(title: str, maps: Maps) -> None:
-    """Print the mean of each score over the sets that have it."""
+    """Print the mean of each score over the sets, with its standard error; the best are bold."""
     scores = [score for score in SCORES if score != "n_clusters"]
     print(f"\n{title}\n\n| method | sets |" + "".join(f" {score} |" for score in scores))
     print("|---" * (len(scores) + 2) + "|")
-    for method in VARIANTS:
-        found = [methods[method] for methods in maps.values() if method in methods]
+    entries = {method: [methods[method] for methods in maps.values() if method in methods] for method in VARIANTS}
+    means = {score: {method: Mean.over(entries[method], score) for method in VARIANTS} for score in scores}
+    best = {score: best_methods(means[score], len(maps), score) for score in scores}
+    for method, found in entries.items():
         if found:
-            cells = (_cell(_mean_of([mean(entry, score) for entry in found]), score) for score in scores)
+            cells = (_mean_cell(means[score][method], bold=method in best[score]) for score in scores)
             print(f"| {method} | {len(found)} |" + "".join(cells))
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over sets, and its standard error over seeds, which is NaN if no set has several seeds."""
+
+    value: float
+    error: float
+    n_sets: int
+
+    @classmethod
+    def over(cls, entries: Collection[dict[str, Any]], score: str) -> Mean | None:
+        """Return the mean of a score over the sets; None unless all of them have it."""
+        seeds = [entry[score] for entry in entries if score in entry]
+        if not seeds or len(seeds) < len(entries):
+            return None
+        variances = [np.var(values, ddof=1) for values in seeds if len(values) > 1]
+        typical = np.mean(variances) if variances else np.nan
+        squares = [(np.var(values, ddof=1) if len(values) > 1 else typical) / len(values) for values in seeds]
+        value = np.mean([np.mean(values) for values in seeds])
+        return cls(float(value), float(np.sqrt(np.sum(squares))) / len(seeds), len(seeds))
+
+
+def best_methods(means: dict[str, Mean | None], n_sets: int, score: str) -> set[str]:
+    """Return the best method that has all sets, and those within a standard error of the difference from it."""
+    compared = {method: mean for method, mean in means.items() if mean and mean.n_sets == n_sets}
+    if not compared:
+        return set()
+    sign = -1 if score in LOWER_IS_BETTER else 1
+    best = max(compared.values(), key=lambda candidate: sign * candidate.value)
+    errors = {method: np.nan_to_num(np.hypot(best.error, mean.error)) for method, mean in compared.items()}
+    return {method for method, mean in compared.items() if abs(best.value - mean.value) <= errors[method]}
 
 
 def print_ratios(maps: Maps) -> None:
@@ -197,9 +259,11 @@ def mean(entry: dict[str, Any], score: str) -> float | None:
     return float(np.mean(entry[score])) if score in entry else None
 
 
-def _mean_of(values: Sequence[float | None]) -> float | None:
-    present = [value for value in values if value is not None]
-    return float(np.mean(present)) if present else None
+def _mean_cell(mean: Mean | None, *, bold: bool) -> str:
+    if mean is None:
+        return " |"
+    value = f"**{mean.value:.3f}**" if bold else f"{mean.value:.3f}"
+    return f" {value} |" if np.isnan(mean.error) else f" {value} ± {mean.error:.3f} |"
 
 
 def _cell(value: float | None, score: str) -> str:
@@ -372,7 +436,9 @@ def main() -> None:
                 found = run_curves(runner, data, given.methods)
                 results = add(given.results, "frontier", data, found)
             else:
-                results = add(given.results, "maps", data, run_set(runner, data, given.methods, given.seeds))
+                stored = results["maps"].get(name, {}) if results["sets"].get(name) == size(data) else {}
+                found = run_set(runner, data, given.methods, given.seeds, stored)
+                results = add(given.results, "maps", data, found)
             _print_one(results, name, frontier=given.frontier)
     chosen = {name: results["sets"][name] for name in given.sets if name in results["sets"]}
     if given.stored:

@@ -13,7 +13,7 @@ import logging
 import os
 import subprocess
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,9 @@ import numpy as np
 import shared  # noqa: F401  for reproduction/ on the path
 from numpy.typing import NDArray
 from scipy.ndimage import binary_dilation
+from scipy.sparse import triu
+from sklearn.metrics import normalized_mutual_info_score
+from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
 # On a busy machine, OpenMP threads that spin while they wait make small fits of openTSNE and PaCMAP 50 times slower.
@@ -34,7 +37,15 @@ from reproduction.datasets import cache_folder
 from reproduction.methods import METHODS, Fit, Method, Settings, timed_fit
 from reproduction.result_cache import ResultCache, code_digest
 from reproduction.runs import Run
-from reproduction.scores import ScoreGroup, cluster_name, kmeans_scores, knn_scores, neighbor_scores, rank_scores
+from reproduction.scores import (
+    ScoreGroup,
+    cluster_name,
+    kmeans_scores,
+    knn_scores,
+    neighbor_scores,
+    rank_scores,
+    sampled_rows,
+)
 
 __all__ = ["CACHE", "CONTINUUM", "GROUPS", "LARGE", "PAPER", "SETS", "VARIANTS", "Dataset", "SuiteRunner", "load"]
 
@@ -125,6 +136,9 @@ Array = NDArray[Any]
 IMAGE_SIZE = 400  # pixels, width and height
 MARKER_RADIUS = 2  # pixels
 _MAX_RANKED = 20_000  # points among which trustworthiness is computed, as in the reproduction
+_MAX_LEIDEN = 20_000  # points on which the graph for Leiden is built
+_N_NEIGHBORS_LEIDEN = 15  # the point itself is one of them, as in scanpy
+RESOLUTIONS = tuple(step / 10 for step in range(1, 21))  # those of openproblems
 _MAX_SNC = 1500  # points among which steadiness and cohesiveness are computed
 _SNC_ITERATIONS = 600  # four times zadu's default, which halves the standard deviation between seeds
 
@@ -144,15 +158,55 @@ def ink_scores(data: Dataset, Y: Array) -> dict[str, float]:
     return {"ink": float(binary_dilation(image, marker).sum() / most)}
 
 
+def leiden_scores(data: Dataset, Y: Array, max_points: int) -> dict[str, float]:
+    """NMI of the resolution of Leiden with the highest; for large sets on random points, the same for all maps."""
+    rows = sampled_rows(len(Y), max_points)
+    partitions = leiden(neighbor_graph(Y[rows]), RESOLUTIONS)
+    return {"NMI of Leiden": max(float(normalized_mutual_info_score(data.y[rows], labels)) for labels in partitions)}
+
+
+def neighbor_graph(Y: Array) -> Any:
+    """Return scanpy's connectivities, which are the fuzzy weights of UMAP, from exact neighbours in the map."""
+    from umap.umap_ import fuzzy_simplicial_set
+
+    k = _N_NEIGHBORS_LEIDEN
+    distances, indices = NearestNeighbors(n_neighbors=k).fit(Y).kneighbors(Y)
+    return fuzzy_simplicial_set(Y, k, None, "euclidean", knn_indices=indices, knn_dists=distances)[0]
+
+
+def leiden(weights: Any, resolutions: Sequence[float]) -> list[Array]:
+    """Return the clusters of a symmetric graph at each resolution."""
+    import igraph
+    import leidenalg
+
+    edges = triu(weights).tocoo()
+    graph = igraph.Graph(n=weights.shape[0], edges=np.column_stack([edges.row, edges.col]))
+    quality = leidenalg.RBConfigurationVertexPartition
+    options = {"weights": edges.data.tolist(), "n_iterations": 2, "seed": 0}
+    partitions = (leidenalg.find_partition(graph, quality, resolution_parameter=r, **options) for r in resolutions)
+    return [np.array(partition.membership) for partition in partitions]
+
+
 def snc_scores(data: Dataset, Y: Array, max_points: int, iterations: int) -> dict[str, float]:
     """Steadiness and cohesiveness (Jeon et al. 2021); for large sets among random points, the same for all maps."""
     from zadu.measures import steadiness_cohesiveness
 
-    rows = np.arange(len(Y))
-    if len(Y) > max_points:
-        rows = np.sort(np.random.default_rng(0).choice(len(Y), max_points, replace=False))
+    rows = sampled_rows(len(Y), max_points)
     found = steadiness_cohesiveness.measure(data.X[rows], Y[rows], iteration=iterations, random_state=0)
     return {name: float(found[name]) for name in ("steadiness", "cohesiveness")}
+
+
+# The scores of the tables, by the function that computes them.
+SCORES_OF: dict[Callable[..., dict[str, float]], tuple[str, ...]] = {
+    knn_scores: ("10-NN",),
+    kmeans_scores: ("NMI", "SC", "DBI"),
+    leiden_scores: ("NMI of Leiden",),
+    neighbor_scores: ("kept",),
+    seen_scores: ("seen",),
+    ink_scores: ("ink",),
+    rank_scores: ("trustworthiness",),
+    snc_scores: ("steadiness", "cohesiveness"),
+}
 
 
 def frontier_groups(data: Dataset) -> list[ScoreGroup]:
@@ -169,6 +223,7 @@ def table_groups(data: Dataset) -> list[ScoreGroup]:
     return [
         ScoreGroup(knn_scores, {"ks": (10,), "protocol": "cross-validated"}),
         *frontier_groups(data),
+        ScoreGroup(leiden_scores, {"max_points": _MAX_LEIDEN}),
         ScoreGroup(ink_scores, {}),
         ScoreGroup(rank_scores, {"max_points": _MAX_RANKED}),
         ScoreGroup(snc_scores, {"max_points": _MAX_SNC, "iterations": _SNC_ITERATIONS}),
@@ -185,9 +240,11 @@ def compute(group: ScoreGroup, data: Dataset, Y: Array) -> dict[str, float]:
 
 
 def scoring_digest() -> str:
-    """Return the digest of the code of the scores above and the version of zadu."""
-    code = [inspect.getsource(function) for function in (seen_scores, ink_scores, snc_scores)]
-    facts = [IMAGE_SIZE, MARKER_RADIUS, importlib.metadata.version("zadu")]
+    """Return the digest of the code of the scores above and the versions of the libraries that compute them."""
+    functions = (seen_scores, ink_scores, leiden_scores, neighbor_graph, leiden, snc_scores)
+    code = [inspect.getsource(function) for function in functions]
+    versions = [importlib.metadata.version(name) for name in ("leidenalg", "umap-learn", "zadu")]
+    facts = [IMAGE_SIZE, MARKER_RADIUS, _N_NEIGHBORS_LEIDEN, RESOLUTIONS, versions]
     return hashlib.sha256(repr((code, facts)).encode()).hexdigest()[:32]
 
 

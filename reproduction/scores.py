@@ -68,14 +68,19 @@ def kmeans_scores(data: Dataset, Y: NDArray[Any], n_clusters: int) -> dict[str, 
 
 def rank_scores(data: Dataset, Y: NDArray[Any], max_points: int) -> dict[str, float]:
     """Trustworthiness and continuity; for large sets among random points, the same for all embeddings."""
-    rows = np.arange(len(Y))
-    if len(Y) > max_points:
-        rows = np.sort(np.random.default_rng(0).choice(len(Y), max_points, replace=False))
+    rows = sampled_rows(len(Y), max_points)
     X, Y = data.X[rows], Y[rows]
     return {
         "trustworthiness": float(metrics.trustworthiness(X, Y, n_neighbors=N_NEIGHBORS)),
         "continuity": float(metrics.continuity(X, Y, n_neighbors=N_NEIGHBORS)),
     }
+
+
+def sampled_rows(n_points: int, max_points: int) -> NDArray[Any]:
+    """Return the numbers of all rows of a set, or of a random sample of a large set, which is always the same."""
+    if n_points <= max_points:
+        return np.arange(n_points)
+    return np.sort(np.random.default_rng(0).choice(n_points, max_points, replace=False))
 
 
 def neighbor_scores(data: Dataset, Y: NDArray[Any]) -> dict[str, float]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.metrics import normalized_mutual_info_score
 
 from laptsne import LaptSNE
 
@@ -135,6 +136,81 @@ def test_commands_that_take_seconds(name, arguments, expected, monkeypatch, caps
     monkeypatch.setattr(sys, "argv", [name, *shlex.split(arguments)])
     module.main()
     assert expected in capsys.readouterr().out
+
+
+class TestSuite:
+    @pytest.fixture
+    def data(self, rng):
+        """Two classes that overlap slightly in the plane."""
+        y = np.repeat([0, 1], 200)
+        return imported("suite_runs").Dataset("blobs", rng.normal(size=(400, 2)) + 5 * y[:, None], y)
+
+    def test_nmi_of_leiden_is_that_of_the_best_resolution(self, data):
+        runs = imported("suite_runs")
+        finest = runs.leiden(runs.neighbor_graph(data.X), [2.0])[0]
+        assert runs.leiden_scores(data, data.X, 400)["NMI of Leiden"] > 0.9
+        assert normalized_mutual_info_score(data.y, finest) < 0.6
+
+    def test_nmi_of_leiden_takes_a_sample_of_large_sets(self, data):
+        runs, Y = imported("suite_runs"), data.X.copy()
+        Y[np.setdiff1d(np.arange(400), runs.sampled_rows(400, 100))] = np.nan
+        assert runs.leiden_scores(data, Y, 100)["NMI of Leiden"] > 0.7
+
+    def test_the_graph_for_leiden_is_that_of_scanpy(self, data):
+        sc, anndata = imported("scanpy"), imported("anndata")
+        adata = anndata.AnnData(data.X)
+        sc.pp.neighbors(adata, use_rep="X")
+        found, expected = imported("suite_runs").neighbor_graph(data.X), adata.obsp["connectivities"]
+        np.testing.assert_allclose(found.toarray(), expected.toarray(), atol=1e-4)
+
+    def test_only_scores_that_are_not_stored_are_computed(self, data):
+        suite, computed = imported("suite"), []
+
+        class Runner:
+            def origin(self, method):
+                return {"version": "2"}
+
+            def scores(self, data, run, groups):
+                names = [name for group in groups for name in suite.SCORES_OF[group.compute]]
+                computed.append(names)
+                return dict.fromkeys(names, 0.5)
+
+        everything = [score for score in suite.SCORES if score not in ("KL", "n_clusters")]
+        stored = {"version": "2"} | {score: [0.1, 0.2] for score in everything if score != "SC"}
+        found = suite.run_set(Runner(), data, ["UMAP"], 2, {"UMAP": stored})
+        assert computed == [["NMI", "SC", "DBI"]] * 2
+        assert found["UMAP"] == stored | {score: [0.5, 0.5] for score in ("NMI", "SC", "DBI")}
+        assert suite.run_set(Runner(), data, ["UMAP"], 2, found) == {}
+        for other in (found["UMAP"] | {"version": "1"}, {}):
+            suite.run_set(Runner(), data, ["UMAP"], 2, {"UMAP": other})
+            assert sorted(computed[-1]) == sorted(everything)
+
+    def test_sets_with_one_seed_get_the_variance_of_the_others(self):
+        mean = imported("suite").Mean.over
+        found = mean([{"SC": [1, 3]}, {"SC": [5]}], "SC")
+        assert (found.value, found.n_sets) == (3.5, 2)
+        assert found.error == pytest.approx(np.sqrt(2 / 2 + 2 / 1) / 2)
+        assert np.isnan(mean([{"SC": [5]}], "SC").error)
+        assert mean([{"SC": [1, 3]}, {}], "SC") is None
+
+    @pytest.mark.parametrize(("score", "best"), [("SC", {"a", "b"}), ("DBI", {"c", "d"})])
+    def test_methods_within_a_standard_error_of_the_difference_are_best(self, score, best):
+        suite = imported("suite")
+        means = {"a": (0.5, 0.03), "b": (0.46, 0.04), "c": (0.1, 0.01), "d": (0.12, 0.02)}
+        means = {method: suite.Mean(*values, n_sets=3) for method, values in means.items()}
+        means |= {"few sets": suite.Mean(0.5, 0.03, n_sets=2), "none": None}
+        assert suite.best_methods(means, 3, score) == best
+
+    def test_the_best_mean_is_bold(self, capsys):
+        scores = {"LaptSNE": [0.5, 0.5], "UMAP": [0.3, 0.5], "PaCMAP": [0.1]}
+        imported("suite").print_means("Sets", {"digits": {method: {"SC": values} for method, values in scores.items()}})
+        said = capsys.readouterr().out
+        for row in (
+            "LaptSNE | 1 | | | **0.500** ± 0.000",
+            "UMAP | 1 | | | **0.400** ± 0.100",
+            "PaCMAP | 1 | | | 0.100 |",
+        ):
+            assert row in said
 
 
 def test_sums_of_the_grid_have_small_errors():

@@ -400,7 +400,7 @@ def in_layers(names: list[str]) -> None:
 def is_divided(X: Array, thresholds: tuple[float, ...]) -> list[bool]:
     """Whether there would be several clusters if borders were evident below other contrasts."""
     with Workers() as workers:
-        P = joint_affinities(X, perplexity=min(PERPLEXITY, (len(X) - 1) / 3))
+        P = joint_affinities(X, perplexity=min(PERPLEXITY, (len(X) - 1) / 3), refine=True, workers=workers)
         return [int(clusters_below(threshold, P, workers).max()) > 0 for threshold in thresholds]
 
 

@@ -1,9 +1,9 @@
-"""Path-refined affinities, compared with SciPy's shortest paths and spanning tree."""
+"""Path-refined affinities, compared with SciPy's shortest paths."""
 
 import numpy as np
 import pytest
 import scipy.sparse
-from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
+from scipy.sparse.csgraph import dijkstra
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
@@ -11,7 +11,7 @@ from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.neighbors import neighbor_distances
-from laptsne.graph.paths import refined_distances, two_steps
+from laptsne.graph.paths import path_distances
 
 FAST = {"max_iter": 1, "random_state": 0}
 
@@ -26,17 +26,8 @@ def mutual_edges(graph, n_mutual):
 
 
 def expected_lengths(graph, n_mutual):
-    """Shortest paths along mutual edges and those of the spanning tree between what they leave apart."""
+    """Shortest paths along mutual edges, infinite where there are none and on the diagonal."""
     dense, tiny = mutual_edges(graph, n_mutual), 1e-12  # SciPy has no edges of length 0
-    apart = np.full(graph.shape, np.inf)
-    rows = np.repeat(np.arange(len(dense)), np.diff(graph.indptr))
-    apart[rows, graph.indices] = graph.data
-    apart = np.minimum(apart, apart.T)
-    # Mutual edges are made shorter than all others, so that the tree of all has as many of these as are needed.
-    weights = np.where(np.isfinite(dense), tiny, np.where(np.isfinite(apart), apart + 1, 0))
-    tree = minimum_spanning_tree(scipy.sparse.csr_matrix(weights)).toarray()
-    added = np.maximum(tree, tree.T) >= 1
-    dense[added] = apart[added]
     weights = scipy.sparse.csr_matrix(np.where(np.isfinite(dense), np.maximum(dense, tiny), 0))
     lengths = dijkstra(weights, directed=False)
     np.fill_diagonal(lengths, np.inf)
@@ -66,7 +57,7 @@ def test_lengths_are_those_of_scipy(rng, name, n_mutual):
     graph = neighbor_distances(X, k, workers=Workers(1))
     n_mutual = min(n_mutual, k)
     expected = expected_lengths(graph, n_mutual)
-    found = refined_distances(graph, n_mutual, 20, Workers(1))
+    found = path_distances(graph, n_mutual, 20, Workers(1))
     for i, row in enumerate(rows_of(found)):
         reached = np.sort(expected[i][np.isfinite(expected[i])])[:20]
         np.testing.assert_allclose(row, reached, atol=1e-9)
@@ -76,17 +67,9 @@ def test_lengths_are_those_of_scipy(rng, name, n_mutual):
         np.testing.assert_allclose(np.sort(expected[i, columns]), row, atol=1e-9)
 
 
-def test_bridges_connect_what_the_graph_connects(rng):
-    X = rng.standard_t(2, size=(300, 20))
-    graph = neighbor_distances(X, 30, workers=Workers(1))
-    mutual = mutual_edges(graph, 5)
-    assert connected_components(np.isfinite(mutual), directed=False)[0] > 5
-    assert np.diff(refined_distances(graph, 5, 299, Workers(1)).indptr).min() == 299
-
-
 def test_groups_without_edges_between_them_stay_apart(rng):
     X = rng.normal(size=(30, 4)) + 100 * (np.arange(30) % 3)[:, None]
-    found = refined_distances(neighbor_distances(X, 5, workers=Workers(1)), 5, 20, Workers(1)).tocoo()
+    found = path_distances(neighbor_distances(X, 5, workers=Workers(1)), 5, 20, Workers(1)).tocoo()
     np.testing.assert_array_equal(found.row % 3, found.col % 3)
     np.testing.assert_array_equal(np.bincount(found.row), 9)
 
@@ -99,49 +82,24 @@ def test_ties_go_to_the_lowest_index():
         row = slice(graph.indptr[i], graph.indptr[i + 1])
         shuffled.indices[row], shuffled.data[row] = graph.indices[row][::-1], graph.data[row][::-1]
     for given in (graph, shuffled):
-        found = refined_distances(given, 2, 3, Workers(1))
+        found = path_distances(given, 2, 3, Workers(1))
         assert found.indices.reshape(6, 3).tolist()[2] == [1, 3, 0]
         assert found.indices.reshape(6, 3).tolist()[3] == [2, 4, 1]
 
 
-def highest(rows, k):
-    """The k highest entries of every row, normalised."""
-    kept = np.zeros(rows.shape)
-    for i, row in enumerate(rows):
-        near = np.argsort(-row, kind="stable")[:k]
-        kept[i, near] = row[near]
-    return kept / np.maximum(kept.sum(axis=1, keepdims=True), 1e-300)
-
-
-def walked_twice(conditional, n_steps, k):
-    steps = highest(conditional, n_steps)
-    both = steps @ steps
-    np.fill_diagonal(both, 0)
-    return highest(both, k)
-
-
-def test_two_steps_are_those_of_the_matrix(rng):
-    p = rng.random((80, 80)) * (rng.random((80, 80)) < 0.3) * (np.arange(80)[:, None] % 2 == np.arange(80) % 2)
-    np.fill_diagonal(p, 0)
-    p[7] = p[:, 7] = 0  # a point without neighbours
-    p[1:4] = 0
-    p[1, 3] = p[3, 1] = 1  # two steps lead back
-    p[2, 0] = 1
-    for n_steps, k in ((10, 20), (3, 4), (79, 79)):
-        found = two_steps(scipy.sparse.csr_matrix(p.astype(np.float32)), n_steps, k, Workers(1))
-        np.testing.assert_allclose(found.toarray(), walked_twice(p, n_steps, k), atol=1e-6)
-
-
 def reference(X, perplexity):
-    """P' by the mean of two conditionals, one from distances, the other from SciPy's lengths, and by two steps."""
+    """P' by the mean of two conditionals, one from distances, the other from SciPy's lengths."""
     graph = neighbor_distances(X, 3 * perplexity, workers=Workers(1))
     lengths = expected_lengths(graph, perplexity)
     raw = np.full(lengths.shape, np.inf)
     raw[np.repeat(np.arange(len(X)), np.diff(graph.indptr)), graph.indices] = graph.data
     total = np.zeros(lengths.shape)
-    for D, k in ((raw, 3 * perplexity), (lengths, 2 * perplexity)):
+    for D, share in ((raw, np.where(np.isfinite(lengths).any(axis=1), 0.5, 1)), (lengths, np.full(len(X), 0.5))):
         for i, row in enumerate(D):
-            near = np.argsort(row, kind="stable")[:k]
+            near = np.argsort(row, kind="stable")[: 3 * perplexity]
+            near = near[np.isfinite(row[near])]
+            if near.size == 0:
+                continue
             squared = row[near] ** 2 - row[near].min() ** 2
             low, high = 1e-9, 1e9
             for _ in range(200):
@@ -150,9 +108,9 @@ def reference(X, perplexity):
                 p /= p.sum()
                 entropy = -(p[p > 0] * np.log(p[p > 0])).sum()
                 low, high = (beta, high) if entropy > np.log(perplexity) else (low, beta)
-            total[i, near] += p
-    total = 0.7 * total / 2 + 0.3 * walked_twice(total, perplexity, 2 * perplexity)
+            total[i, near] += share[i] * p
     total += total.T
+    total[total < 2e-3] = 0
     return total / total.sum()
 
 

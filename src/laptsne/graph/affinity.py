@@ -13,11 +13,11 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.graph.distances import all_distances, canonical
 from laptsne.graph.neighbors import neighbor_distances
-from laptsne.graph.paths import refined_distances, two_steps
+from laptsne.graph.paths import path_distances
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
-# Nodes along paths, and after two steps, with an affinity; share of two steps (docs/notes/method-what-was-tried.md).
-_PATHS_PER_PERPLEXITY, _TWO_STEPS = 2, 0.3
+# Refined affinities below this share of the mean row sum are left out: 2 % of the total, half of the entries.
+_SMALLEST = 1e-3
 _BLOCK = 1024
 _ADDED, _BLOCKS = 10_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
 _MAX_UNITS = 6  # of distances in which the precision is searched
@@ -118,9 +118,9 @@ def joint_affinities(
     an affinity are three times the perplexity if "auto", and all points, for a dense P, if "all". P has the shape
     (n_samples, n_samples), is in single precision, and sums to 1.
 
-    With ``refine``, a sparse P has other conditionals: the mean of these and of those for distances along the mutual
-    edges of the graph with ``perplexity`` neighbours (:func:`laptsne.graph.paths.refined_distances`), mixed with the
-    probabilities of two steps by that mean (:func:`laptsne.graph.paths.two_steps`).
+    With ``refine``, conditionals of a sparse P are the mean of these and of those for distances along the mutual edges
+    of the graph with ``perplexity`` neighbours (:func:`laptsne.graph.paths.path_distances`), and small entries of P are
+    left out.
     """
     workers, X = workers or Workers(1), canonical(X)
     if metric in ("precomputed", "affinities"):
@@ -199,24 +199,18 @@ def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options:
 def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine: bool = False) -> Any:
     """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
-    conditional = _sparse_conditional(graph, perplexity, workers)
+    conditional, smallest = _sparse_conditional(graph, perplexity, workers), 0.0
     if refine:
-        n_near, n_paths = int(perplexity), int(_PATHS_PER_PERPLEXITY * perplexity)
-        graph = refined_distances(graph, n_near, n_paths, workers)
-        conditional = conditional + _sparse_conditional(graph, perplexity, workers)
-        conditional = _diffused(conditional, two_steps(conditional, n_near, n_paths, workers))
+        graph = path_distances(graph, int(perplexity), int(NEIGHBORS_PER_PERPLEXITY * perplexity), workers)
+        # Half of each, and the row as it is where no edge is mutual.
+        conditional.data *= np.repeat(
+            np.where(np.diff(graph.indptr) > 0, np.float32(0.5), 1), np.diff(conditional.indptr)
+        )
+        along = _sparse_conditional(graph, perplexity, workers)
+        along.data *= np.float32(0.5)
+        conditional, smallest = conditional + along, 2 * _SMALLEST
     del graph
-    return _normalised(plus_transpose(conditional))
-
-
-def _diffused(conditional: Any, walked: Any) -> Any:
-    """Return conditional affinities mixed with the probabilities of two steps, where there are any; rows sum to 1."""
-    share = np.where(np.diff(walked.indptr) > 0, _TWO_STEPS, 0)
-    total = np.asarray(conditional.sum(axis=1, dtype=np.float64)).ravel()
-    weight = np.divide(1 - share, total, out=np.zeros_like(total), where=total > 0).astype(np.float32)
-    conditional.data *= np.repeat(weight, np.diff(conditional.indptr))
-    walked.data *= np.float32(_TWO_STEPS)
-    return conditional + walked
+    return _normalised(plus_transpose(conditional, smallest=smallest))
 
 
 def _sparse_conditional(graph: Any, perplexity: float, workers: Workers) -> Any:
@@ -295,14 +289,19 @@ def _given(X: Any) -> Any:
     return _normalised(_tidied(P))
 
 
-def plus_transpose(matrix: Any, n_rows: int | None = None) -> Any:
-    """Return the sum of a CSR matrix and its transpose, ``n_rows`` at a time, with sorted rows and without zeros."""
+def plus_transpose(matrix: Any, n_rows: int | None = None, *, smallest: float = 0.0) -> Any:
+    """Return the sum of a CSR matrix and its transpose, ``n_rows`` at a time, with sorted rows.
+
+    Entries that are 0 or less than ``smallest`` are left out.
+    """
     n_samples = matrix.shape[0]
     indptr = np.zeros(n_samples + 1, np.int64)
     indices, data = np.empty(0, matrix.indices.dtype), np.empty(0, matrix.dtype)
     for rows in gen_batches(n_samples, n_rows or max(_ADDED, -(-n_samples // _BLOCKS))):
         # Transposed twice, rows are sorted in linear time; sums of unsorted rows take several times as long.
-        block = _tidied(matrix[rows].T.tocsr().T.tocsr() + matrix[:, rows].T.tocsr())
+        block = matrix[rows].T.tocsr().T.tocsr() + matrix[:, rows].T.tocsr()
+        block.data[block.data < smallest] = 0
+        block = _tidied(block)
         start = data.size
         for whole, part in ((indices, block.indices), (data, block.data)):
             whole.resize(start + part.size, refcheck=False)  # in place, where a list of blocks would double the memory

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import laptsne
 from laptsne.cli.commands import app
-from laptsne.clusters import counting, cuts, linkage, table
+from laptsne.clusters import counting, cuts, linkage, reciprocity, table
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -188,7 +188,7 @@ def test_the_method_has_the_constants_of_the_code():
         (ROOT / "docs" / "method.md").read_text().partition("\n## Clusters of the data\n")[2].partition("\n## ")[0]
     )
     base, slope, most = cuts._BASE, cuts._PER_DIMENSION, cuts._MOST
-    (threshold, margin), per_neighbour = counting.EVIDENT, rf"k/{1 / cuts._DAMPING:g}"
+    per_neighbour, mean = rf"k/{1 / cuts._DAMPING:g}", reciprocity.CONTINUUM
     for text in (
         f"the {counting.N_NEIGHBORS} neighbours with",
         f"about {counting._SMALLEST} points",
@@ -198,9 +198,9 @@ def test_the_method_has_the_constants_of_the_code():
         rf"\frac{{c + {per_neighbour}}}{{h + {per_neighbour}}}",
         f"e^{{-k / {1 / cuts._VARIATION:g}h}}",
         f"Groups of {counting._MIN_DIVISIBLE} points",
-        rf"below {threshold} by ${margin} / \sqrt b$",
+        rf"at most {reciprocity._EVIDENT}, and below {mean} by ${reciprocity._MARGIN} / \sqrt b$",
         f"graphs of {counting.N_NEIGHBORS} and of {counting._COARSE_SCALE} neighbours",
-        f"below {counting._CONTINUUM} stay apart",
+        f"below {mean} stay apart",
         f"{table._CHANCE:.1%}".replace("%", " %") + " at a contrast of 1, and falls with its power 7.5",
         f"the ratio {linkage._RATIO}",
     ):

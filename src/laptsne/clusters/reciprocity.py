@@ -20,6 +20,7 @@ ERROR = 0.1  # standard error of a reciprocity, times the square root of the num
 # Mean reciprocity of cuts through continua, whatever their dimension. There is evidence if that of a border is lower by
 # the margin divided by the square root of its number of points, and at most _EVIDENT (docs/notes/clusters.md).
 CONTINUUM, _MARGIN, _EVIDENT = 0.26, 0.36, 0.235
+_STEEPNESS = 4  # power with which contrasts of continua are as rare as those of cuts at the same value
 
 
 @compiled
@@ -85,9 +86,9 @@ class Reciprocity(NamedTuple):
 
     @property
     def contrast(self) -> Array:
-        """Ratio to the largest reciprocity that is evidence of separate groups: below 1 if there is evidence."""
+        """A power of the ratio to the largest reciprocity that is evidence of separate groups: below 1 if it is."""
         significance = (self.value + _MARGIN / np.sqrt(self.n_points)) / CONTINUUM
-        return np.asarray(np.maximum(significance, self.value / _EVIDENT))
+        return np.asarray(np.maximum(significance, self.value / _EVIDENT) ** _STEEPNESS)
 
     def updated(self, number: Array, active: Array, changed: Reciprocity) -> Reciprocity:
         """Return all pairs in the order of their groups, given the new number of every group and the active pairs."""

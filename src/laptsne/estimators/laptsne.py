@@ -82,7 +82,7 @@ class LaptSNE(MapEstimator):
         Number of neighbours with non-zero affinity: "auto" is three times the perplexity, "all" every pair, as in the
         paper.
     refine_affinities : bool, default=True
-        Whether P also comes from the lengths of paths along mutual neighbours and from shared neighbours, so that
+        Whether P also comes from the lengths of paths along mutual neighbours, so that
         points that are near by chance, as in many dimensions, count less. With False, ``contraction=0`` is plain t-SNE.
         P is never refined with ``n_neighbors="all"`` and ``metric="affinities"``. New points are placed by unrefined
         affinities.

@@ -1,15 +1,17 @@
 """The kernel of the contraction as a parameter of the estimator."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.ndimage
 import scipy.sparse
 from kernel_calls import from_python
 from reference import relative_error
 
-from laptsne import LaptSNE
+from laptsne import LaptSNE, methods
 from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
 from laptsne.contraction.cluster_term import TAIL_SHARE, TAIL_WIDTH, ClusterTerm, nested_groups
@@ -18,6 +20,7 @@ from laptsne.contraction.term import Penalty
 from laptsne.fields import ExactFields, FourierFields
 from laptsne.fields.potential import potential_at
 from laptsne.kernels import Gaussian
+from laptsne.metrics import rasterized
 
 FAST = {"perplexity": 10, "n_clusters": 3, "max_iter": 200, "random_state": 0}
 
@@ -92,6 +95,43 @@ def test_gaps_open_and_shapes_stay(rng):
     assert student_radius / student_gap < 0.5 * thrice_radius / thrice_gap
 
 
+def ink(Y, n_cells=100):
+    """Number of cells of a square around the map with a point in or next to them."""
+    pixels = rasterized(Y, n_cells).round().astype(int)
+    image = np.zeros((n_cells, n_cells), bool)
+    image[tuple(pixels.T)] = True
+    return scipy.ndimage.binary_dilation(image).sum()
+
+
+def test_clusters_far_apart_do_not_become_dots(rng):
+    """Contraction ends where gaps are open in the map of t-SNE already."""
+    labels = np.arange(1800) % 12
+    X = 1.75 * rng.normal(size=(12, 40))[labels] + rng.normal(size=(1800, 40))
+    plain, contracted = (LaptSNE(contraction=c, random_state=0).fit(X) for c in (0, "auto"))
+    assert contracted.n_clusters_ == 12
+    assert contracted.contraction_ > 0
+    assert ink(contracted.embedding_) > 0.6 * ink(plain.embedding_)
+
+
+def test_related_clusters_end_nearer_than_strangers(rng, monkeypatch):
+    """Two pairs of Gaussians: one level opens all gaps, the coarse level those between the pairs."""
+    labels = np.repeat(np.arange(4), 200)
+    centres = np.array([[0, 0], [3.5, 0], [0, 5.5], [3.5, 5.5]])
+    X = np.pad(centres, ((0, 0), (0, 6)))[labels] + rng.normal(size=(800, 8))
+
+    def gaps():
+        Y = LaptSNE(n_clusters=4, random_state=0).fit_transform(X)
+        mean = np.stack([Y[labels == c].mean(axis=0) for c in range(4)])
+        distance = np.linalg.norm(mean[:, None] - mean, axis=2)
+        return (distance[0, 1] + distance[2, 3]) / 2, distance[:2, 2:].min()
+
+    related, strangers = gaps()
+    assert related < 0.8 * strangers
+    monkeypatch.setattr(methods, "nested_groups", lambda labels, P: np.arange(labels.max() + 1)[None])
+    alike, others = gaps()
+    assert related / strangers < 0.9 * alike / others
+
+
 def slopes_of_potential(term, Y):
     """The slope of the potential at each point, without contraction and with a strength of 0.1."""
     slopes = np.empty((2, *Y.shape))
@@ -129,7 +169,7 @@ def value_at(term, Y):
 
 
 def level_by_hand(Y, labels, width):
-    """The Ritz values among functions constant on each cluster, by sums over pairs, and the gradient of their penalty."""
+    """The Ritz values among functions constant on each cluster, by sums over pairs, and the gradient of the penalty."""
     difference = Y[:, None] - Y
     tail, height = TAIL_WIDTH * width, TAIL_SHARE / TAIL_WIDTH ** Y.shape[1]
     near, far = (np.exp(-(difference**2).sum(axis=2) / (2 * w**2)) for w in (width, tail))
@@ -195,7 +235,7 @@ def test_levels_of_a_tree_are_nested_and_end_with_two_groups(rng):
     P = scipy.sparse.csr_matrix(affinity[labels][:, labels])
     groups = nested_groups(labels, P)
     assert [group.max() + 1 for group in groups] == [6, 4, 2]
-    for fine, coarse in zip(groups, groups[1:], strict=False):
+    for fine, coarse in itertools.pairwise(groups):
         assert len(set(zip(fine, coarse, strict=True))) == fine.max() + 1
 
 

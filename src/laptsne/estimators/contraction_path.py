@@ -69,7 +69,7 @@ def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: in
     """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.
 
     The path starts at the embedding of the model and proceeds in small steps in both directions, so that points can be
-    followed along it. The exaggeration of :class:`laptsne.Descent` increases with the contraction, up to the model's.
+    followed along it. An exaggeration of :class:`laptsne.Descent` increases with the contraction, up to the model's.
 
     Parameters
     ----------

@@ -20,9 +20,9 @@ _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
 _MIN_FIELD = 1e-3  # of all clusters, below which a point is astray wherever it is
 # The tail of the kernel: its width, in widths of the kernel, and its sum over a map of even density, as a share of that
-# of the kernel. The tail draws a cluster together while others are within its range, and keeps points and small groups
-# with few neighbours from counting as clusters (docs/notes/method-what-was-tried.md has others).
-TAIL_WIDTH, TAIL_SHARE = 3.0, 0.3
+# of the kernel. It draws a cluster together while others are within its range, and keeps points and small groups with
+# few neighbours from counting as clusters (docs/notes/method-what-was-tried.md has others).
+TAIL_WIDTH, TAIL_SHARE = 3.0, 0.2
 _STRAYS_EVERY = 5  # refreshes after which stray points are sought again: it takes as long as the refresh itself
 _SHARPNESS = 4  # power of the fields of the clusters in the share that a new point has in each
 
@@ -44,9 +44,10 @@ class ClusterTerm(Contraction):
               M_{ab} = \sum_k \phi'(\sigma_k) [(1 - \sigma_k) (c_{ka}^2 + c_{kb}^2) / 2 - c_{ka} c_{kb}],
 
     where :math:`\varphi_b(y) = \sum_{j \in b} w(y, y_j)`. The kernel is a Gaussian with a weak tail, which is another
-    Gaussian. Once all clusters are further apart than the range of the tail, the term has no effect. The width is that
-    of the finest level; on a level with :math:`K_l` of K clusters in d dimensions it is :math:`(K / K_l)^{1/d}` times
-    as much. It is a constant in the gradient, and follows the embedding from refresh to refresh until it is fixed.
+    Gaussian. Once all clusters are further apart than its range, the term has no effect. The width is
+    that of the finest level; on a level with :math:`K_l` of K clusters in d dimensions it is :math:`(K / K_l)^{1/d}`
+    times as much. It is a constant in the gradient, and follows the embedding from refresh to refresh until it is
+    fixed.
 
     The value is the sum over the levels with weights proportional to :math:`1 / K_l`, times a factor that falls
     linearly from the finest level to the coarsest. The weight of the finest level is 1.

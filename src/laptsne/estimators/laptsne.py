@@ -40,7 +40,7 @@ class LaptSNE(MapEstimator):
         1, and the result is plain t-SNE. "eigengap" is the rule of the paper: the largest gap between the eigenvalues
         of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda` per cluster of the finest level; 0 is plain t-SNE. "auto" is 1.6 over all clusters and
+        Strength :math:`\lambda` per cluster of the finest level; 0 is plain t-SNE. "auto" is 1.2 over all clusters and
         levels of their tree, and with ``contraction_kernel="student"`` 0.4 over all clusters, but at most 0.04 each.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
         Similarities of which the Laplacian is computed. "gaussian" has a short range: once the gap between two clusters
@@ -242,7 +242,7 @@ class LapUMAP(MapEstimator):
     negative_sample_rate : int, default=5
         Another factor of the repulsion.
     contraction : float or "auto", default="auto"
-        Strength of the contraction; 0 is UMAP. "auto" is 0.03 divided by the number of clusters that are contracted.
+        Strength of the contraction; 0 is UMAP. "auto" is 0.24 over all clusters and levels.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Initial embedding, scaled to a span of 10. An array is centred, otherwise used as it is.
     learning_rate : float or "auto", default="auto"

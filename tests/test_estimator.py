@@ -78,10 +78,10 @@ def test_fitted_attributes(blobs):
     assert model.n_features_in_ == 6
     assert 0 < model.n_iter_ <= 300
     assert adjusted_rand_score(labels, model.labels_) == 1
-    phi = Penalty("log", floor=0.1).value
-    # The weight of the coarse level is half that of the other, for 2 clusters instead of 3, which are apart.
-    penalised = phi(model.eigenvalues_).sum() + 3 / 2 / 2 * phi(np.zeros(2)).sum()
-    assert model.objective_ == pytest.approx(model.kl_divergence_ + model.contraction_ * penalised, rel=1e-3)
+    pair = LaptSNE(perplexity=10, n_clusters=2, random_state=0).fit(X)  # one level
+    penalised = Penalty("log", floor=0.1).value(pair.eigenvalues_).sum()
+    assert pair.contraction_ == pytest.approx(1.2 / 2)
+    assert pair.objective_ == pytest.approx(pair.kl_divergence_ + 1.2 / 2 * penalised)
 
 
 @pytest.mark.parametrize("contraction", ["auto", 0])

@@ -39,9 +39,8 @@ MAX_ROWS = 10_000
 # The places of constants of the package, by what changes there.
 WIDTH = "laptsne.contraction.term:_WIDTH"
 FLOOR = "laptsne.settings:FLOOR"
-REGULARIZATION = "laptsne.contraction.cluster_term:_REGULARIZATION"
+TAIL_WIDTH, TAIL_SHARE = (f"laptsne.contraction.cluster_term:TAIL_{name}" for name in ("WIDTH", "SHARE"))
 TOTAL = "laptsne.settings:_TOTAL"
-LATE = "laptsne.engine.schedule:LATE_EXAGGERATION"
 BOUNDARY = "laptsne.engine.minimise:_BOUNDARY"
 SCHEDULE = "laptsne.settings:Schedule"
 LOWERED = "laptsne.graph.affinity:_lowered"
@@ -83,15 +82,16 @@ VARIANTS: dict[str, dict[str, Variant]] = {
         "not annealed": Variant.of(scheduled(middle_exaggeration=1.0)),
         "annealed from 4": Variant.of(scheduled(middle_exaggeration=4.0)),
         "Student kernel": Variant.of(contraction_kernel="student"),
-        "width 0.5": Variant.of({WIDTH: 0.5}),
-        "width 1": Variant.of({WIDTH: 1.0}),
-        "strength 0.1": Variant.of({TOTAL: 0.1}),
-        "strength 0.4": Variant.of({TOTAL: 0.4}),
-        "floor 0.05, strength 0.6": Variant.of({FLOOR: 0.05, TOTAL: 0.6}),
-        "regularisation 0.003": Variant.of({REGULARIZATION: 0.003}),
-        "regularisation 0.2": Variant.of({REGULARIZATION: 0.2}),
-        "exaggeration 1": Variant.of({LATE: 1.0}),
-        "exaggeration 1.5": Variant.of({LATE: 1.5}),
+        "width 0.75": Variant.of({WIDTH: 0.75}),
+        "width 1.25": Variant.of({WIDTH: 1.25}),
+        "strength 0.6": Variant.of({TOTAL: 0.6}),
+        "strength 2.4": Variant.of({TOTAL: 2.4}),
+        "floor 0.03, strength 0.8": Variant.of({FLOOR: 0.03, TOTAL: 0.8}),
+        "tail of width 2": Variant.of({TAIL_WIDTH: 2.0}),
+        "tail of width 4": Variant.of({TAIL_WIDTH: 4.0}),
+        "tail of share 0.1": Variant.of({TAIL_SHARE: 0.1}),
+        "tail of share 1": Variant.of({TAIL_SHARE: 1.0}),
+        "exaggeration 1.2": Variant.of(optimizer=Descent(exaggeration=1.2)),
         "no boundary": Variant.of({BOUNDARY: np.inf}),
         "boundary 1.4": Variant.of({BOUNDARY: 1.4}),
     },

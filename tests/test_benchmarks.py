@@ -91,7 +91,7 @@ def test_a_changed_constant_changes_the_map_and_is_restored():
     variants = constants.VARIANTS["contraction"]
     settings = {"max_iter": 60, "n_clusters": 5}
     default, wide, again = (
-        constants.scores(data, variants[name], 0, **settings) for name in ("default", "width 1", "default")
+        constants.scores(data, variants[name], 0, **settings) for name in ("default", "width 1.25", "default")
     )
     assert default == again != wide
     assert len(default) == len(constants.SCORES)

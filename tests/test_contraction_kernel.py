@@ -1,22 +1,26 @@
 """The kernel of the contraction as a parameter of the estimator."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.ndimage
+import scipy.sparse
 from kernel_calls import from_python
 from reference import relative_error
 
-from laptsne import LaptSNE
+from laptsne import LaptSNE, methods
 from laptsne._runtime import threads
 from laptsne._runtime.threads import Workers
-from laptsne.contraction.cluster_term import ClusterTerm
+from laptsne.contraction.cluster_term import TAIL_SHARE, TAIL_WIDTH, ClusterTerm, nested_groups
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import Penalty
 from laptsne.fields import ExactFields, FourierFields
 from laptsne.fields.potential import potential_at
 from laptsne.kernels import Gaussian
+from laptsne.metrics import rasterized
 
 FAST = {"perplexity": 10, "n_clusters": 3, "max_iter": 200, "random_state": 0}
 
@@ -91,6 +95,43 @@ def test_gaps_open_and_shapes_stay(rng):
     assert student_radius / student_gap < 0.5 * thrice_radius / thrice_gap
 
 
+def ink(Y, n_cells=100):
+    """Number of cells of a square around the map with a point in or next to them."""
+    pixels = rasterized(Y, n_cells).round().astype(int)
+    image = np.zeros((n_cells, n_cells), bool)
+    image[tuple(pixels.T)] = True
+    return scipy.ndimage.binary_dilation(image).sum()
+
+
+def test_clusters_far_apart_do_not_become_dots(rng):
+    """Contraction ends where gaps are open in the map of t-SNE already."""
+    labels = np.arange(1800) % 12
+    X = 1.75 * rng.normal(size=(12, 40))[labels] + rng.normal(size=(1800, 40))
+    plain, contracted = (LaptSNE(contraction=c, random_state=0).fit(X) for c in (0, "auto"))
+    assert contracted.n_clusters_ == 12
+    assert contracted.contraction_ > 0
+    assert ink(contracted.embedding_) > 0.6 * ink(plain.embedding_)
+
+
+def test_related_clusters_end_nearer_than_strangers(rng, monkeypatch):
+    """Two pairs of Gaussians: one level opens all gaps, the coarse level those between the pairs."""
+    labels = np.repeat(np.arange(4), 200)
+    centres = np.array([[0, 0], [3.5, 0], [0, 5.5], [3.5, 5.5]])
+    X = np.pad(centres, ((0, 0), (0, 6)))[labels] + rng.normal(size=(800, 8))
+
+    def gaps():
+        Y = LaptSNE(n_clusters=4, random_state=0).fit_transform(X)
+        mean = np.stack([Y[labels == c].mean(axis=0) for c in range(4)])
+        distance = np.linalg.norm(mean[:, None] - mean, axis=2)
+        return (distance[0, 1] + distance[2, 3]) / 2, distance[:2, 2:].min()
+
+    related, strangers = gaps()
+    assert related < strangers
+    monkeypatch.setattr(methods, "nested_groups", lambda labels, P: np.arange(labels.max() + 1)[None])
+    alike, others = gaps()
+    assert related / strangers < 0.9 * alike / others
+
+
 def slopes_of_potential(term, Y):
     """The slope of the potential at each point, without contraction and with a strength of 0.1."""
     slopes = np.empty((2, *Y.shape))
@@ -124,43 +165,86 @@ def value_at(term, Y):
     observer = copy.copy(term)
     observer.min_share = 0
     observer.refresh(ExactFields(Y))
-    return term.penalty.value(observer.eigenvalues).sum()
+    return observer.value()
 
 
-def by_hand(Y, labels, width, rho):
-    """The Ritz values among functions constant on each cluster, by sums over pairs, and the gradient."""
-    rows = labels >= 0
-    Y, labels, whole = Y[rows], labels[rows], np.zeros(Y.shape)
+def level_by_hand(Y, labels, width):
+    """The Ritz values among functions constant on each cluster, by sums over pairs, and the gradient of the penalty."""
     difference = Y[:, None] - Y
-    W = np.exp(-(difference**2).sum(axis=2) / (2 * width**2))
+    tail, height = TAIL_WIDTH * width, TAIL_SHARE / TAIL_WIDTH ** Y.shape[1]
+    near, far = (np.exp(-(difference**2).sum(axis=2) / (2 * w**2)) for w in (width, tail))
+    W = near + height * far
     np.fill_diagonal(W, 0)
     F = (labels[:, None] == np.arange(labels.max() + 1)).astype(float)
-    S = F.T @ (W + rho / len(Y)) @ F
+    S = F.T @ W @ F
     D = np.diag(S.sum(axis=1))
     sigma, c = scipy.linalg.eigh(D - S, D)
     slope = 1 / (sigma.clip(0) + 0.01)
     own = c**2 @ (slope * (1 - sigma))
     M = (own[:, None] + own) / 2 - (c * slope) @ c.T
-    whole[rows] = -2 / width**2 * np.einsum("ij,ijd->id", M[labels][:, labels] * W, difference)
-    return sigma.clip(0), whole
+    weights = M[labels][:, labels] * (near / width**2 + height * far / tail**2)
+    return sigma.clip(0), -2 * np.einsum("ij,ijd->id", weights, difference)
+
+
+def by_hand(Y, labels, width, groups):
+    """The Ritz values of the finest level, the value over all levels, and its gradient."""
+    rows, whole, value, finest = labels >= 0, np.zeros(Y.shape), 0.0, None
+    n_levels, n_clusters = groups.shape
+    for level, group in enumerate(groups):
+        n_groups = group.max() + 1
+        weight = (1 - level / n_levels) * n_clusters / n_groups
+        wide = width * (n_clusters / n_groups) ** (1 / Y.shape[1])
+        sigma, gradient = level_by_hand(Y[rows], group[labels[rows]], wide)
+        finest = sigma if finest is None else finest
+        value += weight * np.log(sigma + 0.01).sum()
+        whole[rows] += weight * gradient
+    return finest, value, whole
+
+
+# The cluster of each level that each of so many clusters is part of.
+NESTED = {
+    2: np.array([[0, 1]]),
+    3: np.array([[0, 1, 2], [0, 0, 1]]),
+    4: np.array([[0, 1, 2, 3], [0, 0, 1, 1]]),
+    5: np.array([[0, 1, 2, 3, 4], [0, 0, 1, 1, 2], [0, 0, 0, 0, 1]]),
+}
 
 
 @pytest.mark.parametrize("distance", [2, 4, 6])
-@pytest.mark.parametrize(("n_clusters", "n_dims"), [(2, 1), (4, 1), (2, 2), (5, 2), (3, 3)])
+@pytest.mark.parametrize(("n_clusters", "n_dims"), [(2, 1), (4, 1), (2, 2), (5, 2), (3, 3), (4, 3)])
 def test_the_term_is_that_of_the_ritz_values(rng, n_clusters, n_dims, distance):
     Y, labels = embedding_of(rng, n_clusters, distance, n_dims)
-    term = cluster_term(labels, Y, min_share=0)
-    eigenvalues, gradient = by_hand(Y, labels, term.width, term.regularization)
+    term = cluster_term(labels, Y, groups=NESTED[n_clusters], min_share=0)
+    eigenvalues, value, gradient = by_hand(Y, labels, term.width, NESTED[n_clusters])
     np.testing.assert_allclose(term.eigenvalues, eigenvalues, rtol=2e-3, atol=1e-5)
+    assert term.value() == pytest.approx(value, rel=1e-3)
     assert relative_error(term.gradient(ExactFields(Y)), gradient) < 5e-3
 
 
-@pytest.mark.parametrize("n_clusters", [2, 3, 5])
+def test_without_groups_there_is_one_level(rng):
+    Y, labels = embedding_of(rng, 3, 4.0)
+    one, nested = cluster_term(labels, Y), cluster_term(labels, Y, groups=NESTED[3])
+    np.testing.assert_array_equal(one.eigenvalues, nested.eigenvalues)
+    assert one.value() == pytest.approx(Penalty("log", 0.01).value(one.eigenvalues).sum())
+    assert one.value() > nested.value()  # the penalty of small eigenvalues is negative
+
+
+def test_levels_of_a_tree_are_nested_and_end_with_two_groups(rng):
+    labels = np.repeat(np.arange(6), 20)
+    affinity = np.full((6, 6), 0.01) + np.eye(6) + np.kron(np.eye(3), np.full((2, 2), 0.3))
+    P = scipy.sparse.csr_matrix(affinity[labels][:, labels])
+    groups = nested_groups(labels, P)
+    assert [group.max() + 1 for group in groups] == [6, 4, 2]
+    for fine, coarse in itertools.pairwise(groups):
+        assert len(set(zip(fine, coarse, strict=True))) == fine.max() + 1
+
+
 @pytest.mark.parametrize("distance", [2, 4, 6])
-def test_the_gradient_is_that_of_the_value(rng, distance, n_clusters):
+@pytest.mark.parametrize(("n_clusters", "n_dims"), [(2, 2), (3, 2), (5, 2), (4, 1), (3, 3), (5, 3)])
+def test_the_gradient_is_that_of_the_value(rng, distance, n_clusters, n_dims):
     """Of overlapping clusters, too: when all clusters shrink, or move, and downhill."""
-    Y, labels = embedding_of(rng, n_clusters, distance)
-    term = cluster_term(labels, Y)
+    Y, labels = embedding_of(rng, n_clusters, distance, n_dims)
+    term = cluster_term(labels, Y, groups=NESTED[n_clusters])
     term.fixed = True
     gradient = term.gradient(ExactFields(Y))
     centres = np.stack([Y[labels == c].mean(axis=0) for c in range(n_clusters)])
@@ -171,13 +255,22 @@ def test_the_gradient_is_that_of_the_value(rng, distance, n_clusters):
         assert np.vdot(gradient, direction) == pytest.approx((after - before) / (2 * step), rel=3e-3, abs=1e-4)
 
 
-@pytest.mark.parametrize("scale", [3.0, 300.0], ids=["matrices", "transforms"])
-def test_separate_clusters_on_a_line(rng, scale):
+@pytest.mark.parametrize("n_clusters", [3, 5])
+def test_clusters_that_are_apart_are_left_as_they_are(rng, n_clusters):
+    """At a distance of a hundred radii, on the ring and in pairs alike."""
+    Y, labels = embedding_of(rng, n_clusters, 100.0)
+    touching = np.abs(cluster_term(labels, *embedding_of(rng, n_clusters, 2.0)[:1]).gradient(None)).max()
+    apart = cluster_term(labels, Y, groups=NESTED[n_clusters], min_share=0)
+    assert np.abs(apart.gradient(ExactFields(Y))).max() < 1e-3 * touching
+
+
+@pytest.mark.parametrize("distance", [4.0, 600.0], ids=["matrices", "transforms"])
+def test_pairs_of_clusters_on_a_line(rng, distance):
     """On a short line the convolutions are products with matrices, on a long one transforms."""
-    labels = np.repeat([0, 1, 2], 100)
-    Y = scale * np.array([[0.0], [1.0], [2.0]])[labels] + rng.random(size=(300, 1))
-    term = cluster_term(labels, Y, width=1.0)
-    eigenvalues, gradient = by_hand(Y, labels, 1.0, term.regularization)
+    labels = np.repeat([0, 1, 2, 3], 100)
+    Y = np.array([[0.0], [1.5], [distance], [distance + 1.5]])[labels] + rng.random(size=(400, 1))
+    term = cluster_term(labels, Y, width=1.0, groups=NESTED[4], min_share=0)
+    eigenvalues, _, gradient = by_hand(Y, labels, 1.0, NESTED[4])
     np.testing.assert_allclose(term.eigenvalues, eigenvalues, rtol=0.01, atol=1e-5)
     assert relative_error(term.gradient(ExactFields(Y)), gradient) < 0.01
 
@@ -220,7 +313,7 @@ def test_clusters_of_the_data_are_separated_and_none_is_divided(rng):
     Y = rng.normal(size=(900, 2))
     labels = np.repeat([0, 1, 2], 300)
     Y[labels == 0, 0] *= 8
-    Y += np.array([[0.0, 0.0], [0.0, 7.0], [4.0, 7.0]])[labels]
+    Y += np.array([[0.0, 0.0], [0.0, 12.0], [4.0, 12.0]])[labels]
     groups = (labels[:, None] == [1, 2]).astype(np.float32)
     fields = ExactFields(Y)
     terms = [ClusterTerm(labels, Penalty("log", 0.01), 2.0), EigenvectorTerm(3, Penalty("log"), groups)]
@@ -252,13 +345,13 @@ def test_points_keep_their_gradient_until_the_next_refresh(rng):
     assert np.linalg.norm(term.gradient(moved) - before) > 0.1 * np.linalg.norm(before)
 
 
-def test_kernel_and_regularisation_follow_the_embedding_until_they_are_fixed(rng):
+def test_the_width_follows_the_embedding_until_it_is_fixed(rng):
     Y, labels = embedding_of(rng, 3, 6.0)
-    term = cluster_term(labels, 3 * Y)
-    width, regularization = term.width, term.regularization
+    term = cluster_term(labels, 3 * Y, min_share=0)
+    width, eigenvalues = term.width, term.eigenvalues
     term.refresh(ExactFields(9 * Y))
     assert term.width == pytest.approx(3 * width)
-    assert term.regularization == pytest.approx(regularization, rel=1e-3)  # the graph is the same
+    np.testing.assert_allclose(term.eigenvalues, eigenvalues, rtol=1e-3, atol=1e-6)  # the graph is the same
     term.fixed = True
     term.refresh(ExactFields(3 * Y))
     assert term.width == pytest.approx(3 * width)

@@ -71,15 +71,17 @@ def test_fitted_attributes(blobs):
     assert model.embedding_.shape == (120, 2)
     assert scipy.sparse.issparse(model.affinities_)
     assert model.n_clusters_ == 3
-    assert model.contraction_ == pytest.approx(0.2 / 3)
+    assert model.contraction_ == pytest.approx(1.2 / (3 * 1.5))  # two levels, with 3 and 2 clusters
     assert model.data_eigenvalues_.shape == (31,)
     assert model.eigenvalues_.shape == (3,)
     assert (np.diff(model.eigenvalues_) >= 0).all()
     assert model.n_features_in_ == 6
     assert 0 < model.n_iter_ <= 300
     assert adjusted_rand_score(labels, model.labels_) == 1
-    penalised = Penalty("log", floor=0.01).value(model.eigenvalues_).sum()
-    assert model.objective_ == pytest.approx(model.kl_divergence_ + 0.2 / 3 * penalised)
+    pair = LaptSNE(perplexity=10, n_clusters=2, random_state=0).fit(X)  # one level
+    penalised = Penalty("log", floor=0.1).value(pair.eigenvalues_).sum()
+    assert pair.contraction_ == pytest.approx(1.2 / 2)
+    assert pair.objective_ == pytest.approx(pair.kl_divergence_ + 1.2 / 2 * penalised)
 
 
 @pytest.mark.parametrize("contraction", ["auto", 0])

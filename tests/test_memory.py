@@ -215,7 +215,7 @@ def test_estimates_are_near_what_is_allocated(rng, settings):
 def test_estimates_for_umap_are_near_what_is_allocated(rng, settings):
     n = 4000
     X = 5 * rng.normal(size=(5, 20))[rng.integers(0, 5, n)] + rng.normal(size=(n, 20))
-    model = LapUMAP(max_iter=8, random_state=0, n_jobs=1, **settings)
+    model = LapUMAP(max_iter=20, random_state=0, n_jobs=1, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X[:600])

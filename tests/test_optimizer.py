@@ -7,7 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 from laptsne import Descent, LaptSNE
 from laptsne._runtime.threads import Workers
 from laptsne.engine import minimise
-from laptsne.engine.schedule import LATE_EXAGGERATION, Schedule
+from laptsne.engine.schedule import Schedule
 from laptsne.fields import ExactFields
 from laptsne.graph.affinity import joint_affinities
 
@@ -181,7 +181,7 @@ def test_exaggeration_falls_in_steps_to_its_final_value(blobs):
     assert factors[:36] == [12.0] * 36
     assert factors[36:54] == [2.0] * 18
     assert np.all(np.diff(factors[54:78]) < 0)
-    assert factors[78:] == [pytest.approx(LATE_EXAGGERATION)] * 42
+    assert factors[78:] == [1.0] * 42
 
 
 def test_without_contraction_exaggeration_ends_at_once(blobs):

@@ -15,7 +15,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
-from laptsne.contraction.cluster_term import ClusterTerm
+from laptsne.contraction.cluster_term import ClusterTerm, nested_groups
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import MAX_CONTRACTED, Contraction, Penalty
 from laptsne.engine.checkpoint import Checkpoint, digest_of
@@ -79,19 +79,20 @@ class ContractionSettings:
     most: float = float("inf")
     one_kernel: bool = False
 
-    def strength_of(self, n_clusters: int) -> float:
+    def strength_of(self, term: Contraction) -> float:
         """Return the strength per cluster; 0 for a single one, of which the first eigenvalue is always 0."""
-        if n_clusters > 1:
-            return min(self.most, self.total / n_clusters) if self.strength is None else self.strength
+        if term.n_clusters > 1:
+            default = min(self.most, self.total / (term.n_clusters * term.total_weight))
+            return default if self.strength is None else self.strength
         if self.strength and self.n_clusters == "auto":
             remedy = "Set n_clusters to contract nevertheless."
             warn(f"contraction={self.strength} has no effect: there is no evidence of clusters. {remedy}")
         return 0.0
 
-    def term(self, labels: NDArray[Any], n_clusters: int, start: Array) -> Contraction:
+    def term(self, labels: NDArray[Any], n_clusters: int, P: Any, start: Array) -> Contraction:
         """Return the contraction term, given the cluster of every point, -1 for none, and a guess of eigenvectors."""
         if not self.one_kernel:
-            return ClusterTerm(labels, self.penalty, self.width)
+            return ClusterTerm(labels, self.penalty, self.width, groups=nested_groups(labels, P))
         # Indicator vectors of the clusters nearly span the eigenvectors of the embedding's graph.
         indicators = (labels[:, None] == np.arange(1, n_clusters)).astype(np.float32)
         return EigenvectorTerm(n_clusters, self.penalty, np.column_stack([indicators, start]))
@@ -229,8 +230,8 @@ def fit(
     # From here on, points have the order of P.
     Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
     labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, workers)
-    term = method.contraction.term(contracted, int(n_clusters), spectrum.eigenvectors[:, 1:])
-    schedule = replace(method.schedule, strength=method.contraction.strength_of(n_clusters))
+    term = method.contraction.term(contracted, int(n_clusters), P, spectrum.eigenvectors[:, 1:])
+    schedule = replace(method.schedule, strength=method.contraction.strength_of(term))
     # What init and metric change is in the affinities and the initial embedding.
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
     stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))

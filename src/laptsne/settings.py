@@ -24,12 +24,12 @@ _KERNELS: dict[str, Kernel] = {"student": Student(), "gaussian": Gaussian()}
 
 # Up to this number of points all pairs are faster than a grid, by dimension (benchmarks/sums.py).
 _MAX_EXACT = {1: 1000, 2: 6000, 3: 40_000}
-_TOTAL = 0.2  # contraction strength over all clusters; docs/notes/method-what-was-tried.md has others
+_TOTAL = 1.2  # contraction strength over all clusters and levels; docs/notes/method-what-was-tried.md has others
 _STUDENT_TOTAL, _STUDENT_MOST = 0.4, 0.04  # the same, and the most per cluster, with the Student kernel
 
 # For UMAP: the strength at which no score is lower than that of umap-learn on the sets for choosing constants, and the
 # fraction of the iterations after which contraction starts, before steps decay (docs/umap.md).
-_UMAP_TOTAL, _UMAP_START = 0.03, 0.25
+_UMAP_TOTAL, _UMAP_START = 0.24, 0.25
 _UMAP_MAX_STEP = 0.5  # in units of the spread
 # Step size of a point of mean degree, times n_samples. From 0.5 on, the objective oscillates (docs/umap.md).
 _UMAP_RATE = 0.3

@@ -1,7 +1,8 @@
-"""The contraction of the clusters of the data: an eigenproblem with one row per cluster."""
+"""The contraction of the clusters of the data: an eigenproblem of clusters on each level of their tree."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +10,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from laptsne._runtime.typing import Array
+from laptsne.clusters.linkage import linked
 from laptsne.contraction.term import Contraction, Penalty, kernel_width, rows_of
 from laptsne.fields import Fields
 from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Mesh
@@ -17,68 +19,92 @@ from laptsne.kernels import Gaussian
 _MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
 _MIN_FIELD = 1e-3  # of all clusters, below which a point is astray wherever it is
-# Total similarity added to each degree, as a share of the mean degree: points and small groups of a lower degree do not
-# count as clusters, however isolated they are.
-_REGULARIZATION = 0.03
+# The tail of the kernel: its width, in widths of the kernel, and its sum over a map of even density, as a share of that
+# of the kernel. It draws a cluster together while others are within its range, and keeps points and small groups with
+# few neighbours from counting as clusters (docs/notes/method-what-was-tried.md has others).
+TAIL_WIDTH, TAIL_SHARE = 3.0, 0.2
 _STRAYS_EVERY = 5  # refreshes after which stray points are sought again: it takes as long as the refresh itself
 _SHARPNESS = 4  # power of the fields of the clusters in the share that a new point has in each
 
 
 class ClusterTerm(Contraction):
-    r"""The contraction term :math:`R = \sum_k \phi(\sigma_k)` of the clusters of the data.
+    r"""The contraction term of the clusters of the data, on all levels of their tree.
 
-    With the similarities :math:`w_{ij}` of the points, the :math:`\sigma_k` are the eigenvalues of the normalised
-    Laplacian of the graph whose nodes are the clusters,
+    On each level, the similarities :math:`w_{ij}` of the points make a graph whose nodes are the clusters of this
+    level. The :math:`\sigma_k` are the eigenvalues of its normalised Laplacian,
 
     .. math:: (D - S) c_k = \sigma_k D c_k, \quad
-              S_{ab} = \sum_{i \in a, j \in b, j \ne i} w_{ij} + \frac{\rho}{n} n_a n_b, \quad D = \mathrm{diag}(S 1),
+              S_{ab} = \sum_{i \in a, j \in b, j \ne i} w_{ij}, \quad D = \mathrm{diag}(S 1).
 
-    with the numbers of points :math:`n_a` and the regularisation :math:`\rho`. These are Ritz values of the Laplacian
-    of all points, among the functions that are constant on each cluster. By first-order perturbation, the gradient at a
-    point of cluster a is that of the potential
+    These are Ritz values of the Laplacian of all points, among the functions that are constant on each cluster. By
+    first-order perturbation, the gradient of :math:`\sum_k \phi(\sigma_k)` at a point of cluster a is that of the
+    potential
 
     .. math:: \psi_a = 2 \sum_b M_{ab} \varphi_b, \quad
               M_{ab} = \sum_k \phi'(\sigma_k) [(1 - \sigma_k) (c_{ka}^2 + c_{kb}^2) / 2 - c_{ka} c_{kb}],
 
-    where :math:`\varphi_b(y) = \sum_{j \in b} w(y, y_j)`. The width of the kernel and :math:`\rho` are constants in
-    this: they follow the embedding from refresh to refresh until they are fixed. Points keep their gradients between
-    refreshes. Points with the label -1 are in no cluster: they exert no force and feel none. So do stray points, for a
-    few refreshes: those in whose position the share of their cluster in the field of all is below ``min_share``.
+    where :math:`\varphi_b(y) = \sum_{j \in b} w(y, y_j)`. The kernel is a Gaussian with a weak tail, which is another
+    Gaussian. Once all clusters are further apart than its range, the term has no effect. The width is
+    that of the finest level; on a level with :math:`K_l` of K clusters in d dimensions it is :math:`(K / K_l)^{1/d}`
+    times as much. It is a constant in the gradient, and follows the embedding from refresh to refresh until it is
+    fixed.
 
-    Sums are computed on a mesh, at a cost that hardly depends on the number of points.
+    The value is the sum over the levels with weights proportional to :math:`1 / K_l`, times a factor that falls
+    linearly from the finest level to the coarsest. The weight of the finest level is 1.
+
+    Points keep their gradients between refreshes. Points with the label -1 are in no cluster: they exert no force and
+    feel none. So do stray points, for a few refreshes: those in whose position the share of their cluster in the field
+    of all is below ``min_share``. ``groups``, of shape (n_levels, n_clusters), has the cluster of each level that each
+    of the finest is part of; without it, there is one level. Sums are computed on a mesh, at a cost that hardly depends
+    on the number of points: all levels share one, and the densities on it.
     """
 
     max_age = 3.0  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
 
-    stored = ("width", "fixed", "regularization", "members", "age")
+    stored = ("width", "fixed", "members", "age")
 
     def __init__(
-        self, labels: Array, penalty: Penalty, wanted_width: float | None = None, *, min_share: float = 0.2
+        self,
+        labels: Array,
+        penalty: Penalty,
+        wanted_width: float | None = None,
+        *,
+        groups: Array | None = None,
+        min_share: float = 0.2,
     ) -> None:
         sizes = np.bincount(labels[labels >= 0], minlength=1)
         if not sizes.all():
             raise ValueError(f"labels: cluster {sizes.argmin()} has no points; number the clusters from 0 on.")
         super().__init__(sizes.size, penalty)
         self.labels, self.wanted_width, self.min_share = labels, wanted_width, min_share
-        self.regularization, self.fixed = 0.0, False
+        self.groups = np.arange(sizes.size)[None] if groups is None else groups
+        share = 1 - np.arange(len(self.groups)) / len(self.groups)
+        self.total_weight = float(share.sum())
+        self._weights = share * sizes.size / (self.groups.max(axis=1) + 1)
+        self.fixed = False
         self._ordered = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
         self.members = self._ordered  # points by cluster, without stray points
         self.age = 0  # refreshes so far
-        self._volumes: Array | None = None  # if they are constant
+        self._tail = TAIL_SHARE
+        self._volumes: list[Array | None] = [None] * len(self.groups)  # D on each level, if it is constant
+
+    def value(self) -> float:
+        values = [self.penalty.value(level.eigenvalues).sum() for level in self._levels]
+        return float(np.dot(self._weights, values))
 
     def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
         if self._gradient is None:
             self._gradient = np.zeros(self._fields.Y.shape)
             if self.n_clusters > 1:
-                self._gradient[self.members] = self._sums.gradient(self._slopes)
+                self._gradient[self.members] = self._sums.gradient(self._potentials)
         return np.asarray(self._gradient[rows])
 
     def fix_volumes(self) -> None:
-        """Keep D, with its regularisation, as it is at the last refresh, so that only S follows the embedding.
+        """Keep D as it is at the last refresh, and leave out the tail, so that only S follows the embedding.
 
         Lowering R then separates clusters and does not shrink them.
         """
-        self._volumes, self.fixed, self.regularization = self._degrees, True, 0.0
+        self._volumes, self.fixed, self._tail = [level.volumes for level in self._levels], True, 0.0
 
     def shares(self) -> Array:
         """Return the share of each cluster in the field at every point, shape (n_clusters, n_samples)."""
@@ -88,44 +114,34 @@ class ClusterTerm(Contraction):
     def potential_grid(self, mesh: Mesh) -> Array:
         # The cluster of a new point is not known: at each node, it belongs to the clusters in proportion to a power of
         # their fields, so that in a cluster the potential is nearly that of a point of this cluster.
-        sums, sizes = self._sums, self._sums.sizes
-        fields = np.maximum(sums.fields.reshape(self.n_clusters, -1), 0)
-        constant = (self.regularization / sizes.sum() * sizes).astype(np.float32)
-        potentials = (2 * self._slopes).astype(np.float32) @ (fields + constant[:, None])
+        fields = np.maximum(self._sums.fields, 0)
         share = (fields / np.maximum(fields.max(axis=0), np.float32(_TINY))) ** _SHARPNESS
         share /= np.maximum(share.sum(axis=0), np.float32(_TINY))
-        grid = np.einsum("an,an->n", share, potentials).reshape(sums.fields.shape[1:])
-        return sums.mesh.resampled(grid, mesh)
+        return self._sums.mesh.resampled((share * self._potentials).sum(axis=0), mesh)
 
     def released(self) -> Self:
-        term = type(self)(self.labels, self.penalty, self.wanted_width, min_share=self.min_share)
+        options: dict[str, Any] = {"groups": self.groups, "min_share": self.min_share}
+        term = type(self)(self.labels, self.penalty, self.wanted_width, **options)
         # Stray points are sought at its refresh.
         term.restore(self.state() | {"age": 0, "fixed": self.width is not None})
         return term
 
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
-        if not self.fixed or self.width is None:
-            self.width = kernel_width(fields.Y, self.n_clusters, self.wanted_width)
         seeks_strays = bool(self.min_share) and self.age % _STRAYS_EVERY == 0
         self.members = self._ordered if seeks_strays else self.members
+        if not self.fixed or self.width is None:
+            self.width = kernel_width(fields.Y, self.labels, self.members, self.wanted_width)
         self._sums = _Sums(fields, self.width, self.members, self.labels)
         if seeks_strays and self._leave_out_strays():
             self._sums = _Sums(fields, self.width, self.members, self.labels)
         self.age += 1
-        similarity, sizes = self._sums.similarity, self._sums.sizes
-        n = int(sizes.sum())
-        if not self.fixed:
-            self.regularization = _REGULARIZATION * float(similarity.sum()) / n
-        similarity = similarity + self.regularization / n * np.outer(sizes, sizes)
-        degrees = np.maximum(similarity.sum(axis=1), _TINY)
-        self._degrees = degrees if self._volumes is None else self._volumes
-        sigma, vectors = _smallest(similarity, self._degrees)
-        self.eigenvalues = np.concatenate([[0.0], sigma])
-        slope = self.penalty.slope(sigma)
-        products = (vectors * slope) @ vectors.T
-        # Where D follows the embedding, it takes back a part of what the row sums of S do.
-        own = vectors**2 @ (slope if self._volumes is not None else slope * (1 - sigma))
-        self._slopes = (own[:, None] + own) / 2 - products
+        self._levels, self._potentials = [], np.zeros_like(self._sums.fields)
+        for group, weight, volumes in zip(self.groups, self._weights, self._volumes, strict=True):
+            similarity, of_groups = self._sums.between(group, self._tail)
+            level = _Level(similarity, self.penalty, volumes)
+            self._levels.append(level)
+            self._potentials += np.tensordot((2 * weight * level.slopes[group]).astype(np.float32), of_groups, 1)
+        self.eigenvalues = self._levels[0].eigenvalues
 
     def _leave_out_strays(self) -> bool:
         """Leave stray points out of their clusters, but never all points of one; return whether there are any."""
@@ -135,21 +151,45 @@ class ClusterTerm(Contraction):
         return not is_kept.all()
 
 
+class _Level:
+    """The eigenvalues of the graph of the clusters of one level, and the derivatives by its similarities, M."""
+
+    def __init__(self, similarity: Array, penalty: Penalty, volumes: Array | None) -> None:
+        self.volumes = np.maximum(similarity.sum(axis=1), _TINY) if volumes is None else volumes
+        sigma, vectors = _smallest(similarity, self.volumes)
+        self.eigenvalues = np.concatenate([[0.0], sigma])
+        slope = penalty.slope(sigma)
+        # Where D follows the embedding, it takes back a part of what the row sums of S do.
+        own = vectors**2 @ (slope * (1 - sigma) if volumes is None else slope)
+        self.slopes = (own[:, None] + own) / 2 - (vectors * slope) @ vectors.T
+
+
 class _Sums:
     """Sums over the members of clusters, on a mesh. The slopes of the similarities are exact up to rounding."""
 
     def __init__(self, fields: Fields, width: float, members: Array, labels: Array) -> None:
         self._own = labels[members]
-        self.sizes = sizes = np.bincount(self._own)
-        y, most = rows_of(fields.Y), min(MAX_NODES, _MAX_NUMBERS // len(sizes))
+        self._sizes = np.bincount(self._own)
+        y, most = rows_of(fields.Y), min(MAX_NODES, _MAX_NUMBERS // len(self._sizes))
         self.mesh = Mesh.around(y, SPACING_PER_WIDTH * width, fields.workers, Gaussian(width), most)
-        self._y = y.take(members, axis=1)
-        densities = self.mesh.spread(self._y, np.ones((1, len(members)), np.float32), sizes)
-        self.fields = self.mesh.convolved(densities)  # of each cluster, self-interaction included
-        parts = densities.reshape(len(sizes), -1), self.fields.reshape(len(sizes), -1)
+        self._width, self._y = width, y.take(members, axis=1)
+        self._densities = self.mesh.spread(self._y, np.ones((1, len(members)), np.float32), self._sizes)
+        self.fields = self.mesh.convolved(self._densities)  # of each cluster, without the tail, with self-interaction
+
+    def between(self, group: Array, tail: float) -> tuple[Array, Array]:
+        """Return the similarities between groups of clusters, with a kernel of their level, and their fields."""
+        sizes = np.bincount(group, self._sizes)
+        indicator = (group == np.arange(len(sizes))[:, None]).astype(np.float32)
+        densities = np.tensordot(indicator, self._densities, 1)
+        n_dims = len(self._y)
+        width, height = self._width * (len(group) / len(sizes)) ** (1 / n_dims), tail / TAIL_WIDTH**n_dims
+        fields = self._convolved(densities, width)
+        if tail:
+            fields += np.float32(height) * self._convolved(densities, TAIL_WIDTH * width)
+        parts = densities.reshape(len(sizes), -1), fields.reshape(len(sizes), -1)
         similarity = (parts[0] @ parts[1].T).astype(np.float64)
-        similarity[np.diag_indices(len(sizes))] -= sizes
-        self.similarity = np.maximum((similarity + similarity.T) / 2, 0)
+        similarity[np.diag_indices(len(sizes))] -= (1 + height) * sizes
+        return np.maximum((similarity + similarity.T) / 2, 0), fields
 
     def own_shares(self) -> Array:
         """Return the share of the own cluster in the field at each point."""
@@ -157,10 +197,12 @@ class _Sums:
         own = self._in_own(self.fields)[0][:, 0] - 1
         return np.asarray(own / np.maximum(total, _MIN_FIELD))
 
-    def gradient(self, slopes: Array) -> Array:
-        """Return the gradient of the sum of slopes times similarities, shape (n_samples, n_dims)."""
-        potentials = np.tensordot(2 * slopes.astype(np.float32), self.fields, 1)
+    def gradient(self, potentials: Array) -> Array:
+        """Return the gradient of the potential of its own cluster at each point, shape (n_samples, n_dims)."""
         return np.asarray(self._in_own(potentials)[1] / self.mesh.spacing)
+
+    def _convolved(self, densities: Array, width: float) -> Array:
+        return replace(self.mesh, kernel=Gaussian(width)).convolved(densities)
 
     def _in_own(self, grids: Array) -> tuple[Array, Array]:
         """Return the field of the grid of its own cluster at each point, and its gradient."""
@@ -181,3 +223,8 @@ def _smallest(similarity: Array, volumes: Array) -> tuple[Array, Array]:
     above = 1 + np.trace(laplacian)  # larger than all eigenvalues
     sigma, vectors = scipy.linalg.eigh(laplacian + above * np.outer(first, first), check_finite=False)
     return np.maximum(sigma[:-1], 0), vectors[:, :-1] * root[:, None]
+
+
+def nested_groups(labels: Array, P: Any) -> Array:
+    """Return the cluster of each level that each of the finest is part of, shape (n_levels, n_clusters)."""
+    return linked(labels, P).layers(np.arange(int(labels.max()) + 1))

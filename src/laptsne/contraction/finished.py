@@ -14,8 +14,8 @@ from laptsne._runtime.stacked_rows import stacked_rows
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import find_clusters, main_clusters
-from laptsne.contraction.cluster_term import ClusterTerm
-from laptsne.contraction.term import FLOOR, MAX_CONTRACTED, Penalty, rms_radius
+from laptsne.contraction.cluster_term import ClusterTerm, nested_groups
+from laptsne.contraction.term import MAX_CONTRACTED, Penalty, rms_radius
 from laptsne.fields import ExactFields
 from laptsne.fields.grid import SPACING_PER_WIDTH, Mesh
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
@@ -26,6 +26,7 @@ from laptsne.kernels import Gaussian
 # displacements vary, in these widths (benchmarks/lapumap.py has others).
 WIDTH = 0.25
 SMOOTHNESS = 4.0
+_FLOOR = 0.01  # of the penalty: an eigenvalue well below it counts as zero
 _MIN_SHARE = 0.2  # of the own cluster in the density at a point; a point with less goes with the cluster around it
 _MAX_NODES = 1 << 20  # of the mesh of a cluster, on which displacements are computed
 _MAX_STRENGTH = 1e3  # above 10, clusters are apart, and only get further apart
@@ -104,7 +105,7 @@ def contract(
         # In units of its size, so that nothing depends on the scale of the map.
         radius, centre = rms_radius(embedding.astype(np.float64)), embedding.mean(axis=0, dtype=np.float64)
         y = np.ascontiguousarray((embedding - centre).T / radius, dtype=np.float64)
-        moved = _displacements(y, labels, float(strength), workers)
+        moved = _displacements(y, labels, P, float(strength), workers)
         return np.asarray(embedding + (radius * moved.T).astype(embedding.dtype))
 
 
@@ -123,24 +124,24 @@ def _affinities(X: Any, n_samples: int, metric: Any, metric_params: dict[str, An
     return joint_affinities(X, perplexity=auto_perplexity(n_samples), **options)
 
 
-def _displacements(y: Array, labels: Array, strength: float, workers: Workers) -> Array:
+def _displacements(y: Array, labels: Array, P: Any, strength: float, workers: Workers) -> Array:
     """Return the displacements that open gaps between clusters, both of shape (n_components, n_samples)."""
     width = WIDTH / (int(labels.max()) + 1) ** (1 / len(y))
-    term = _term_of(y, labels, width, workers)
+    term = _term_of(y, labels, P, width, workers)
     shares = term.shares()
     own = np.where(labels < 0, 0, shares[labels, np.arange(labels.size)])
     labels = np.where((own < _MIN_SHARE) & (shares.max(axis=0) > 0), shares.argmax(axis=0), labels)
     left = np.unique(labels[labels >= 0])  # without clusters of which all points lie in others
     labels = np.where(labels < 0, -1, np.searchsorted(left, labels))
-    term = _term_of(y, labels, width, workers)
+    term = _term_of(y, labels, P, width, workers)
     members = [np.flatnonzero(labels == c) for c in range(term.n_clusters)]
     smooth = SmoothDisplacement(y, members, SMOOTHNESS * width, workers)
     return _descended(term, smooth, y, strength, 1 / (labels.size * width**2))
 
 
-def _term_of(y: Array, labels: Array, width: float, workers: Workers) -> ClusterTerm:
+def _term_of(y: Array, labels: Array, P: Any, width: float, workers: Workers) -> ClusterTerm:
     """Return the contraction term with the volumes that clusters have in the embedding."""
-    term = ClusterTerm(labels, Penalty("log", FLOOR), width, min_share=0)
+    term = ClusterTerm(labels, Penalty("log", _FLOOR), width, groups=nested_groups(labels, P), min_share=0)
     term.refresh(ExactFields(y.T, workers=workers))
     term.fix_volumes()
     return term
@@ -152,8 +153,7 @@ def _descended(term: ClusterTerm, smooth: SmoothDisplacement, y: Array, strength
     def evaluated(moved: Array) -> tuple[float, Array]:
         fields = ExactFields((y + moved).T, workers=smooth.workers)
         term.refresh(fields)
-        value = strength * float(term.penalty.value(term.eigenvalues[1:]).sum())
-        return value, np.ascontiguousarray(term.gradient(fields).T)
+        return strength * term.value(), np.ascontiguousarray(term.gradient(fields).T)
 
     coefficients, moved = np.zeros_like(y), np.zeros_like(y)
     (objective, slope), step, n_steps = evaluated(moved), _FIRST_STEP, 0

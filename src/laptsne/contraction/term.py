@@ -21,24 +21,37 @@ _MIN_SPACING = {1: 0.05, 2: 0.05, 3: 0.2}  # transforms of a finer mesh in 3-D w
 _MIN_CELLS = 16  # per side, for small embeddings
 _LARGE = 1e30  # limit of factors in single precision
 _TOL = 1e-3  # residual of the eigenvectors behind a potential
-_WIDTH = 0.75  # in RMS radii of the embedding / sqrt(n_clusters) (docs/notes/method-what-was-tried.md has others)
+_WIDTH = 1.0  # in radii of the clusters (docs/notes/method-what-was-tried.md has others)
 # Floor of the penalty: an eigenvalue well below it counts as zero, and its cluster is not contracted any further.
-FLOOR = 0.01
+FLOOR = 0.1
 MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
 _MIN_WIDTH = 0.6  # in RMS radii / sqrt(n_samples): a quarter of the distance between neighbours in a disc
 
 
-def kernel_width(Y: NDArray[Any], n_clusters: int, wanted: float | None = None) -> float:
-    """Return the width of the Gaussian kernel of the contraction for an embedding with a number of clusters.
+def kernel_width(Y: NDArray[Any], labels: Array, members: Array, wanted: float | None = None) -> float:
+    """Return the width of the Gaussian kernel of the contraction, given the points of each cluster, one by one.
 
-    By default, it is proportional to the radius that each of K equal clusters has if together they fill the embedding,
-    but at least 1, the width of the kernel of the KL divergence. It is at least a quarter of the spacing of the points
-    and at most the radius of the embedding.
+    By default, it is proportional to the radius of the clusters, but at least 1, the width of the kernel of the KL
+    divergence. It is at least a quarter of the spacing of the points and at most the radius of the embedding.
     """
     n_samples, n_dims = Y.shape
     radius = max(rms_radius(Y), 1.0)  # less in the first iterations only, where gradients would be too large
-    width = max(_WIDTH * radius / n_clusters ** (1 / n_dims), 1.0) if wanted is None else wanted
+    width = max(_WIDTH * cluster_radius(Y, labels, members), 1.0) if wanted is None else wanted
     return float(np.clip(width, _MIN_WIDTH * radius / n_samples ** (1 / n_dims), radius))
+
+
+def cluster_radius(Y: NDArray[Any], labels: Array, members: Array) -> float:
+    """Return the radius of a ball with the mean volume of the clusters; that of a cluster has half of its points."""
+    n_dims = Y.shape[1]
+    ends = np.flatnonzero(np.diff(labels[members])) + 1
+    squared = [_median_square(Y[rows]) for rows in np.split(members, ends)]
+    return float(np.mean(np.array(squared) ** (n_dims / 2)) ** (1 / n_dims))
+
+
+def _median_square(Y: NDArray[Any]) -> float:
+    """Return the median of the squared distances from the median position."""
+    squared: Any = sum((column - np.median(column)) ** 2 for column in Y.T)
+    return float(np.median(squared))
 
 
 def rms_radius(Y: NDArray[Any]) -> float:
@@ -85,6 +98,7 @@ class Contraction(ABC):
     width: float | None = None  # at the last refresh; None for the similarities of the loss
     fixed = True  # whether the width stays as it is, rather than following the embedding at each refresh
     eigenvalues: NDArray[np.float64]  # the K smallest at the last refresh
+    total_weight = 1.0  # of all levels of clusters, 1 being that of the finest
     residual = 0.0  # largest residual norm of the eigenpairs: a bound on the error of each eigenvalue
     stored: tuple[str, ...]  # names of the attributes from which the next refresh can start
 
@@ -101,6 +115,10 @@ class Contraction(ABC):
     @abstractmethod
     def _solve(self, fields: Fields, tol: float | None, max_passes: int | None) -> None:
         """Compute the eigenvalues and what the gradient needs."""
+
+    def value(self) -> float:
+        """Return R at the last refresh."""
+        return float(self.penalty.value(self.eigenvalues).sum())
 
     @abstractmethod
     def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:

@@ -250,8 +250,7 @@ class State:
         loss = self.kl_divergence
         if self.exaggeration != 1:
             loss = self._loss.value(self._fields.accurate, self.exaggeration)
-        penalised = self._term.penalty.value(self.eigenvalues).sum() if self.contraction else 0.0
-        return float(loss + self.contraction * penalised)
+        return loss + (self.contraction * self._observed.value() if self.contraction else 0.0)
 
     @cached_property
     def _observed(self) -> Contraction:
@@ -284,7 +283,7 @@ def minimise(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint
         eigenvalues=term.eigenvalues,
         residual=term.residual,
         loss=value,
-        objective=value + applied * float(term.penalty.value(term.eigenvalues).sum()),
+        objective=value + applied * term.value(),
         potential=loss.potential(term, fields, applied, exaggeration),
     )
     if checkpoint is not None and not interrupted:

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 # Momentum without exaggeration, and where the attraction is stiff: under strong exaggeration a higher one makes the
 # objective rise (benchmarks/constants.py).
 _MOMENTUM, _STIFF_MOMENTUM = 0.95, 0.8
-LATE_EXAGGERATION = 1.2  # final exaggeration if clusters are contracted (others: docs/notes/method-what-was-tried.md)
 # Mini-batches take longer steps the fewer points move at once, up to this factor. A point whose neighbours are fixed
 # overshoots sooner than one that moves with them: bound on the distance that momentum makes of a unit gradient, in
 # units of n_samples, if hardly any points move (benchmarks/paper.py).
@@ -31,7 +30,7 @@ class Descent:
         Fraction of the previous step that is added to the next one. None follows the exaggeration: 0.95 without, 0.8
         from a factor of 4 on, with mini-batches and in the last tenth of the iterations.
     exaggeration : float, default=None
-        Factor on the attractive forces at the end. None is 1.2 if clusters are contracted and 1 otherwise.
+        Factor on the attractive forces at the end. None is 1.
     contraction_start : float, default=0.45
         Fraction of the iterations after which contraction starts.
     contraction_ramp : float, default=0.2
@@ -101,9 +100,7 @@ class Schedule:
         if iteration < self.n_exaggerated:
             return self.early_exaggeration
         share = self._progress(iteration)
-        middle, final = min(self.middle_exaggeration, self.early_exaggeration), self.descent.exaggeration
-        if final is None:
-            final = LATE_EXAGGERATION if self.strength > 0 else 1.0
+        middle, final = min(self.middle_exaggeration, self.early_exaggeration), self.descent.exaggeration or 1.0
         return float(middle ** (1 - share) * final**share)
 
     def is_settling(self, iteration: int) -> bool:

@@ -12,7 +12,6 @@ from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import main_clusters
 from laptsne.contraction.term import MAX_CONTRACTED, Contraction
 from laptsne.engine.minimise import Descending, iterate
-from laptsne.engine.schedule import LATE_EXAGGERATION
 from laptsne.estimators.base import MapEstimator
 from laptsne.fitted_map import FittedMap
 from laptsne.graph.distances import is_pairwise
@@ -70,7 +69,7 @@ def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: in
     """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.
 
     The path starts at the embedding of the model and proceeds in small steps in both directions, so that points can be
-    followed along it. The exaggeration of :class:`laptsne.Descent` increases with the contraction, up to the model's.
+    followed along it. An exaggeration of :class:`laptsne.Descent` increases with the contraction, up to the model's.
 
     Parameters
     ----------
@@ -128,7 +127,7 @@ class _Walk:
 
     def __init__(self, fitted: FittedMap, method: Method, workers: Workers) -> None:
         P, self.order = ordered_for_locality(fitted.affinities, workers, copy=True)
-        self.loss = method.loss(P, workers)
+        self.P, self.loss = P, method.loss(P, workers)
         labels = in_order(fitted.labels, self.order)
         counted = method.contraction.n_clusters == "auto"
         self.labels = main_clusters(labels, P, MAX_CONTRACTED) if counted else labels
@@ -137,8 +136,8 @@ class _Walk:
         self.settings = replace(method.contraction, width=fitted.contraction_width)
         default = replace(method.contraction, strength=method.contraction.strength or None)
         self.own = fitted.contraction
-        self.reference = self.own or default.strength_of(self.n_clusters)
-        self.exaggeration = method.schedule.descent.exaggeration or LATE_EXAGGERATION
+        self.reference = self.own or default.strength_of(self._term())
+        self.exaggeration = method.schedule.descent.exaggeration or 1.0
         max_iter = int(np.clip(_MAX_MOVES / len(labels), _MIN_ITER, _MAX_ITER))
         descent = replace(method.schedule.descent, contraction_start=0, contraction_ramp=0)
         changes: dict[str, Any] = {"early_exaggeration": 1.0, "check_every": 25, "batch_size": None}
@@ -171,7 +170,7 @@ class _Walk:
         return found
 
     def _term(self) -> Contraction:
-        return self.settings.term(self.labels, self.n_clusters, np.empty((len(self.labels), 0)))
+        return self.settings.term(self.labels, self.n_clusters, self.P, np.empty((len(self.labels), 0)))
 
 
 def _scores(fitted: FittedMap, X: Any, embeddings: Array) -> dict[str, Array]:

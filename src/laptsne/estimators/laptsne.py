@@ -40,20 +40,21 @@ class LaptSNE(MapEstimator):
         1, and the result is t-SNE. "eigengap" is the rule of the paper: the largest gap between the eigenvalues
         of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda`; 0 is t-SNE. "auto" is 0.2 divided by the number of contracted clusters, and with
-        ``contraction_kernel="student"`` 0.4 divided by it, but at most 0.04. Contraction also multiplies attractive
-        forces by 1.2; see ``exaggeration`` of :class:`laptsne.Descent`.
+        Strength :math:`\lambda` per cluster of the finest level; 0 is t-SNE. "auto" is 1.2 over all clusters and
+        levels of their tree, and with ``contraction_kernel="student"`` 0.4 over all clusters, but at most 0.04 each.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"
         Similarities of which the Laplacian is computed. "gaussian" has a short range: once the gap between two clusters
-        is a few widths, contraction ends, so that clusters keep their shape. "student" is the paper's choice, one
-        kernel for both terms: its range is infinite, and clusters shrink to dots if the contraction is strong.
+        is a few times their radius, contraction ends, so that clusters keep their shape. Unions of clusters are
+        contracted as well, on coarser and coarser levels, so that gaps are the wider the less related two clusters are.
+        "student" is the paper's choice, one level and one kernel for both terms: its range is infinite, and clusters
+        shrink to dots if the contraction is strong.
     contraction_width : float or "auto", default="auto"
-        Width of the Gaussian, in units of the embedding. "auto" is 0.75 times the RMS radius of the embedding divided
-        by the square root of the number of clusters.
+        Width of the Gaussian on the finest level, in units of the embedding; those of coarser levels are proportional
+        to it. "auto" is the mean radius of the clusters in the embedding, which half of their points are within.
     penalty : {"log", "trace"} or float in (0, 1], default="log"
         The function :math:`\phi`: "log" is :math:`\log(\sigma + \varepsilon)`, "trace" is :math:`\sigma`, and a
         number p is :math:`(\sigma + \varepsilon)^p - \varepsilon^p`. The floor :math:`\varepsilon` bounds the slope at
-        0: an eigenvalue well below it counts as zero. It is 0.01, and 0.001 with ``contraction_kernel="student"``.
+        0: an eigenvalue well below it counts as zero. It is 0.1, and 0.001 with ``contraction_kernel="student"``.
     kernel : {"student", "gaussian"} or kernel object, default="student"
         Similarity of two points of the embedding in the KL divergence. :class:`laptsne.kernels.Gaussian` sets
         the width, for all points or one per point.
@@ -120,18 +121,19 @@ class LaptSNE(MapEstimator):
     contraction_ : float
         Contraction strength of the last iteration.
     contraction_width_ : float or None
-        Width of the Gaussian kernel of the contraction; None if both terms have the same kernel.
+        Width of the Gaussian kernel of the finest level; None if both terms have the same kernel.
     data_eigenvalues_ : array
         Smallest eigenvalues of the Laplacian of the data's graph; with ``n_clusters="auto"`` computed when first read.
     eigenvalues_ : array of shape (n_contracted,)
         Smallest eigenvalues of the Laplacian of the embedding's graph; with ``contraction_kernel="gaussian"`` upper
-        bounds, its Ritz values among the functions that are constant on each contracted cluster.
+        bounds, its Ritz values among the functions that are constant on each contracted cluster (the finest level).
     eigenvalue_residual_ : float
         Largest residual norm of the corresponding vectors: a bound on the distance to the next eigenvalue.
     kl_divergence_ : float
         KL divergence of the embedding.
     objective_ : float
-        ``kl_divergence_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
+        ``kl_divergence_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``, and of those of
+        coarser levels by their weights.
     labels_ : array of shape (n_samples,)
         Cluster of each point in the data, from the largest, 0, to the smallest, ``n_clusters_ - 1``; -1 for none.
     clusters_ : ClusterTable
@@ -248,7 +250,7 @@ class LapUMAP(MapEstimator):
     negative_sample_rate : int, default=5
         Another factor of the repulsion.
     contraction : float or "auto", default="auto"
-        Strength of the contraction; 0 is UMAP. "auto" is 0.03 divided by the number of clusters that are contracted.
+        Strength of the contraction; 0 is UMAP. "auto" is 0.24 over all clusters and levels.
     init : {"spectral", "pca", "random"} or array of shape (n_samples, n_components), default="spectral"
         Initial embedding, scaled to a span of 10. An array is centred, otherwise used as it is.
     learning_rate : float or "auto", default="auto"
@@ -269,7 +271,7 @@ class LapUMAP(MapEstimator):
     cross_entropy_ : float
         Loss of the embedding without contraction.
     objective_ : float
-        ``cross_entropy_`` plus ``contraction_`` times the sum of the penalties of ``eigenvalues_``.
+        ``cross_entropy_`` plus ``contraction_`` times the sum of the penalties, as in :class:`LaptSNE`.
 
     All other attributes are those of :class:`LaptSNE`.
 

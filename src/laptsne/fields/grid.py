@@ -100,7 +100,7 @@ def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array]
         out[g] = product
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)  # for each level of a tree of clusters, one per axis
 def _gaussian_matrix(cells: int, spacing: float, window: Window) -> Array:
     """Return the Gaussian kernel between the nodes of an axis, with the window compensated; spacing in widths."""
     size = period(cells, spacing, GAUSSIAN)

@@ -15,6 +15,7 @@ from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
+from laptsne.clusters.cuts import quotient
 from laptsne.contraction.cluster_term import ClusterTerm, nested_groups
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import MAX_CONTRACTED, Contraction, Penalty
@@ -40,6 +41,9 @@ from laptsne.graph.spectrum import (
 from laptsne.kernels import Kernel
 
 _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
+# Final exaggeration beyond 1 of clusters that share at least _SHARED of their affinity and have at most _SMALL points.
+# It collapses separate clusters and large ones (docs/notes/method-what-was-tried.md).
+_LATE, _SHARED, _SMALL = 0.25, 0.03, 400
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,10 @@ class Method(ABC):
     def loss(self, P: Any, workers: Workers) -> Loss:
         """Return the loss of embeddings of the points of P."""
 
+    def late_exaggeration(self, labels: Array, P: Any) -> float:
+        """Return the factor on the attraction at the end, given the clusters that are contracted."""
+        return self.schedule.descent.exaggeration or 1.0
+
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
     ) -> NDArray[Any]:
@@ -148,6 +156,15 @@ class Tsne(Method):
     def graph(self, X: Any, workers: Workers) -> Any:
         options = {"n_neighbors": self.metric.n_neighbors, "workers": workers, **self.metric.options}
         return joint_affinities(X, perplexity=self.perplexity, refine=self.refine, **options)
+
+    def late_exaggeration(self, labels: Array, P: Any) -> float:
+        """Return the given factor, or one that is 1 for separate or large clusters and more for others."""
+        n_clusters, given = int(labels.max(initial=0)) + 1, self.schedule.descent.exaggeration
+        if given is not None or self.contraction.one_kernel or n_clusters == 1:
+            return given or 1.0
+        between = quotient(P, np.where(labels < 0, n_clusters, labels)).toarray()
+        shared = 1 - float(np.trace(between) / between.sum())
+        return 1 + _LATE * min(1.0, shared / _SHARED) * min(1.0, _SMALL * n_clusters / labels.size)
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
         return KLDivergence(P, self.kernel, fourier=self.fourier, coarse=self.coarse, workers=workers)
@@ -231,7 +248,9 @@ def fit(
     Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
     labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, workers)
     term = method.contraction.term(contracted, int(n_clusters), P, spectrum.eigenvectors[:, 1:])
-    schedule = replace(method.schedule, strength=method.contraction.strength_of(term))
+    strength = method.contraction.strength_of(term)
+    late = method.late_exaggeration(contracted, P) if strength else method.schedule.late_exaggeration
+    schedule = replace(method.schedule, strength=strength, late_exaggeration=late)
     # What init and metric change is in the affinities and the initial embedding.
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
     stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))

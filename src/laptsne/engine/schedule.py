@@ -30,7 +30,8 @@ class Descent:
         Fraction of the previous step that is added to the next one. None follows the exaggeration: 0.95 without, 0.8
         from a factor of 4 on, with mini-batches and in the last tenth of the iterations.
     exaggeration : float, default=None
-        Factor on the attractive forces at the end. None is 1.
+        Factor on the attractive forces at the end. None is 1, or up to 1.25 if small clusters that share affinity are
+        contracted.
     contraction_start : float, default=0.45
         Fraction of the iterations after which contraction starts.
     contraction_ramp : float, default=0.2
@@ -76,6 +77,7 @@ class Schedule:
     # Before contraction: attraction beyond that of t-SNE lets related groups find each other. While contraction rises,
     # exaggeration falls to its final value.
     middle_exaggeration: float = 2.0
+    late_exaggeration: float = 1.0  # final value, unless ``descent`` has another one
     learning_rate: float | None = None  # None follows the number of samples and the exaggeration
     strength: float = 0.0  # of the contraction at the end; 0 if nothing is contracted
     early_share: float = 0.3  # fraction of the iterations with early exaggeration
@@ -100,7 +102,8 @@ class Schedule:
         if iteration < self.n_exaggerated:
             return self.early_exaggeration
         share = self._progress(iteration)
-        middle, final = min(self.middle_exaggeration, self.early_exaggeration), self.descent.exaggeration or 1.0
+        middle = min(self.middle_exaggeration, self.early_exaggeration)
+        final = self.descent.exaggeration or self.late_exaggeration
         return float(middle ** (1 - share) * final**share)
 
     def is_settling(self, iteration: int) -> bool:

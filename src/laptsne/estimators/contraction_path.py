@@ -69,7 +69,7 @@ def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: in
     """Compute embeddings from plain t-SNE to three times the contraction of a fitted model.
 
     The path starts at the embedding of the model and proceeds in small steps in both directions, so that points can be
-    followed along it. An exaggeration of :class:`laptsne.Descent` increases with the contraction, up to the model's.
+    followed along it. The exaggeration of :class:`laptsne.Descent` increases with the contraction, up to the model's.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class _Walk:
         default = replace(method.contraction, strength=method.contraction.strength or None)
         self.own = fitted.contraction
         self.reference = self.own or default.strength_of(self._term())
-        self.exaggeration = method.schedule.descent.exaggeration or 1.0
+        self.exaggeration = method.late_exaggeration(self.labels, P)
         max_iter = int(np.clip(_MAX_MOVES / len(labels), _MIN_ITER, _MAX_ITER))
         descent = replace(method.schedule.descent, contraction_start=0, contraction_ramp=0)
         changes: dict[str, Any] = {"early_exaggeration": 1.0, "check_every": 25, "batch_size": None}

@@ -263,7 +263,7 @@ _BASE = {**METHODS, "LocalMAP": Method(_localmap, package="pacmap", distribution
 # The method and the settings that differ from its defaults, by the name in the tables.
 VARIANTS: dict[str, tuple[str, Settings]] = {
     "LaptSNE": ("LaptSNE", {}),
-    "t-SNE (ours)": ("LaptSNE", {"contraction": 0}),
+    "t-SNE (ours)": ("LaptSNE", {"contraction": 0, "refine_affinities": False}),
     "openTSNE": ("openTSNE", {}),
     "openTSNE, exaggeration 2": ("openTSNE", {"exaggeration": 2}),
     "UMAP": ("UMAP", {}),

@@ -43,7 +43,7 @@ from laptsne.kernels import Kernel
 _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
 # Final exaggeration beyond 1 of clusters that share at least _SHARED of their affinity and have at most _SMALL points.
 # It collapses separate clusters and large ones (docs/notes/method-what-was-tried.md).
-_LATE, _SHARED, _SMALL = 0.25, 0.03, 400
+_LATE, _SHARED, _SMALL = 0.15, 0.03, 400
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ class Descent:
         Fraction of the previous step that is added to the next one. None follows the exaggeration: 0.95 without, 0.8
         from a factor of 4 on, with mini-batches and in the last tenth of the iterations.
     exaggeration : float, default=None
-        Factor on the attractive forces at the end. None is 1, or up to 1.25 if small clusters that share affinity are
+        Factor on the attractive forces at the end. None is 1, or up to 1.15 if small clusters that share affinity are
         contracted.
     contraction_start : float, default=0.45
         Fraction of the iterations after which contraction starts.

@@ -41,9 +41,10 @@ from laptsne.graph.spectrum import (
 from laptsne.kernels import Kernel
 
 _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
-# Final exaggeration beyond 1 of clusters that share at least _SHARED of their affinity and have at most _SMALL points.
-# It collapses separate clusters and large ones (docs/notes/method-what-was-tried.md).
-_LATE, _SHARED, _SMALL = 0.15, 0.03, 400
+# Clusters that share at least this part of their affinity are entangled. Separate ones, of which the map of t-SNE has
+# gaps, are contracted with _LEAST of the strength (docs/notes/method-what-was-tried.md).
+_SHARED, _LEAST = 0.03, 0.25
+_LATE, _SMALL = 0.15, 400  # final exaggeration beyond 1 of entangled clusters with at most this number of points
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,18 @@ class ContractionSettings:
     most: float = float("inf")
     one_kernel: bool = False
 
-    def strength_of(self, term: Contraction) -> float:
+    def entanglement(self, labels: NDArray[Any], P: Any) -> float:
+        """Return the share of affinity between different clusters, relative to one that counts as 1, but at most 1."""
+        if self.one_kernel:
+            return 1.0
+        between = quotient(P, np.where(labels < 0, labels.max(initial=0) + 1, labels))
+        return min(1.0, float(1 - between.diagonal().sum() / between.sum()) / _SHARED)
+
+    def strength_of(self, term: Contraction, entanglement: float) -> float:
         """Return the strength per cluster; 0 for a single one, of which the first eigenvalue is always 0."""
         if term.n_clusters > 1:
-            default = min(self.most, self.total / (term.n_clusters * term.total_weight))
+            total = self.total * (_LEAST + (1 - _LEAST) * entanglement)
+            default = min(self.most, total / (term.n_clusters * term.total_weight))
             return default if self.strength is None else self.strength
         if self.strength and self.n_clusters == "auto":
             remedy = "Set n_clusters to contract nevertheless."
@@ -123,7 +132,7 @@ class Method(ABC):
     def loss(self, P: Any, workers: Workers) -> Loss:
         """Return the loss of embeddings of the points of P."""
 
-    def late_exaggeration(self, labels: Array, P: Any) -> float:
+    def late_exaggeration(self, labels: Array, entanglement: float) -> float:
         """Return the factor on the attraction at the end, given the clusters that are contracted."""
         return self.schedule.descent.exaggeration or 1.0
 
@@ -157,14 +166,12 @@ class Tsne(Method):
         options = {"n_neighbors": self.metric.n_neighbors, "workers": workers, **self.metric.options}
         return joint_affinities(X, perplexity=self.perplexity, refine=self.refine, **options)
 
-    def late_exaggeration(self, labels: Array, P: Any) -> float:
+    def late_exaggeration(self, labels: Array, entanglement: float) -> float:
         """Return the given factor, or one that is 1 for separate or large clusters and more for others."""
-        n_clusters, given = int(labels.max(initial=0)) + 1, self.schedule.descent.exaggeration
-        if given is not None or self.contraction.one_kernel or n_clusters == 1:
-            return given or 1.0
-        between = quotient(P, np.where(labels < 0, n_clusters, labels)).toarray()
-        shared = 1 - float(np.trace(between) / between.sum())
-        return 1 + _LATE * min(1.0, shared / _SHARED) * min(1.0, _SMALL * n_clusters / labels.size)
+        if self.schedule.descent.exaggeration is not None or self.contraction.one_kernel:
+            return super().late_exaggeration(labels, entanglement)
+        n_clusters = int(labels.max(initial=0)) + 1
+        return 1 + _LATE * entanglement * min(1.0, _SMALL * n_clusters / labels.size)
 
     def loss(self, P: Any, workers: Workers) -> KLDivergence:
         return KLDivergence(P, self.kernel, fourier=self.fourier, coarse=self.coarse, workers=workers)
@@ -248,8 +255,9 @@ def fit(
     Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
     labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, workers)
     term = method.contraction.term(contracted, int(n_clusters), P, spectrum.eigenvectors[:, 1:])
-    strength = method.contraction.strength_of(term)
-    late = method.late_exaggeration(contracted, P) if strength else method.schedule.late_exaggeration
+    entanglement = method.contraction.entanglement(contracted, P)
+    strength = method.contraction.strength_of(term, entanglement)
+    late = method.late_exaggeration(contracted, entanglement) if strength else 1.0
     schedule = replace(method.schedule, strength=strength, late_exaggeration=late)
     # What init and metric change is in the affinities and the initial embedding.
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]

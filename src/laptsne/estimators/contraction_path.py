@@ -136,8 +136,9 @@ class _Walk:
         self.settings = replace(method.contraction, width=fitted.contraction_width)
         default = replace(method.contraction, strength=method.contraction.strength or None)
         self.own = fitted.contraction
-        self.reference = self.own or default.strength_of(self._term())
-        self.exaggeration = method.late_exaggeration(self.labels, P)
+        entanglement = method.contraction.entanglement(self.labels, P)
+        self.reference = self.own or default.strength_of(self._term(), entanglement)
+        self.exaggeration = method.late_exaggeration(self.labels, entanglement)
         max_iter = int(np.clip(_MAX_MOVES / len(labels), _MIN_ITER, _MAX_ITER))
         descent = replace(method.schedule.descent, contraction_start=0, contraction_ramp=0)
         changes: dict[str, Any] = {"early_exaggeration": 1.0, "check_every": 25, "batch_size": None}

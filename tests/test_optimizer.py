@@ -205,7 +205,10 @@ def test_a_given_momentum_holds_throughout():
 def test_the_step_size_suits_few_points():
     """A bound from below, made for large data, would keep few points from settling."""
     X = np.random.default_rng(0).normal(size=(30, 5))
-    short, long = (LaptSNE(contraction=0, refine_affinities=False, max_iter=n, random_state=0).fit(X).kl_divergence_ for n in (300, 2000))
+    short, long = (
+        LaptSNE(contraction=0, refine_affinities=False, max_iter=n, random_state=0).fit(X).kl_divergence_
+        for n in (300, 2000)
+    )
     assert short < 1.05 * long
 
 

@@ -34,7 +34,7 @@ def test_it_shows_divergence_contraction_and_the_end(screen, blobs):
     model = fitted(blobs[0], n_clusters=3)
     shown = screen.getvalue()
     assert re.search(r"50/60 KL \d\.\d{3}", shown)
-    assert f"60/60 KL {model.kl_divergence_:.3f}  contraction 0.0667" in last_line(screen)
+    assert f"60/60 KL {model.kl_divergence_:.3f}  contraction {model.contraction_:.3g}" in last_line(screen)
 
 
 def test_a_fit_that_ends_early_is_not_shown_as_complete(screen, blobs):

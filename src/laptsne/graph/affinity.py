@@ -196,10 +196,15 @@ def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options:
     return neighbor_distances(X, _n_neighbors(perplexity, n_neighbors, X.shape[0]), **options)
 
 
-def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine: bool = False) -> Any:
-    """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours."""
+def graph_affinities(
+    graph: Any, perplexity: float, workers: Workers, *, refine: bool = False, smallest: float = _SMALLEST
+) -> Any:
+    """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours.
+
+    Refined ones below ``smallest``, in units of the mean row sum, are left out.
+    """
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
-    conditional, smallest = _sparse_conditional(graph, perplexity, workers), 0.0
+    conditional = _sparse_conditional(graph, perplexity, workers)
     if refine:
         graph = path_distances(graph, int(perplexity), int(NEIGHBORS_PER_PERPLEXITY * perplexity), workers)
         # Half of each, and the row as it is where no edge is mutual.
@@ -208,9 +213,9 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine:
         )
         along = _sparse_conditional(graph, perplexity, workers)
         along.data *= np.float32(0.5)
-        conditional, smallest = conditional + along, 2 * _SMALLEST
+        conditional = conditional + along
     del graph
-    return _normalised(plus_transpose(conditional, smallest=smallest))
+    return _normalised(plus_transpose(conditional, smallest=2 * smallest if refine else 0.0))
 
 
 def _sparse_conditional(graph: Any, perplexity: float, workers: Workers) -> Any:

@@ -10,7 +10,7 @@ from sklearn.neighbors import VALID_METRICS
 from laptsne._runtime import available_memory
 from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.warn import warn
-from laptsne.fields.grid import MAX_NODES
+from laptsne.contraction.cluster_term import MAX_NUMBERS
 from laptsne.fields.repulsion import CELLS_PER_POINT
 from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
 from laptsne.graph.distances import EUCLIDEAN_METRICS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB, is_pairwise
@@ -22,7 +22,7 @@ from laptsne.transform.sampling import n_sampled
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
 _MUTUAL = 1.65  # entries of P per neighbour: 2 if no neighbours are mutual, 1 if all are
-_REFINED = 1.95  # the same with nodes along paths
+_REFINED = 2.8  # the same while they are refined
 _CLUSTERS = 10  # if their number is not given
 # Bytes, fitted to peaks measured by benchmarks/memory.py. The first of two is without, the second with neighbours of
 # mini-batches from P.
@@ -31,8 +31,8 @@ _EDGE, _PAIR = (12, 64), (8.5, 16)  # entry of a sparse and of a dense P, with w
 _GIVEN, _UNION = 48, 72  # entry of a given graph, which is sorted; neighbour in the fuzzy union of LapUMAP
 _POINT, _SAMPLED = 1400, 480  # point: clusters, embedding, fields; row of which landmarks are chosen: its neighbours
 _VECTOR, _STUDENT_VECTOR = 56, 120  # value of an eigenvector of the data; and of the embedding, if it is on the points
-# Eigenvector of the embedding on a mesh: a value on a node, and cells per side for a single cluster.
-_NODE, _CELLS_PER_CLUSTER = 28, 14
+# Fields of the clusters on a mesh: a value on a node, and nodes per side.
+_NODE, _NODES = 30, {1: 110, 2: 160, 3: 110}
 # Cell of the grid of t-SNE, which in 3-D grows with the embedding until a limit, beyond which all pairs are summed, and
 # of that of UMAP, by dimension.
 _CELL, _CELLS, _MIN_CELLS, _MAX_CELLS = 30, 1 << 18, 1 << 22, 1 << 28
@@ -98,7 +98,7 @@ def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: f
     batches = p.get("batch_size") is not None and p["n_batch_neighbors"] > 0
     graph = _EDGE[batches] * n_edges + n * max(_POINT, _VECTOR * n_vectors) if k < n else _PAIR[batches] * n * n
     one_kernel = p.get("contraction_kernel") == "student" or p.get("kernel", "student") not in ("student", Student())
-    mesh = _NODE * min(_CELLS_PER_CLUSTER**d * n_clusters, MAX_NODES)
+    mesh = _NODE * min(_NODES[d] ** d, MAX_NUMBERS // n_clusters)
     descent = 8 * n_edges + n * _POINT / 2 + (n_clusters + 1) * (_STUDENT_VECTOR * n if one_kernel else mesh)
     if is_umap and not sums_all_pairs(p, n):
         descent += _UMAP_CELL[d] * max(CELLS_PER_POINT * n, _UMAP_CELLS[d])

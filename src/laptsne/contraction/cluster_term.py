@@ -16,7 +16,7 @@ from laptsne.fields import Fields
 from laptsne.fields.grid import MAX_NODES, SPACING_PER_WIDTH, Mesh
 from laptsne.kernels import Gaussian
 
-_MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
+MAX_NUMBERS = 4 * MAX_NODES  # on all nodes, over all clusters
 _TINY = 1e-12
 _MIN_FIELD = 1e-3  # of all clusters, below which a point is astray wherever it is
 # The tail of the kernel: its width, in widths of the kernel, and its sum over a map of even density, as a share of that
@@ -170,7 +170,7 @@ class _Sums:
     def __init__(self, fields: Fields, width: float, members: Array, labels: Array) -> None:
         self._own = labels[members]
         self._sizes = np.bincount(self._own)
-        y, most = rows_of(fields.Y), min(MAX_NODES, _MAX_NUMBERS // len(self._sizes))
+        y, most = rows_of(fields.Y), min(MAX_NODES, MAX_NUMBERS // len(self._sizes))
         self.mesh = Mesh.around(y, SPACING_PER_WIDTH * width, fields.workers, Gaussian(width), most)
         self._width, self._y = width, y.take(members, axis=1)
         self._densities = self.mesh.spread(self._y, np.ones((1, len(members)), np.float32), self._sizes)

@@ -19,7 +19,7 @@ NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constant
 # Refined affinities below this share of the mean row sum are left out: 2 % of the total, half of the entries.
 _SMALLEST = 1e-3
 _BLOCK = 1024
-_ADDED, _BLOCKS = 10_000, 48  # rows added to those of the transpose at once, at least; blocks of them, at most
+_ADDED, _BLOCKS = 10_000, (4, 48)  # rows added to those of the transpose at once; least and most blocks of them
 _MAX_UNITS = 6  # of distances in which the precision is searched
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 _MAX_STEPS, _TOL, _MIN_SCALE = 64, 1e-5, 1e-3  # of UMAP: bisections, error of their sum, scale in mean distances
@@ -211,9 +211,9 @@ def graph_affinities(
         conditional.data *= np.repeat(
             np.where(np.diff(graph.indptr) > 0, np.float32(0.5), 1), np.diff(conditional.indptr)
         )
-        along = _sparse_conditional(graph, perplexity, workers)
-        along.data *= np.float32(0.5)
-        conditional = conditional + along
+        graph = _sparse_conditional(graph, perplexity, workers)
+        graph.data *= np.float32(0.5)
+        conditional = conditional + graph
     del graph
     return _normalised(plus_transpose(conditional, smallest=2 * smallest if refine else 0.0))
 
@@ -302,7 +302,9 @@ def plus_transpose(matrix: Any, n_rows: int | None = None, *, smallest: float = 
     n_samples = matrix.shape[0]
     indptr = np.zeros(n_samples + 1, np.int64)
     indices, data = np.empty(0, matrix.indices.dtype), np.empty(0, matrix.dtype)
-    for rows in gen_batches(n_samples, n_rows or max(_ADDED, -(-n_samples // _BLOCKS))):
+    for rows in gen_batches(
+        n_samples, n_rows or max(min(_ADDED, -(-n_samples // _BLOCKS[0])), -(-n_samples // _BLOCKS[1]), 1)
+    ):
         # Transposed twice, rows are sorted in linear time; sums of unsorted rows take several times as long.
         block = matrix[rows].T.tocsr().T.tocsr() + matrix[:, rows].T.tocsr()
         block.data[block.data < smallest] = 0

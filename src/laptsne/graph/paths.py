@@ -72,11 +72,11 @@ def _path_rows(start: int, stop: int, graph: Any, nodes: Array, lengths: Array) 
     """
     indptr, indices, edges = graph
     k = nodes.shape[1]
-    best = np.full(indptr.size - 1, np.inf)  # tentative lengths of the nodes in the list
+    best = np.full(indptr.size - 1, np.inf, edges.dtype)  # tentative lengths of the nodes in the list
     for i in range(start, stop):
         found, far = nodes[i], lengths[i]
         best[i] = 0
-        size, done, node, length = 0, 0, i, 0.0
+        size, done, node, length = 0, 0, i, best[i]
         while True:
             for e in range(indptr[node], indptr[node + 1]):
                 there, other = length + edges[e], indices[e]
@@ -122,10 +122,10 @@ def _along(edges: tuple[Array, Array, Array], n_samples: int, n_neighbors: int, 
     rows, columns, lengths = edges
     order = np.argsort(rows, kind="stable")
     indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=n_samples)))
-    graph = (indptr, columns[order].astype(np.int32), lengths[order].astype(np.float64))
+    graph = (indptr, columns[order].astype(np.int32), lengths[order])
     workers.rows(_sort_rows, n_samples, *graph, work=10.0 * rows.size)
     n_neighbors = min(n_neighbors, n_samples - 1)
-    nodes, far = np.empty((n_samples, n_neighbors), np.int32), np.empty((n_samples, n_neighbors))
+    nodes, far = np.empty((n_samples, n_neighbors), np.int32), np.empty((n_samples, n_neighbors), lengths.dtype)
     workers.rows(_path_rows, n_samples, graph, nodes, far, work=100.0 * nodes.size)
     return _sparse_rows(nodes, far)
 
@@ -141,7 +141,7 @@ def _sparse_rows(nodes: Array, values: Array) -> Any:
 
 def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:
     """Return the graph of the ``n_neighbors`` nearest nodes of every node by shortest path, or all it reaches."""
-    edges = graph.tocoo()
+    edges = graph.tocoo().astype(np.float64)
     both = [np.concatenate(pair) for pair in ((edges.row, edges.col), (edges.col, edges.row), (edges.data,) * 2)]
     return _along((both[0], both[1], both[2]), graph.shape[0], n_neighbors, workers)
 
@@ -149,10 +149,12 @@ def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:
 def path_distances(graph: Any, n_mutual: int, n_neighbors: int, workers: Workers) -> Any:
     """Return distances to the ``n_neighbors`` nearest nodes along the mutual edges of a graph of neighbours.
 
-    An edge is mutual if each of its ends is among the ``n_mutual`` nearest neighbours of the other.
+    An edge is mutual if each of its ends is among the ``n_mutual`` nearest neighbours of the other. Distances are in
+    units of the largest edge of the graph, in single precision.
     """
     nodes, lengths = _nearest(graph, n_mutual, workers)
     is_mutual = np.empty(nodes.shape, np.bool_)
     workers.rows(_mutual_rows, len(nodes), nodes, is_mutual, work=10.0 * nodes.size)
-    rows = np.nonzero(is_mutual)[0].astype(np.int32)
-    return _along((rows, nodes[is_mutual], lengths[is_mutual]), len(nodes), n_neighbors, workers)
+    rows, unit = np.nonzero(is_mutual)[0].astype(np.int32), float(graph.data.max(initial=0)) or 1.0
+    lengths = (lengths[is_mutual] / unit).astype(np.float32)
+    return _along((rows, nodes[is_mutual], lengths), len(is_mutual), n_neighbors, workers)

@@ -53,7 +53,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     # Without scanpy, its example is shown but not run.
     "filename_pattern": "/plot_" if find_spec("scanpy") else "/plot_(?!single_cell)",
-    "ignore_pattern": r"(digits_side_by_side|contraction_slider)\.py",
+    "ignore_pattern": r"(side_by_side|contraction_slider)\.py",
     "within_subsection_order": "order.reading_order",
     "capture_repr": (),
     "image_scrapers": ("figures.scraper",),

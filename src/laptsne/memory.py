@@ -22,7 +22,7 @@ from laptsne.transform.sampling import n_sampled
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
 _MUTUAL = 1.65  # entries of P per neighbour: 2 if no neighbours are mutual, 1 if all are
-_REFINED = 2.8  # the same while they are refined
+_REFINED = 2.2  # the same while they are refined
 _CLUSTERS = 10  # if their number is not given
 # Bytes, fitted to peaks measured by benchmarks/memory.py. The first of two is without, the second with neighbours of
 # mini-batches from P.

@@ -22,7 +22,7 @@ from laptsne.transform.sampling import n_sampled
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
 _MUTUAL = 1.65  # entries of P per neighbour: 2 if no neighbours are mutual, 1 if all are
-_REFINED = 2.2  # the same while they are refined
+_REFINED, _KEPT = 2.1, 1.1  # the same while they are refined, and once small ones are left out
 _CLUSTERS = 10  # if their number is not given
 # Bytes, fitted to peaks measured by benchmarks/memory.py. The first of two is without, the second with neighbours of
 # mini-batches from P.
@@ -31,8 +31,9 @@ _EDGE, _PAIR = (12, 64), (8.5, 16)  # entry of a sparse and of a dense P, with w
 _GIVEN, _UNION = 48, 72  # entry of a given graph, which is sorted; neighbour in the fuzzy union of LapUMAP
 _POINT, _SAMPLED = 1400, 480  # point: clusters, embedding, fields; row of which landmarks are chosen: its neighbours
 _VECTOR, _STUDENT_VECTOR = 56, 120  # value of an eigenvector of the data; and of the embedding, if it is on the points
-# Fields of the clusters on a mesh: a value on a node, and nodes per side.
-_NODE, _NODES = 30, {1: 110, 2: 160, 3: 110}
+# Fields of the clusters on a mesh: a value on a node, nodes per side, which follow the size of the embedding, at most
+# and relative to that of n points (for UMAP, always this number), and by how much a mesh exceeds its limit.
+_NODE, _NODES, _NODES_PER_POINT, _UMAP_NODES, _PADDED = 30, {1: 110, 2: 160, 3: 110}, {1: 0.1, 2: 1.5, 3: 5.0}, 40, 1.5
 # Cell of the grid of t-SNE, which in 3-D grows with the embedding until a limit, beyond which all pairs are summed, and
 # of that of UMAP, by dimension.
 _CELL, _CELLS, _MIN_CELLS, _MAX_CELLS = 30, 1 << 18, 1 << 22, 1 << 28
@@ -91,14 +92,16 @@ def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: f
     A given graph has ``n_given`` entries per row.
     """
     d, k, is_umap = p["n_components"], _n_neighbors(p, n, n_given), "min_dist" in p
-    per_neighbor = 1.0 if p["metric"] == "affinities" else _REFINED if p.get("refine_affinities") else _MUTUAL
+    batches = p.get("batch_size") is not None and p["n_batch_neighbors"] > 0
+    refined = _KEPT if batches else _REFINED
+    per_neighbor = 1.0 if p["metric"] == "affinities" else refined if p.get("refine_affinities") else _MUTUAL
     n_edges = n * min(k * per_neighbor, n - 1.0)
     n_clusters = _CLUSTERS if isinstance(p["n_clusters"], str) else p["n_clusters"]
     n_vectors = 4 + (d if p["n_clusters"] == "auto" else max(d, MAX_CLUSTERS, n_clusters))
-    batches = p.get("batch_size") is not None and p["n_batch_neighbors"] > 0
     graph = _EDGE[batches] * n_edges + n * max(_POINT, _VECTOR * n_vectors) if k < n else _PAIR[batches] * n * n
     one_kernel = p.get("contraction_kernel") == "student" or p.get("kernel", "student") not in ("student", Student())
-    mesh = _NODE * min(_NODES[d] ** d, MAX_NUMBERS // n_clusters)
+    side = _UMAP_NODES if is_umap else min(_NODES[d], _NODES_PER_POINT[d] * n ** (1 / d))
+    mesh = _NODE * min(side**d, _PADDED * MAX_NUMBERS / n_clusters)
     descent = 8 * n_edges + n * _POINT / 2 + (n_clusters + 1) * (_STUDENT_VECTOR * n if one_kernel else mesh)
     if is_umap and not sums_all_pairs(p, n):
         descent += _UMAP_CELL[d] * max(CELLS_PER_POINT * n, _UMAP_CELLS[d])

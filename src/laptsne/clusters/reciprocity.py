@@ -19,7 +19,7 @@ _MIN_WEIGHT, _MIN_POINTS = 0.2, 0.1  # affinity and border points that can join 
 ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
 # Mean reciprocity of cuts through continua, whatever their dimension. There is evidence if that of a border is lower by
 # the margin divided by the square root of its number of points, and at most _EVIDENT (docs/notes/clusters.md).
-CONTINUUM, _MARGIN, _EVIDENT = 0.26, 0.36, 0.235
+CONTINUUM, _MARGIN, _EVIDENT = 0.26, 0.36, 0.225
 _STEEPNESS = 4  # power with which contrasts of continua are as rare as those of cuts at the same value
 
 

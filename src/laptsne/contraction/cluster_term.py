@@ -183,7 +183,8 @@ class _Sums:
         densities = np.tensordot(indicator, self._densities, 1)
         n_dims = len(self._y)
         width, height = self._width * (len(group) / len(sizes)) ** (1 / n_dims), tail / TAIL_WIDTH**n_dims
-        fields = self._convolved(densities, width)
+        is_finest = len(sizes) == len(group)
+        fields = self.fields[np.argsort(group)] if is_finest else self._convolved(densities, width)
         if tail:
             fields += np.float32(height) * self._convolved(densities, TAIL_WIDTH * width)
         parts = densities.reshape(len(sizes), -1), fields.reshape(len(sizes), -1)

@@ -146,12 +146,14 @@ class TestSuite:
         return imported("suite_runs").Dataset("blobs", rng.normal(size=(400, 2)) + 5 * y[:, None], y)
 
     def test_nmi_of_leiden_is_that_of_the_best_resolution(self, data):
+        pytest.importorskip("leidenalg", reason="needs the extra laptsne[benchmark]")
         runs = imported("suite_runs")
         finest = runs.leiden(runs.neighbor_graph(data.X), [2.0])[0]
         assert runs.leiden_scores(data, data.X, 400)["NMI of Leiden"] > 0.9
         assert normalized_mutual_info_score(data.y, finest) < 0.6
 
     def test_nmi_of_leiden_takes_a_sample_of_large_sets(self, data):
+        pytest.importorskip("leidenalg", reason="needs the extra laptsne[benchmark]")
         runs, Y = imported("suite_runs"), data.X.copy()
         Y[np.setdiff1d(np.arange(400), runs.sampled_rows(400, 100))] = np.nan
         assert runs.leiden_scores(data, Y, 100)["NMI of Leiden"] > 0.7

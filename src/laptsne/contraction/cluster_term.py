@@ -59,7 +59,7 @@ class ClusterTerm(Contraction):
     on the number of points: all levels share one, and the densities on it.
     """
 
-    max_age = 3.0  # with 1, maps are the same within the spread of seeds, and the term costs three times as much
+    max_age = 5.0  # with 1 or 3, maps are the same within the spread of seeds, and the term costs more
 
     stored = ("width", "fixed", "members", "age")
 

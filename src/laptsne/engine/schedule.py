@@ -38,7 +38,7 @@ class Descent:
         Fraction of the iterations over which contraction rises to its full strength.
     refresh_every : int, default=24
         Number of iterations after which the eigenvectors of the embedding's graph are recomputed, earlier if the points
-        have moved far; at most 3 with the default contraction. The paper has 1.
+        have moved far; at most 5 with the default contraction. The paper has 1.
     tol : float, default=1e-3
         The descent stops once the objective has not decreased by this fraction of the loss in two consecutive checks,
         50 iterations apart. Checks begin when exaggeration and contraction have their final values; 0 disables them.

@@ -95,6 +95,9 @@ def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array]
     """Set out to the grids convolved with a Gaussian kernel, given its matrix for each axis."""
     for g in range(start, stop):  # one by one: the bits of a product depend on its number of rows
         product = grids[g]
+        if product.ndim == 2:  # the matrices are symmetric
+            np.matmul(matrices[0], product @ matrices[1], out=out[g])
+            continue
         for matrix in reversed(matrices):  # the last axis becomes the first: after one turn, they are in order
             product = np.moveaxis(np.ascontiguousarray(product) @ matrix, -1, 0)
         out[g] = product

@@ -22,7 +22,7 @@ from laptsne.transform.sampling import n_sampled
 
 _REFUSED = 0.75  # a fit is refused if this fraction of the estimate exceeds the available memory
 _MUTUAL = 1.65  # entries of P per neighbour: 2 if no neighbours are mutual, 1 if all are
-_REFINED, _KEPT = 2.1, 1.1  # the same while they are refined, and once small ones are left out
+_REFINED, _KEPT = 2.0, 1.1  # the same while they are refined, and once small ones are left out
 _CLUSTERS = 10  # if their number is not given
 # Bytes, fitted to peaks measured by benchmarks/memory.py. The first of two is without, the second with neighbours of
 # mini-batches from P.

@@ -244,8 +244,7 @@ def _neighborhood(X: Array, rows: Array, method: Tsne, workers: Workers) -> tupl
     ordered = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
     among_rows = [part.reshape(n_rows, -1)[:, :_N_NEIGHBORS].copy() for part in (ordered.indices, ordered.data)]
     del ordered
-    # Small affinities may be all that relates landmarks of different clusters.
-    P = graph_affinities(graph, method.perplexity, workers, refine=method.refine, smallest=0.0)
+    P = graph_affinities(graph, method.perplexity, workers, refine=method.refine)
     del graph
     P = scipy.sparse.csr_matrix((P.data, indices[:, 0][P.indices], P.indptr), (n_rows, len(rows)))
     parts = (np.ones(n_rows, P.dtype), indices[:, 0], np.arange(n_rows + 1))

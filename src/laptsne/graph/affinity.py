@@ -196,13 +196,8 @@ def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options:
     return neighbor_distances(X, _n_neighbors(perplexity, n_neighbors, X.shape[0]), **options)
 
 
-def graph_affinities(
-    graph: Any, perplexity: float, workers: Workers, *, refine: bool = False, smallest: float = _SMALLEST
-) -> Any:
-    """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours.
-
-    Refined ones below ``smallest``, in units of the mean row sum, are left out.
-    """
+def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine: bool = False) -> Any:
+    """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
     conditional = _sparse_conditional(graph, perplexity, workers)
     if refine:
@@ -215,7 +210,7 @@ def graph_affinities(
         graph.data *= np.float32(0.5)
         conditional = conditional + graph
     del graph
-    return _normalised(plus_transpose(conditional, smallest=2 * smallest if refine else 0.0))
+    return _normalised(plus_transpose(conditional, smallest=2 * _SMALLEST if refine else 0.0))
 
 
 def _sparse_conditional(graph: Any, perplexity: float, workers: Workers) -> Any:

@@ -201,7 +201,7 @@ def by_hand(Y, labels, width, groups):
     return finest, value, whole
 
 
-# The cluster of each level that each of so many clusters is part of.
+# By number of clusters: the cluster of each level that each of them is part of.
 NESTED = {
     2: np.array([[0, 1]]),
     3: np.array([[0, 1, 2], [0, 0, 1]]),

@@ -328,3 +328,24 @@ def test_one_cluster_is_plain_tsne(blobs):
     single = LaptSNE(n_clusters=1, contraction=0.1, max_iter=100, random_state=0).fit(X)
     np.testing.assert_array_equal(single.embedding_, plain.embedding_)
     assert single.contraction_ == 0
+
+
+def test_contraction_and_late_exaggeration_follow_the_affinity_between_clusters(rng):
+    """Separate clusters have gaps in the map of t-SNE already, and more attraction would collapse large ones."""
+
+    def fitted(apart, n, **settings):
+        X = rng.normal(size=(n, 4))
+        X[: n // 2, 0] += apart
+        last = []
+        options = {"n_clusters": 2, "max_iter": 60, "random_state": 0, **settings}
+        model = LaptSNE(callbacks=lambda state: last.append(state.exaggeration), **options).fit(X)
+        return model.contraction_, last[-1]
+
+    assert fitted(50, 300) == pytest.approx((0.3 / 2, 1))
+    assert fitted(2, 300) == pytest.approx((1.2 / 2, 1.15))
+    strength, exaggeration = fitted(0, 3200)  # four times 400 points per cluster
+    share = (2 * strength - 0.3) / 0.9
+    assert 0.5 < share < 1
+    assert exaggeration == pytest.approx(1 + 0.15 * share / 4)
+    assert fitted(2, 300, optimizer=Descent(exaggeration=1.5))[1] == pytest.approx(1.5)
+    assert fitted(2, 300, contraction=0) == pytest.approx((0, 1))

@@ -52,6 +52,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.clusters.counting import clusters_below
 from laptsne.clusters.linkage import ClusterTree
 from laptsne.graph.affinity import joint_affinities
+from laptsne.graph.neighbors import first_copies
 
 Array = np.ndarray[Any, Any]
 Labels = np.ndarray[Any, Any]
@@ -401,7 +402,8 @@ def is_divided(X: Array, thresholds: tuple[float, ...]) -> list[bool]:
     """Whether there would be several clusters if borders were evident below other contrasts."""
     with Workers() as workers:
         P = joint_affinities(X, perplexity=min(PERPLEXITY, (len(X) - 1) / 3), refine=True, workers=workers)
-        return [int(clusters_below(threshold, P, workers).max()) > 0 for threshold in thresholds]
+        first = first_copies(X)
+        return [int(clusters_below(threshold, P, workers, first).max()) > 0 for threshold in thresholds]
 
 
 def power_law(thresholds: Array, n_divided: Array, n_sets: int) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from laptsne.clusters.counting import bodies_of, by_size, find_clusters, given_c
 from laptsne.clusters.reciprocity import NeighborGraph, _reciprocity, nearest_graph
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.communities import Cut, communities, within_parts
+from laptsne.graph.neighbors import first_copies
 
 
 def affinities(X):
@@ -239,6 +240,46 @@ def test_tied_and_repeated_rows_have_the_clusters_of_their_places(rng):
     for X, size in ((np.vstack([grid + corner for corner in corners]), 64), (repeated, 80)):
         labels = find_clusters(affinities(X.astype(float)))
         assert adjusted_rand_score(np.repeat(range(3), size), labels) == 1
+
+
+@pytest.mark.parametrize("n_copies", [2, 3, 6])
+def test_rows_that_are_repeated_have_the_clusters_of_single_ones(rng, n_copies):
+    settings = {"max_iter": 5, "random_state": 0}
+    for X, expected in ((rng.normal(size=(600, 5)), 1), (groups(rng, 3, 150, 6.0, 5), 3)):
+        order = rng.permutation(n_copies * len(X))
+        model = LaptSNE(**settings).fit(np.repeat(X, n_copies, axis=0)[order])
+        assert model.n_clusters_ == len(model.clusters_) == expected
+        labels = model.labels_[np.argsort(order)].reshape(len(X), n_copies)
+        assert (labels == labels[:, :1]).all()
+        assert adjusted_rand_score(LaptSNE(**settings).fit(X).labels_, labels[:, 0]) > 0.95
+
+
+def test_rows_repeated_at_random_are_no_clusters():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 5))[np.append(np.arange(5000), rng.integers(5000, size=5000))]
+    P = joint_affinities(X, perplexity=30, refine=True)
+    assert find_clusters(P, first=first_copies(X)).max() == 0
+
+
+@pytest.mark.parametrize("form", [np.float64, np.float32, scipy.sparse.csr_matrix, np.asfortranarray])
+def test_first_copies(rng, form):
+    X = rng.integers(-2, 3, size=(3000, 4)) / 8.0
+    X[::7] *= -1.0  # zeros have both signs
+    _, first, number = np.unique(X + 0.0, axis=0, return_index=True, return_inverse=True)
+    np.testing.assert_array_equal(first_copies(form(X)), first[number.ravel()])
+    distinct = rng.normal(size=(2000, 3)).astype(np.float32)
+    np.testing.assert_array_equal(first_copies(distinct), np.arange(2000))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_narrow_borders_that_small_pieces_hide(seed):
+    """The three cultivars of wine, whatever the order of the rows."""
+    data = load_wine()
+    order = np.random.default_rng(seed).permutation(len(data.data))
+    X = StandardScaler().fit_transform(data.data)[order]
+    labels = find_clusters(joint_affinities(X, perplexity=30, refine=True))
+    assert labels.max() == 2
+    assert adjusted_rand_score(data.target[order], labels) > 0.65
 
 
 def test_graphs_in_several_components(rng):

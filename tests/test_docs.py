@@ -201,11 +201,11 @@ def test_the_method_has_the_constants_of_the_code():
         rf"at most {reciprocity._EVIDENT}, and below {mean} by ${reciprocity._MARGIN} / \sqrt b$",
         f"graphs of {counting.N_NEIGHBORS} and of {counting._COARSE_SCALE} neighbours",
         f"below {mean} stay apart",
-        f"{table._CHANCE:.1%}".replace("%", " %") + " at a contrast of 1, and falls with its power 8.7",
+        f"{table._CHANCE:.1%}".replace("%", " %") + " at a contrast of 1, and falls with its power 11.5",
         f"the ratio {linkage._RATIO}",
     ):
         assert text in " ".join(section.split()), f"method.md lacks {text!r}"
-    assert table._POWER == 8.7
+    assert table._POWER == 11.5
     assert counting.MIN_SIZE == 8  # "fewer than eight points"
 
 

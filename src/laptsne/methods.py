@@ -28,6 +28,7 @@ from laptsne.engine.progress import ProgressLines
 from laptsne.engine.schedule import Schedule
 from laptsne.fields.umap_kernel import UmapKernel
 from laptsne.graph.affinity import fuzzy_graph, joint_affinities
+from laptsne.graph.neighbors import first_copies
 from laptsne.graph.spectrum import (
     MAX_CLUSTERS,
     component_layout,
@@ -253,7 +254,9 @@ def fit(
     spectrum = laplacian_spectrum(P, wanted + 1, workers)
     # From here on, points have the order of P.
     Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
-    labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, workers)
+    first = first_copies(X)
+    first = first if order is None else np.argsort(order)[first[order]]
+    labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, first, workers)
     term = method.contraction.term(contracted, int(n_clusters), P, spectrum.eigenvectors[:, 1:])
     entanglement = method.contraction.entanglement(contracted, P)
     strength = method.contraction.strength_of(term, entanglement)
@@ -276,13 +279,15 @@ def fit(
     return Fit(result, P, labels, n_clusters, None if requested == "auto" else spectrum.eigenvalues)
 
 
-def _clusters(settings: ContractionSettings, P: Any, eigenvalues: Array, workers: Workers) -> tuple[Array, Array, int]:
+def _clusters(
+    settings: ContractionSettings, P: Any, eigenvalues: Array, first: Array, workers: Workers
+) -> tuple[Array, Array, int]:
     """Return the cluster of every point, that which is contracted, and the number of contracted clusters."""
     if settings.n_clusters == "auto":
-        labels = find_clusters(P, workers=workers)
+        labels = find_clusters(P, first=first, workers=workers)
         contracted = main_clusters(labels, P, MAX_CONTRACTED)
         return labels, contracted, int(contracted.max()) + 1
     suggested = settings.n_clusters == "eigengap"
     n_clusters = eigengap_clusters(eigenvalues) if suggested else int(settings.n_clusters)
-    labels = given_clusters(P, n_clusters, workers=workers)
+    labels = given_clusters(P, n_clusters, first=first, workers=workers)
     return labels, labels, n_clusters if settings.one_kernel else int(labels.max()) + 1

@@ -21,7 +21,7 @@ from laptsne.clusters.reciprocity import (
     nearest_graph,
     strongest_neighbors,
 )
-from laptsne.graph.communities import communities, smallest_communities
+from laptsne.graph.communities import communities, smallest_communities, within_parts
 
 N_NEIGHBORS, _COARSE_SCALE = 20, 30  # in the graph of which the clusters are found; in another one for evidence
 MIN_SIZE, _MIN_OF_MEAN = 8, 0.25  # points of a cluster; size of one that is contracted, relative to the mean
@@ -30,11 +30,12 @@ _MIN_DIVISIBLE = 80  # points of a group whose communities are compared by recip
 _BLOCK = 1 << 16  # rows of P processed at once
 
 
-def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
+def find_clusters(P: Any, *, first: Array | None = None, workers: Workers | None = None) -> Array:
     """Find the clusters of the data, given their affinities.
 
     Groups of points are merged until the border of any two has significantly fewer edges of the neighbour graph than
-    the best balanced cut through either (:class:`~laptsne.clusters.cuts.Bodies`). A group that is left is divided
+    the best balanced cut through either (:class:`~laptsne.clusters.cuts.Bodies`): small communities of the graph, then,
+    within each group that is left, large ones. A group that is left after that is divided
     further into the communities of the graph if affinities across the borders of some are significantly less
     reciprocated than those across cuts through continua, in graphs of 20 and of 30 neighbours.
 
@@ -42,6 +43,9 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     ----------
     P : sparse matrix or array of shape (n_samples, n_samples)
         Affinities.
+    first : array of shape (n_samples,), optional
+        The first copy of every point (:func:`laptsne.graph.neighbors.first_copies`), if there are copies. Points count
+        once.
     workers : Workers, optional
 
     Returns
@@ -60,17 +64,26 @@ def find_clusters(P: Any, *, workers: Workers | None = None) -> Array:
     >>> int(find_clusters(joint_affinities(X, perplexity=30)).max()) + 1
     2
     """
-    return clusters_below(1.0, P, workers or Workers(1))
+    return clusters_below(1.0, P, workers or Workers(1), first)
 
 
-def clusters_below(contrast: float, P: Any, workers: Workers) -> Array:
+def clusters_below(contrast: float, P: Any, workers: Workers, first: Array | None = None) -> Array:
     """Find the clusters whose borders have less than a given contrast; see :func:`find_clusters`."""
-    neighbors = strongest_neighbors(P, _COARSE_SCALE, workers)
+    first = np.arange(P.shape[0]) if first is None else first
+    neighbors = strongest_neighbors(P, _COARSE_SCALE, workers, first)
     graph = graph_of(neighbors[:, :N_NEIGHBORS])
-    labels = by_size(bodies_of(graph, workers).merge(contrast))
-    labels = _assigned(labels, P, int(labels.max()) + 1)
-    labels = by_size(_communities_with_evidence(contrast, graph, neighbors, labels, workers))
-    return _assigned(labels, P, int(labels.max()) + 1)
+    bodies, found = bodies_of(graph, workers), communities(graph, np.zeros(P.shape[0], np.int64))
+
+    def completed(labels: Array) -> Array:
+        labels = by_size(labels)[first]
+        return _assigned(labels, P, int(labels.max()) + 1)
+
+    labels = completed(bodies.grouped(bodies.merge(contrast)).merge(contrast))
+    # Small pieces may have been joined across a border that is narrow as a whole.
+    parts = np.unique(np.stack([labels, found]), axis=1, return_inverse=True)[1].ravel()
+    merged = bodies.grouped(parts, within_parts(bodies.graph, labels)).merge(contrast)
+    labels = completed(np.where(labels < 0, -1, merged))
+    return completed(_communities_with_evidence(contrast, graph, neighbors, found, labels, workers))
 
 
 def bodies_of(graph: Any, workers: Workers) -> Bodies:
@@ -82,12 +95,14 @@ def bodies_of(graph: Any, workers: Workers) -> Bodies:
     return Bodies(mutual, smallest_communities(mutual, _SMALLEST), n_neighbors, workers)
 
 
-def _communities_with_evidence(contrast: float, graph: Any, neighbors: Array, labels: Array, workers: Workers) -> Array:
+def _communities_with_evidence(
+    contrast: float, graph: Any, neighbors: Array, found: Array, labels: Array, workers: Workers
+) -> Array:
     """Divide groups of nodes into communities if affinities across the borders of these are not reciprocated.
 
     The communities are those of the whole graph, so that a group that is not one of several is not divided more finely.
     """
-    found, coarse = communities(graph, np.zeros(labels.size, np.int64)), None
+    coarse = None
     fine = labels.copy()  # -1 stays
     for group in range(int(labels.max()) + 1):
         nodes = np.flatnonzero(labels == group)
@@ -109,14 +124,14 @@ def _is_divided(graph: NeighborGraph, parts: Array, contrast: float) -> bool:
     return int((np.bincount(graph.merged(parts, lambda pairs: pairs.contrast >= contrast)) >= MIN_SIZE).sum()) > 1
 
 
-def given_clusters(P: Any, n_clusters: int, *, workers: Workers | None = None) -> Array:
+def given_clusters(P: Any, n_clusters: int, *, first: Array | None = None, workers: Workers | None = None) -> Array:
     """Divide the data into a given number of clusters, whether or not they are separate.
 
     If there is evidence of more clusters, those with the most affinity are merged; otherwise they are divided further.
     Fewer clusters are found if the graph has fewer communities; points of further components are -1.
     """
     workers = workers or Workers(1)
-    labels = find_clusters(P, workers=workers)
+    labels = find_clusters(P, first=first, workers=workers)
     if int(labels.max()) + 1 >= n_clusters:
         return np.where(labels < 0, -1, linked(labels, P).cut(n_clusters)[labels])
     graph = NeighborGraph(nearest_graph(P, N_NEIGHBORS, workers), workers)

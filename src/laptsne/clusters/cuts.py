@@ -14,7 +14,9 @@ from laptsne._runtime.typing import Array
 _BALANCE = 0.3  # least share of the points on either side of a balanced cut
 _SMOOTHING = 40  # largest number of steps of diffusion by which the order of a group's points becomes smooth
 _SAMPLED = 20_000  # points of which the growth of their neighbourhood is counted
-_MAX_POINTS = 300  # of a group that is cut point by point; larger ones are cut between their smallest communities
+# Points of a group that is cut point by point while groups are merged, and in given groups; larger ones are cut between
+# their smallest communities, of which the cuts have more edges.
+_MAX_POINTS, _MAX_GIVEN = 300, 100_000
 # The expected ratio of a border of a continuum to the best balanced cut within it (docs/notes/clusters.md): a share of
 # the growth of neighbourhoods in groups no larger than these; beyond that it rises with the dimension of the group.
 _LOCAL, _BASE, _PER_DIMENSION, _MOST = 0.27, 0.2, 0.28, 1.05
@@ -183,6 +185,7 @@ class Bodies:
 
     def __init__(self, graph: Any, smallest: Array, n_neighbors: int, workers: Workers) -> None:
         self.graph, self.smallest, self.workers, self.n_neighbors = graph, smallest, workers, n_neighbors
+        self._max_points = _MAX_POINTS
         self._sizes = np.bincount(smallest).astype(np.float64)
         self._quotient = self._between = quotient(graph, smallest)
         nodes = np.arange(0, smallest.size, -(-smallest.size // _SAMPLED))
@@ -237,16 +240,21 @@ class Bodies:
             affinity,
         )
 
-    def contrasts(self, labels: Array) -> tuple[Array, Array, Array]:
-        """Return the adjacent pairs of given groups, and their contrasts."""
+    def grouped(self, labels: Array, graph: Any = None) -> Bodies:
+        """Return other groups of the nodes, which are cut point by point, of this graph or of another one."""
         pairs = labels * self._sizes.size + self.smallest
         _, nodes, number = np.unique(pairs, return_index=True, return_inverse=True)
-        other = Bodies(self.graph, number, self.n_neighbors, self.workers)
+        other = Bodies(self.graph if graph is None else graph, number, self.n_neighbors, self.workers)
         n_groups = int(labels.max(initial=0)) + 1
         other.group, other._is_new = labels[nodes], np.ones(n_groups, np.bool_)
         other._between = quotient(other._quotient, other.group)
         other._cut, other._volume = np.zeros((2, n_groups))
-        return other.borders()[:3]
+        other._max_points = _MAX_GIVEN
+        return other
+
+    def contrasts(self, labels: Array) -> tuple[Array, Array, Array]:
+        """Return the adjacent pairs of given groups, and their contrasts."""
+        return self.grouped(labels).borders()[:3]
 
     def _expected_ratios(self, n_groups: int) -> Array:
         """Return the ratio of border and cut that the continuum of each group would have at least."""
@@ -268,7 +276,7 @@ class Bodies:
         """Cut the groups that are new: small ones point by point, large ones between small communities."""
         sizes = np.bincount(self.group, self._sizes)
         for is_small in (True, False):
-            numbers = np.flatnonzero(self._is_new & ((sizes <= _MAX_POINTS) == is_small))
+            numbers = np.flatnonzero(self._is_new & ((sizes <= self._max_points) == is_small))
             if numbers.size == 0:
                 continue
             graph = self.graph if is_small else self._quotient

@@ -19,20 +19,23 @@ _MIN_WEIGHT, _MIN_POINTS = 0.2, 0.1  # affinity and border points that can join 
 ERROR = 0.1  # standard error of a reciprocity, times the square root of the number of border points
 # Mean reciprocity of cuts through continua, whatever their dimension. There is evidence if that of a border is lower by
 # the margin divided by the square root of its number of points, and at most _EVIDENT (docs/notes/clusters.md).
-CONTINUUM, _MARGIN, _EVIDENT = 0.26, 0.36, 0.225
+CONTINUUM, _MARGIN, _EVIDENT = 0.26, 0.36, 0.235
 _STEEPNESS = 4  # power with which contrasts of continua are as rare as those of cuts at the same value
 
 
 @compiled
-def _strongest_rows(start: int, stop: int, indptr: Array, indices: Array | None, data: Array, found: Array) -> None:
+def _strongest_rows(
+    start: int, stop: int, indptr: Array, indices: Array, data: Array, is_copy: Array, found: Array
+) -> None:
     """Set the rows of ``found`` to the neighbours of the highest affinity, and -1 where there are fewer."""
     n_neighbors = found.shape[1]
     for i in range(start, stop):
         row, n_found = found[i], 0
         values = data[indptr[i] : indptr[i + 1]]
-        for e in range(values.size):
-            j = e if indices is None else indices[indptr[i] + e]
-            if values[e] <= 0 or j == i or (n_found == n_neighbors and values[e] <= values[row[n_neighbors - 1]]):
+        for e in range(0 if is_copy[i] else values.size):
+            j = indices[indptr[i] + e]
+            is_weak = values[e] <= 0 or (n_found == n_neighbors and values[e] <= values[row[n_neighbors - 1]])
+            if is_weak or j == i or is_copy[j]:
                 continue
             # Insert the edge where it belongs; equal affinities keep their order.
             at = min(n_found, n_neighbors - 1)
@@ -42,10 +45,7 @@ def _strongest_rows(start: int, stop: int, indptr: Array, indices: Array | None,
             row[at] = e
             n_found = min(n_found + 1, n_neighbors)
         for t in range(n_neighbors):
-            if t >= n_found:
-                row[t] = -1
-            elif indices is not None:
-                row[t] = indices[indptr[i] + row[t]]
+            row[t] = indices[indptr[i] + row[t]] if t < n_found else -1
 
 
 def feasible_neighbors(n_neighbors: int, n_samples: int) -> int:
@@ -53,19 +53,24 @@ def feasible_neighbors(n_neighbors: int, n_samples: int) -> int:
     return max(min(n_neighbors, n_samples // 6), min(5, n_samples - 1))
 
 
-def strongest_neighbors(P: Any, n_neighbors: int, workers: Workers) -> Array:
-    """Return the neighbours of the highest affinity, the first ones first, and -1 where there are fewer."""
+def strongest_neighbors(P: Any, n_neighbors: int, workers: Workers, first: Array | None = None) -> Array:
+    """Return the neighbours of the highest affinity, the first ones first, and -1 where there are fewer.
+
+    If ``first`` has the first copy of every point, further copies have no neighbours, and are none: they would take the
+    places of neighbours at a distance, and where rows are repeated at random, affinities are less reciprocated.
+    """
+    P = scipy.sparse.csr_matrix(P)
     n_samples = P.shape[0]
-    is_dense = isinstance(P, np.ndarray)
-    rows = (n_samples * np.arange(n_samples + 1), None, P.ravel()) if is_dense else (P.indptr, P.indices, P.data)
+    is_copy = np.zeros(n_samples, np.bool_) if first is None else first != np.arange(n_samples)
     found = np.empty((n_samples, feasible_neighbors(n_neighbors, n_samples)), np.int32)
-    workers.rows(_strongest_rows, n_samples, *rows, found, work=100.0 * P.size)
+    args = (P.indptr, P.indices, P.data, is_copy, found)
+    workers.rows(_strongest_rows, n_samples, *args, work=100.0 * P.nnz)
     return found
 
 
-def nearest_graph(P: Any, n_neighbors: int, workers: Workers) -> Any:
-    """Return the graph of the neighbours of the highest affinity."""
-    return graph_of(strongest_neighbors(P, n_neighbors, workers))
+def nearest_graph(P: Any, n_neighbors: int, workers: Workers, first: Array | None = None) -> Any:
+    """Return the graph of the neighbours of the highest affinity; see :func:`strongest_neighbors`."""
+    return graph_of(strongest_neighbors(P, n_neighbors, workers, first))
 
 
 def graph_of(neighbors: Array) -> Any:

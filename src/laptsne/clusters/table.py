@@ -16,7 +16,7 @@ from laptsne.clusters.reciprocity import NeighborGraph, nearest_graph
 
 CLEAR, LIKELY = 0.001, 0.01  # the largest chance of a border of a clear and of a likely cluster
 # Chance of a border at the threshold of evidence, and by which power of the contrast it rises (benchmarks/clusters.py).
-_CHANCE, _POWER = 0.013, 8.7
+_CHANCE, _POWER = 0.0034, 11.5
 
 # Evidence for one cluster; see ClusterTable.
 ClusterRow = namedtuple("ClusterRow", "cluster size nearest chance verdict")
@@ -86,9 +86,14 @@ def percent(chance: float) -> str:
     return f"{math.ceil(1000 * chance) / 10:.1f} %" if chance < 2 * LIKELY else f"{100 * chance:.0f} %"
 
 
-def evidence(labels: Array, P: Any, workers: Workers | None = None) -> tuple[ClusterTable, ClusterTree]:
-    """Return the table and the tree of clusters, given the labels of the points, -1 for none, and their affinities."""
-    borders = _borders(labels, P, workers or Workers(1))
+def evidence(
+    labels: Array, P: Any, workers: Workers | None = None, first: Array | None = None
+) -> tuple[ClusterTable, ClusterTree]:
+    """Return the table and the tree of clusters, given the labels of the points, -1 for none, and their affinities.
+
+    ``first`` has the first copy of every point, if there are copies.
+    """
+    borders = _borders(labels, P, workers or Workers(1), np.arange(labels.size) if first is None else first)
     return _table(labels, *borders), _tree(linked(labels, P), *borders)
 
 
@@ -116,11 +121,12 @@ def _tree(tree: ClusterTree, first: Array, second: Array, chances: Array) -> Clu
     return replace(tree, chance=chance)
 
 
-def _borders(labels: Array, P: Any, workers: Workers) -> tuple[Array, Array, Array]:
+def _borders(labels: Array, P: Any, workers: Workers, first: Array) -> tuple[Array, Array, Array]:
     """Return the pairs of clusters with a border, and its chance in data without clusters."""
     n_clusters = int(labels.max(initial=0)) + 1
-    groups = np.where(labels < 0, n_clusters, labels)  # points of no cluster form a group of their own
-    graph = nearest_graph(P, N_NEIGHBORS, workers)
+    # Points of no cluster form a group of their own, as do further copies.
+    groups = np.where((labels < 0) | (first != np.arange(labels.size)), n_clusters, labels)
+    graph = nearest_graph(P, N_NEIGHBORS, workers, first)
     first, second, contrast = bodies_of(graph, workers).contrasts(groups)
     pairs = NeighborGraph(graph, workers).reciprocity(groups)
     reciprocity = np.full((n_clusters + 1, n_clusters + 1), 0.0)

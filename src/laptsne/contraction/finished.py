@@ -19,7 +19,7 @@ from laptsne.contraction.term import MAX_CONTRACTED, Penalty, rms_radius
 from laptsne.fields import ExactFields
 from laptsne.fields.grid import SPACING_PER_WIDTH, Mesh
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
-from laptsne.graph.neighbors import neighbor_graph
+from laptsne.graph.neighbors import first_copies, neighbor_graph
 from laptsne.kernels import Gaussian
 
 # Width of the kernel in which clusters are similar, in RMS radii of the map / sqrt(n_clusters), and distance over which
@@ -98,8 +98,8 @@ def contract(
         raise ValueError(f"Y has {checked.shape[1]} columns, but maps have 1 to 3 dimensions; leave the others out.")
     embedding = np.asarray(checked)
     with Workers(n_jobs) as workers:
-        P = _affinities(X, len(embedding), metric, metric_params, workers)
-        labels = main_clusters(find_clusters(P, workers=workers), P, MAX_CONTRACTED)
+        P, first = _affinities(X, len(embedding), metric, metric_params, workers)
+        labels = main_clusters(find_clusters(P, first=first, workers=workers), P, MAX_CONTRACTED)
         if strength == 0 or labels.max() < 1 or not np.ptp(embedding, axis=0).any():
             return embedding
         # In units of its size, so that nothing depends on the scale of the map.
@@ -109,8 +109,10 @@ def contract(
         return np.asarray(embedding + (radius * moved.T).astype(embedding.dtype))
 
 
-def _affinities(X: Any, n_samples: int, metric: Any, metric_params: dict[str, Any] | None, workers: Workers) -> Any:
-    """Return the affinities of the data; raise ValueError if they are not those of the map."""
+def _affinities(
+    X: Any, n_samples: int, metric: Any, metric_params: dict[str, Any] | None, workers: Workers
+) -> tuple[Any, Array]:
+    """Return the affinities and the first copies of the data; raise ValueError if they are not those of the map."""
     if isinstance(X, tuple) and len(X) == 2 and isinstance(metric, str) and metric == "precomputed":
         X = neighbor_graph(*X)
     X = check_array(stacked_rows(X), accept_sparse="csr", dtype=[np.float64, np.float32], order="C", input_name="X")
@@ -121,7 +123,7 @@ def _affinities(X: Any, n_samples: int, metric: Any, metric_params: dict[str, An
         is_graph = is_square and X.data.min() >= 0 and abs(X - X.T).max() <= 1e-6 * X.data.max()
         metric = "affinities" if is_graph else "euclidean"
     options = {"metric": metric, "metric_params": metric_params, "refine": True, "workers": workers}
-    return joint_affinities(X, perplexity=auto_perplexity(n_samples), **options)
+    return joint_affinities(X, perplexity=auto_perplexity(n_samples), **options), first_copies(X)
 
 
 def _displacements(y: Array, labels: Array, P: Any, strength: float, workers: Workers) -> Array:

@@ -26,7 +26,7 @@ from laptsne.clusters.table import ClusterTable, evidence
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
-from laptsne.graph.neighbors import neighbor_graph
+from laptsne.graph.neighbors import first_copies, neighbor_graph
 from laptsne.graph.spectrum import MAX_CLUSTERS, laplacian_spectrum
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Method, fit
@@ -196,8 +196,11 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @cached_property
     def _evidence(self) -> tuple[ClusterTable, ClusterTree]:
         check_is_fitted(self)
+        data = None if self.fitted_map_.is_sample else self.fitted_map_.data
+        first = None if data is None else first_copies(data)
         with Workers(self.n_jobs) as workers:
-            return evidence(getattr(self, f"{self._prefix}labels_"), self._known_affinities(workers), workers)
+            P = self._known_affinities(workers)
+            return evidence(getattr(self, f"{self._prefix}labels_"), P, workers, first)
 
     def _has_shares(self) -> bool:
         # What takes sparse data and has predict_proba counts as a classifier in scikit-learn.

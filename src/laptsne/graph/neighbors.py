@@ -174,6 +174,22 @@ def row_batches(X: Any) -> Iterable[slice]:
     return gen_batches(X.shape[0], int(np.clip(_BATCH_VALUES // max(X.shape[1], 1), _MIN_BATCH, _MAX_BATCH)))  # type: ignore[no-any-return]
 
 
+def first_copies(X: Any) -> Array:
+    """Return the first of the rows that are equal to each row, by hashes of 64 bits."""
+    weights = np.random.default_rng(0).integers(1 << 63, size=X.shape[1], dtype=np.uint64) * 2 + 1
+    hashes = []
+    for rows in row_batches(X):
+        block = X[rows] + 0.0 if not scipy.sparse.issparse(X) else X[rows].copy()  # -0 is 0
+        values = block.data if scipy.sparse.issparse(X) else block
+        bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64) * weights[0]
+        bits ^= bits >> np.uint64(32)  # sums of products mix high bits only with higher ones
+        if scipy.sparse.issparse(X):
+            bits = scipy.sparse.csr_matrix((bits, block.indices, block.indptr), block.shape)
+        hashes.append(bits @ weights)
+    _, first, number = np.unique(np.concatenate(hashes), return_index=True, return_inverse=True)
+    return np.asarray(first[number])
+
+
 def neighbor_graph(indices: Any, distances: Any) -> Any:
     """Return the graph of neighbours given as arrays of shape (n_samples, n_neighbors); a negative index is none."""
     indices, distances = np.asarray(indices), np.asarray(distances)

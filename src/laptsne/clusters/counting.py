@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.clusters.cuts import Bodies
+from laptsne.clusters.cuts import Bodies, quotient
 from laptsne.clusters.linkage import linked
 from laptsne.clusters.reciprocity import (
     CONTINUUM,
@@ -21,7 +21,7 @@ from laptsne.clusters.reciprocity import (
     nearest_graph,
     strongest_neighbors,
 )
-from laptsne.graph.communities import communities, smallest_communities, within_parts
+from laptsne.graph.communities import communities, smallest_communities
 
 N_NEIGHBORS, _COARSE_SCALE = 20, 30  # in the graph of which the clusters are found; in another one for evidence
 MIN_SIZE, _MIN_OF_MEAN = 8, 0.25  # points of a cluster; size of one that is contracted, relative to the mean
@@ -72,17 +72,18 @@ def clusters_below(contrast: float, P: Any, workers: Workers, first: Array | Non
     first = np.arange(P.shape[0]) if first is None else first
     neighbors = strongest_neighbors(P, _COARSE_SCALE, workers, first)
     graph = graph_of(neighbors[:, :N_NEIGHBORS])
-    bodies, found = bodies_of(graph, workers), communities(graph, np.zeros(P.shape[0], np.int64))
+    bodies = bodies_of(graph, workers)
+    pieces = quotient(graph, bodies.smallest)
+    found = communities(pieces, np.zeros(pieces.shape[0], np.int64))[bodies.smallest]
 
     def completed(labels: Array) -> Array:
         labels = by_size(labels)[first]
         return _assigned(labels, P, int(labels.max()) + 1)
 
-    labels = completed(bodies.grouped(bodies.merge(contrast)).merge(contrast))
+    labels = completed(bodies.merge(contrast))
     # Small pieces may have been joined across a border that is narrow as a whole.
     parts = np.unique(np.stack([labels, found]), axis=1, return_inverse=True)[1].ravel()
-    merged = bodies.grouped(parts, within_parts(bodies.graph, labels)).merge(contrast)
-    labels = completed(np.where(labels < 0, -1, merged))
+    labels = completed(bodies.grouped(bodies.within(labels, parts).merge(contrast)).merge(contrast))
     return completed(_communities_with_evidence(contrast, graph, neighbors, found, labels, workers))
 
 

@@ -10,13 +10,14 @@ from scipy.sparse import csr_matrix, triu
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne.graph.communities import within_parts
 
 _BALANCE = 0.3  # least share of the points on either side of a balanced cut
 _SMOOTHING = 40  # largest number of steps of diffusion by which the order of a group's points becomes smooth
 _SAMPLED = 20_000  # points of which the growth of their neighbourhood is counted
 # Points of a group that is cut point by point while groups are merged, and in given groups; larger ones are cut between
 # their smallest communities, of which the cuts have more edges.
-_MAX_POINTS, _MAX_GIVEN = 300, 100_000
+_MAX_POINTS, _MAX_GIVEN = 120, 100_000
 # The expected ratio of a border of a continuum to the best balanced cut within it (docs/notes/clusters.md): a share of
 # the growth of neighbourhoods in groups no larger than these; beyond that it rises with the dimension of the group.
 _LOCAL, _BASE, _PER_DIMENSION, _MOST = 0.27, 0.2, 0.28, 1.05
@@ -183,15 +184,19 @@ class Bodies:
     ``smallest`` has a small community of every node of the graph; the groups consist of these.
     """
 
-    def __init__(self, graph: Any, smallest: Array, n_neighbors: int, workers: Workers) -> None:
+    def __init__(
+        self, graph: Any, smallest: Array, n_neighbors: int, workers: Workers, growth: Array | None = None
+    ) -> None:
         self.graph, self.smallest, self.workers, self.n_neighbors = graph, smallest, workers, n_neighbors
         self._max_points = _MAX_POINTS
         self._sizes = np.bincount(smallest).astype(np.float64)
         self._quotient = self._between = quotient(graph, smallest)
-        nodes = np.arange(0, smallest.size, -(-smallest.size // _SAMPLED))
-        growth, n_groups = np.empty(nodes.size), self._sizes.size
-        arrays = (nodes, graph.indptr, graph.indices)
-        workers.rows(_growth_rows, nodes.size, *arrays, growth, work=1e3 * nodes.size, alignment=1 << 12)
+        nodes, n_groups = np.arange(0, smallest.size, -(-smallest.size // _SAMPLED)), self._sizes.size
+        if growth is None:
+            growth = np.empty(nodes.size)
+            arrays = (nodes, graph.indptr, graph.indices)
+            workers.rows(_growth_rows, nodes.size, *arrays, growth, work=1e3 * nodes.size, alignment=1 << 12)
+        self._growth_of_sampled = growth
         # Communities of which no node is sampled have the growth of all.
         n_sampled = np.bincount(smallest[nodes], minlength=n_groups)
         of_sampled = np.bincount(smallest[nodes], growth, minlength=n_groups) / np.maximum(n_sampled, 1)
@@ -240,16 +245,24 @@ class Bodies:
             affinity,
         )
 
-    def grouped(self, labels: Array, graph: Any = None) -> Bodies:
-        """Return other groups of the nodes, which are cut point by point, of this graph or of another one."""
+    def within(self, labels: Array, parts: Array) -> Bodies:
+        """Return groups that do not cross the borders of others: the parts of given groups, without edges between."""
+        return self._grouped(parts, within_parts(self.graph, labels))
+
+    def grouped(self, labels: Array) -> Bodies:
+        """Return given groups, which are cut point by point."""
+        other = self._grouped(labels, self.graph)
+        other._max_points = _MAX_GIVEN
+        return other
+
+    def _grouped(self, labels: Array, graph: Any) -> Bodies:
         pairs = labels * self._sizes.size + self.smallest
         _, nodes, number = np.unique(pairs, return_index=True, return_inverse=True)
-        other = Bodies(self.graph if graph is None else graph, number, self.n_neighbors, self.workers)
+        other = Bodies(graph, number, self.n_neighbors, self.workers, self._growth_of_sampled)
         n_groups = int(labels.max(initial=0)) + 1
         other.group, other._is_new = labels[nodes], np.ones(n_groups, np.bool_)
         other._between = quotient(other._quotient, other.group)
         other._cut, other._volume = np.zeros((2, n_groups))
-        other._max_points = _MAX_GIVEN
         return other
 
     def contrasts(self, labels: Array) -> tuple[Array, Array, Array]:
@@ -281,14 +294,16 @@ class Bodies:
                 continue
             graph = self.graph if is_small else self._quotient
             group = self.labels if is_small else self.group
-            n = group.size
-            first = np.append(0, np.cumsum(np.bincount(group, minlength=sizes.size)))
-            groups = (group, numbers, np.argsort(group, kind="stable"), first)
-            space = (np.full(n, -1), np.empty(n, np.int64), np.empty(n))
+            n, is_cut = group.size, np.zeros(sizes.size, np.bool_)
+            is_cut[numbers] = True
+            nodes = np.flatnonzero(is_cut[group])
+            first = np.append(0, np.cumsum(np.bincount(group[nodes], minlength=sizes.size)))
+            groups = (group, numbers, nodes[np.argsort(group[nodes], kind="stable")], first)
+            space = (np.full(n, -1), np.empty(nodes.size, np.int64), np.empty(n))
             size = np.ones(n) if is_small else self._sizes
             arrays = (graph.indptr, graph.indices, graph.data)
             args = (arrays, groups, size, space, self._cut, self._volume)
-            self.workers.rows(_balanced_cut_rows, numbers.size, *args, work=1e4 * n, alignment=1)
+            self.workers.rows(_balanced_cut_rows, numbers.size, *args, work=1e4 * nodes.size, alignment=1)
         self._is_new[:] = False
 
     def _join(self, target: Array) -> None:

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
-from laptsne.clusters.cuts import Bodies, quotient
+from laptsne.clusters.cuts import Bodies
 from laptsne.clusters.linkage import linked
 from laptsne.clusters.reciprocity import (
     CONTINUUM,
@@ -21,7 +21,7 @@ from laptsne.clusters.reciprocity import (
     nearest_graph,
     strongest_neighbors,
 )
-from laptsne.graph.communities import communities, smallest_communities
+from laptsne.graph.communities import communities, communities_of_pieces, smallest_communities
 
 N_NEIGHBORS, _COARSE_SCALE = 20, 30  # in the graph of which the clusters are found; in another one for evidence
 MIN_SIZE, _MIN_OF_MEAN = 8, 0.25  # points of a cluster; size of one that is contracted, relative to the mean
@@ -73,8 +73,7 @@ def clusters_below(contrast: float, P: Any, workers: Workers, first: Array | Non
     neighbors = strongest_neighbors(P, _COARSE_SCALE, workers, first)
     graph = graph_of(neighbors[:, :N_NEIGHBORS])
     bodies = bodies_of(graph, workers)
-    pieces = quotient(graph, bodies.smallest)
-    found = communities(pieces, np.zeros(pieces.shape[0], np.int64))[bodies.smallest]
+    found = communities_of_pieces(graph, bodies.smallest)
 
     def completed(labels: Array) -> Array:
         labels = by_size(labels)[first]

@@ -74,6 +74,13 @@ def communities(graph: Any, parts: Array) -> Array:
     return labels
 
 
+def communities_of_pieces(graph: Any, pieces: Array) -> Array:
+    """Partition a graph as :func:`communities` does, in less time: pieces are moved first, then nodes once."""
+    whole = _aggregated(graph, pieces, int(pieces.max(initial=-1)) + 1)
+    found = communities(whole, np.zeros(whole.shape[0], np.int64))[pieces]
+    return _multilevel(graph, *_degrees(graph, np.zeros(pieces.size, np.int64)), found)[0]
+
+
 def _degrees(graph: Any, parts: Array) -> tuple[Array, Array]:
     """Return the degree of every node, and the total degree of its part."""
     degree = np.asarray(graph.sum(axis=1), dtype=np.float64).ravel()

@@ -92,7 +92,8 @@ class TestEmbed:
         assert result.exit_code == 0
         assert result.stdout == ""
         lines = result.stderr.splitlines()
-        note, points, clusters, contraction, time, files, blank, header, *evidence, explained = lines
+        embedded, note, points, clusters, contraction, time, files, blank, header, *evidence, explained = lines
+        assert embedded == "embedded: a, b, c, d"
         assert note == "not embedded, since they hold text: note"
         assert points == "points       120 x 4"
         assert clusters == "clusters     3: 3 clear, 0 likely, 0 doubtful"

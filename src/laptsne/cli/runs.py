@@ -100,7 +100,7 @@ def _fit(X: Any, parameters: dict[str, Any], *, quiet: bool) -> Model:
 def _write(
     dataset: Dataset, X: Any, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
 ) -> None:
-    color, labels = [*files.color, dataset.label][0], model.labels_
+    color, labels = [*dataset.colours, dataset.label][0], model.labels_
     names = labels
     if (labels < 0).any():
         names = np.array([None if label < 0 else label for label in labels], dtype=object)  # None is grey
@@ -115,8 +115,9 @@ def _write(
             outputs.write_table(files.distinguish, table)
     outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
     if files.plot is not None:
-        values = dataset.values(color) if color is not None else names if is_divided else None
-        outputs.save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
+        panels: dict[str, Any] = {} if color is None else {color: dataset.values(color)}
+        panels |= {free_name(CLUSTERS, list(panels)): names} if is_divided else {} if panels else {"no clusters": None}
+        outputs.save_plot(model.embedding_, panels, files.plot, dataset, f"{len(labels):,} points")
     if files.html is not None:
         columns = explorer_columns(dataset, {CLUSTERS: names} if is_divided else {})
         options = outputs.explorer_features(dataset)
@@ -188,13 +189,14 @@ def transform_source(model_path: Path, data: InputOptions, files: MapFiles) -> N
 
 def _draw(files: MapFiles, old: Array, Y: Array, dataset: Dataset, found: dict[str, Array]) -> None:
     """Draw the new rows in colour among the old ones in grey."""
-    both, color = np.vstack([old, Y]), [*files.color, dataset.label][0]
+    both, color = np.vstack([old, Y]), [*dataset.colours, dataset.label][0]
     names = np.full(len(Y), "new", dtype=object)
     if "cluster" in found:  # as text: rows without a cluster are not drawn like the old ones
         names[:] = ["no cluster" if cluster < 0 else str(cluster) for cluster in found["cluster"]]
     if files.plot is not None:
-        values = _padded(names if color is None else dataset.values(color), len(old))
-        outputs.save_plot(both, values, files.plot, title=color, continuous=color in dataset.continuous)
+        shown = {CLUSTERS: names} if color is None else {color: dataset.values(color)}
+        panels = {name: _padded(values, len(old)) for name, values in shown.items()}
+        outputs.save_plot(both, panels, files.plot, dataset, f"{len(Y):,} new points among {len(old):,} in grey")
     if files.html is not None:
         shown = explorer_columns(dataset, found | {"cluster": names})
         columns = {name: _padded(values, len(old)) for name, values in shown.items()}
@@ -261,7 +263,7 @@ def load_dataset(
         contents, column, drop = transposed(contents, column, drop), [], []
     guess = not data.no_label
     dataset = choose_columns(contents, label=data.label, guess=guess, column=column, drop=drop, features=features)
-    return dataset.with_columns(color)
+    return dataset.coloured_by(color)
 
 
 def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:

@@ -89,18 +89,15 @@ def save_figure(ax: Any, path: Path) -> None:
 
 
 def save_plot(Y: Array, panels: Mapping[str, Array | None], path: Path, dataset: Dataset, title: str) -> None:
-    """Write a plot of an embedding, one panel for the values by each name; its figure is a new one.
-
-    Keys beside the panels make it wider, and leave the maps as they are.
-    """
+    """Write a plot of an embedding, with a panel for each colouring; keys make it wider, and the maps no smaller."""
     from matplotlib.figure import Figure  # noqa: PLC0415  slow to import
 
     width, height = _SIZES.get(Y.shape[1], _SQUARE)
     figure = Figure(figsize=(width * len(panels), height + _HEADINGS), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, subplot_kw={"projection": "3d"} if Y.shape[1] == 3 else {})[0]
     for ax, (name, values) in zip(axes, panels.items(), strict=True):
-        options: dict[str, Any] = {"legend": "on" if name == CLUSTERS else "auto"}
-        plotting.scatter(Y, values, ax=ax, continuous=name in dataset.continuous or None, **options)
+        where = "on" if name == CLUSTERS else "auto"
+        plotting.scatter(Y, values, ax=ax, continuous=name in dataset.continuous or None, legend=where)
         ax.set_title(name if values is None else f"colour: {name}", fontsize="medium", parse_math=False)
     legends = [legend for ax in axes if (legend := ax.get_legend()) is not None]
     beside = sum(legend.get_window_extent().width for legend in legends) / figure.dpi
@@ -137,10 +134,15 @@ def _has_few(dataset: Dataset) -> bool:
 
 def explorer_features(dataset: Dataset) -> dict[str, Any]:
     """Return features that are not columns of the explorer: many columns of a table, or the genes of cells."""
-    X, names = dataset.X, dataset.features
-    if names is None and Path(dataset.name).suffix.lower() == ".h5ad":
-        X, names = read_genes(Path(dataset.name)) or (X, None)
-        names = names if X.shape[0] == dataset.X.shape[0] else None  # rows may be left out
+    X, names = measurements(dataset)
     if names is None or (names is dataset.features and _has_few(dataset)):
         return {}
     return {"features": X, "feature_names": names}
+
+
+def measurements(dataset: Dataset, *, whatever_size: bool = False) -> tuple[Any, tuple[str, ...] | None]:
+    """Return the features and their names; of an h5ad file the genes, whatever is embedded, if all rows are."""
+    found = None
+    if dataset.features is None and Path(dataset.name).suffix.lower() == ".h5ad":
+        found = read_genes(Path(dataset.name), whatever_size=whatever_size)
+    return found if found and found[0].shape[0] == dataset.X.shape[0] else (dataset.X, dataset.features)

@@ -31,7 +31,7 @@ _DAMAGE = (*DAMAGE, pa.ArrowException, csv.Error, IndexError, OverflowError)
 _MAX_LISTED = 12  # names in a message
 _EMBEDDED = ("numbers", "mixed", "list")  # kinds of columns that are embedded unless the user says otherwise
 _MAX_DATE, _FIRST_YEAR = 40, 1000  # characters of a date, and the first year that is taken for one
-_MIN_COUNTED = 10  # rows from which on 0, 1, 2, ... is a row number rather than a measurement
+_MIN_COUNTED = 10  # rows from which on equidistant whole numbers are row numbers or times rather than measurements
 # Names of whole numbers that are identifiers: the last word, or what pandas calls an index.
 _IDENTIFIER = re.compile(
     r"(^|[^a-zA-Z])(?i:id|ids|uid|uuid|guid|barcode|isbn|ean|sku|ssn|zip|zipcode|postcode)$|[a-z]I[dD]s?$"
@@ -61,7 +61,6 @@ _REASONS = {
     "empty": "left out, since they are empty",
 }
 _NUMBERS = ("date", "identifier")  # kinds of columns that may be numbers, but are not embedded
-_COLOURED_AS = ("number", "category")
 
 
 @dataclass(frozen=True)
@@ -96,21 +95,24 @@ class Dataset:
 
     def coloured_by(self, wanted: Sequence[str]) -> Dataset:
         """Return the dataset with these features or columns beside the map; each may end in :number or :category."""
-        known = {*self.columns.column_names, *(self.features or ())}
-        columns, kinds = self.columns, {w: "" if w in known else w.rpartition(":")[2] for w in wanted}
-        names = {w: w.removesuffix(f":{kind}") if kind in _COLOURED_AS else w for w, kind in kinds.items()}
-        numbers, categories = ({names[w] for w in wanted if kinds[w] == kind} for kind in _COLOURED_AS)
-        for name in dict.fromkeys(names.values()):
-            values = self.values(name)
-            if name in numbers and values.dtype.kind not in "iufM":
-                raise InputError(f"--color {name}:number: column {name} does not hold numbers; omit :number.")
-            if name in (self.features or ()) and name not in columns.column_names:
-                columns = columns.append_column(name, pa.chunked_array([values]))
+        columns, continuous, categories, names = self.columns, set(self.continuous), set[str](), []
+        for name in wanted:
+            plain, _, kind = name.rpartition(":")
+            if kind not in ("number", "category") or name in (*columns.column_names, *(self.features or ())):
+                plain, kind = name, ""
+            values = self.values(plain)
+            if kind == "number" and values.dtype.kind not in "iufM":
+                raise InputError(f"--color {name}: column {plain} does not hold numbers; omit :number.")
+            is_scale = kind == "number" and values.dtype.kind != "M"
+            if plain not in columns.column_names:
+                columns = columns.append_column(plain, pa.chunked_array([values]))
                 # What is embedded is measured; columns of a matrix are all of a kind.
-                numbers |= {name} if self.inputs is None or np.unique(values).size > 2 else set()
-        continuous = self.continuous.union(name for name in numbers if self.values(name).dtype.kind != "M")
-        shown = replace(self, continuous=continuous - categories, categories=frozenset(categories))
-        return replace(shown, columns=columns, colours=tuple(names.values()))
+                is_scale |= self.inputs is None or np.unique(values).size > 2
+            names.append(plain)
+            if kind == "category" or is_scale:
+                (categories if kind == "category" else continuous).add(plain)
+        shown = replace(self, continuous=frozenset(continuous - categories), categories=frozenset(categories))
+        return replace(shown, columns=columns, colours=tuple(names))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -216,7 +218,7 @@ def _is_missing(text: str | None) -> bool:
     return text is None or text.strip().lower() in MISSING
 
 
-def _kind_of(name: str, values: pa.ChunkedArray) -> str:
+def _kind_of(name: str, values: pa.ChunkedArray) -> str:  # noqa: PLR0911  one return per kind
     """Return the kind of a column: "numbers", or a key of ``_REASONS``, or "mixed" if at least half are numbers."""
     if is_list(values.type):
         return "list"
@@ -225,7 +227,7 @@ def _kind_of(name: str, values: pa.ChunkedArray) -> str:
     if not _is_numeric(values.type):
         counts = {row["values"]: row["counts"] for row in pc.value_counts(_as_text(values)).to_pylist()}
         counts = {text: n for text, n in counts.items() if not _is_missing(text)}
-        if counts and _as_times(pa.array(counts)) is not None:
+        if counts and _as_times(pa.array([*counts])) is not None:
             return "date"
         n_present, n_numbers = sum(counts.values()), sum(n for text, n in counts.items() if is_number(text))
         return "empty" if not counts else "mixed" if n_numbers < n_present <= 2 * n_numbers else "text"
@@ -233,42 +235,16 @@ def _kind_of(name: str, values: pa.ChunkedArray) -> str:
     present = floats[~np.isnan(floats)]
     if not present.size:
         return "empty"
-    return "date" if _are_dates(name, present) else _kind_of_numbers(name, floats, values.type)
-
-
-def _kind_of_numbers(name: str, numbers: Array, kind: pa.DataType) -> str:
-    present = numbers[~np.isnan(numbers)]
-    if (present != np.floor(present)).any():
+    is_whole, is_binary = bool((present == np.floor(present)).all()), np.isin(present, (0, 1)).all()
+    if _DATE.search(name) and not is_binary and (is_whole or present.min() >= _FIRST_YEAR):
+        return "date"
+    if not is_whole:
         return "numbers"
-    if pa.types.is_integer(kind) and np.median(np.abs(present)) >= _EXACT:  # floats of that size are whole in any case
-        return "identifier"
-    named = _IDENTIFIER.search(name) and not np.isin(present, (0, 1)).all()
-    return "identifier" if named or _count_rows(numbers) else "numbers"
-
-
-def _count_rows(numbers: Array) -> bool:
-    """Return whether whole numbers are equidistant, or are 1, 2, 3, ... in each of several groups of rows."""
-    with np.errstate(invalid="ignore"):  # infinite values are refused later
-        steps = np.diff(numbers)
-    if len(numbers) < _MIN_COUNTED or not steps[0]:
-        return False
-    if (steps == steps[0]).all():
-        return True
-    starts = np.flatnonzero(steps != 1) + 1
-    lengths = np.diff(np.concatenate([[0], starts, [len(numbers)]]))
-    restarted = numbers[0] in (0, 1) and (numbers[starts] == numbers[0]).all()
-    # Groups of one size are those of a grid, or of months.
-    return bool(restarted and lengths.mean() >= _MIN_COUNTED and np.ptp(lengths) > 0)
-
-
-def _are_dates(name: str, numbers: Array) -> bool:
-    """Return whether numbers are dates by their name, or such as 20240131."""
-    if ((numbers >= 19_000_101) & (numbers <= 21_001_231) & (numbers == np.floor(numbers))).all():
-        month, day = numbers // 100 % 100, numbers % 100
-        if ((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)).all():
-            return True
-    measured = ((numbers != np.floor(numbers)) & (numbers < _FIRST_YEAR)).any() or np.isin(numbers, (0, 1)).all()
-    return bool(_DATE.search(name)) and not measured
+    # 64-bit identifiers, as floats of that size are whole in any case; and equidistant numbers, as of rows or seconds.
+    large = pa.types.is_integer(values.type) and np.median(np.abs(present)) >= _EXACT
+    equidistant = len(floats) >= _MIN_COUNTED and floats[0] != floats[1] and np.ptp(np.diff(floats)) == 0
+    named = _IDENTIFIER.search(name) and not is_binary
+    return "identifier" if large or equidistant or named else "numbers"
 
 
 def _guess_label(kinds: Mapping[str, str], embedded: set[str]) -> str | None:
@@ -331,8 +307,8 @@ def _left_out(contents: Dataset, kinds: Mapping[str, str], features: Sequence[st
     for name, kind in kinds.items():
         left.setdefault(_REASONS.get(kind, "not embedded"), []).append(name)
     numbers = [name for name, kind in kinds.items() if kind in _NUMBERS and _is_numeric(contents.columns[name].type)]
-    options = " ".join(f"--column {shlex.quote(name)}" for name in numbers[:_MAX_LISTED])
-    hint = [f'to embed these numbers as well: --column "*" {options}'] if numbers and features is None else []
+    options = " ".join(f"--column {shlex.quote(name)}" for name in ["*", *numbers[:_MAX_LISTED]])
+    hint = [f"to embed these numbers as well: {options}"] if numbers and features is None else []
     return [f"{why}: {listed(those)}" for why, those in left.items()] + hint
 
 
@@ -373,7 +349,7 @@ def _chosen(
             raise InputError(f"{contents.name} has no column of numbers {pattern}; {_described(contents)}.")
         found += matches
     if not found:
-        why = "; ".join(_left_out(contents, kinds)) or _described(contents)
+        why = "; ".join(_left_out(contents, kinds, ())) or _described(contents)
         raise InputError(f"{contents.name} has no column of numbers to embed: {why}.")
     return tuple(dict.fromkeys(found))
 

@@ -11,6 +11,7 @@ import warnings
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -573,15 +574,22 @@ class TestGap:
         values = [float(line.split()[1]) for line in lines]
         model = LaptSNE(perplexity=10, max_iter=1, random_state=0).fit(blobs[0][:, :4])
         np.testing.assert_allclose(values, model.data_eigenvalues_, atol=1e-4)
-        (marked,) = [line for line in lines if "<- the gap" in line]
+        (marked,) = [line for line in lines if "<- the largest gap" in line]
         chosen = eigengap_clusters(model.data_eigenvalues_)
-        assert int(marked.split()[0]) == chosen
         gaps = np.diff(np.log1p(model.data_eigenvalues_ / 0.1))  # the scale that it names
         np.testing.assert_allclose([float(line.split()[2]) for line in lines[:-1]], gaps, atol=2e-4)
-        assert gaps[chosen - 1] == max(gaps[1:])
+        assert int(marked.split()[0]) == gaps[1:].argmax() + 2
         assert f"clusters     {chosen} by the eigengap of 120 points, {model.n_clusters_} by evidence" in result.stderr
-        assert "gap: in log(1 + eigenvalue / 0.1); the mark is on the largest" in result.stderr
-        assert Path("g.png").read_bytes().startswith(b"\x89PNG")
+        assert "gap: in log(1 + eigenvalue / 0.1). The clusters are the last k" in result.stderr
+
+    def test_a_later_gap_that_is_nearly_as_large_is_marked_as_well(self, run, table, monkeypatch):
+        for values, marked in (([0, 0.01, 0.4, 1.5, 1.6], {2: "the largest gap", 3: "nearly as large"}), ([0, 1], {})):
+            spectrum = SimpleNamespace(eigenvalues=np.array(values))
+            monkeypatch.setattr("laptsne.cli.runs.laplacian_spectrum", lambda *given, s=spectrum: s)
+            result = run("gap", table, "--perplexity", 10)
+            found = re.findall(r"^ +(\d) .* <- (.*)$", result.stdout, re.MULTILINE)
+            assert {int(k): text for k, text in found} == (marked or {1: "the largest gap"})
+            assert f"clusters     {max(marked, default=1)} by the eigengap" in result.stderr
 
     def test_nothing_is_written(self, run, table, tmp_path):
         assert run("gap", table).exit_code == 0

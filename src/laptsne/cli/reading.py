@@ -82,8 +82,7 @@ def read_source(
     if not path.exists():
         raise InputError(f"there is no file {source}; give a file, or the example {EXAMPLE}.")
     readers: dict[str, Callable[[Path], Dataset]] = {
-        **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), partial(_read_text, encoding=encoding)),
-        ".xlsx": _read_excel,
+        **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".xlsx"), partial(_read_text, encoding=encoding)),
         ".parquet": _read_parquet,
         **dict.fromkeys((".feather", ".arrow"), _read_arrow),
         ".npy": _read_npy,
@@ -133,8 +132,8 @@ def _as_utf8(content: bytes, encoding: str | None) -> tuple[bytes, tuple[str, ..
         raise InputError(f"--encoding {encoding} is not known; give one such as utf-8 or cp1252.") from error
 
 
-def _read_excel(path: Path) -> Dataset:
-    """Read the first sheet of a workbook, by way of CSV."""
+def _excel_as_csv(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """Return the first sheet of a workbook as CSV, and a note if there are others."""
     try:
         openpyxl = import_module("openpyxl")
     except ImportError as error:
@@ -156,20 +155,16 @@ def _read_excel(path: Path) -> Dataset:
                 check_room(2 * checked)
         notes = (f"sheet: {sheet.title}, the first of {len(book.worksheets)}",) if len(book.worksheets) > 1 else ()
         book.close()
-    return _parsed(text.getvalue().encode(), str(path), ",", notes)
+    return text.getvalue().encode(), notes
 
 
 def _read_text(path: Path, encoding: str | None = None) -> Dataset:
     name = "standard input" if path == _STDIN else str(path)
     with damage_reported(name, f"a table as text in {encoding or 'UTF-8'}"):
-        content, notes = _as_utf8(_content(path), encoding)
-        delimiter = _delimiter(content, "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t")
-    return _parsed(content, name, delimiter, notes)
-
-
-def _parsed(content: bytes, name: str, delimiter: str, notes: tuple[str, ...] = ()) -> Dataset:
-    """Return a table in CSV; columns of numbers are read as such."""
-    with damage_reported(name, "a table as text in UTF-8"):
+        is_book = name.lower().endswith(".xlsx")
+        content, notes = _excel_as_csv(path) if is_book else _as_utf8(_content(path), encoding)
+        possible = "," if is_book else "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t"
+        delimiter = _delimiter(content, possible)
         reader = csv.reader(_lines(content), delimiter=delimiter)
         header = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(reader, []))]  # named as by pandas
         _check_header(header, name)

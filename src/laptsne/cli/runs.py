@@ -46,8 +46,8 @@ _CHANCE = (
     "clear: at most 0.1 %, likely: at most 1 %, doubtful: more."
 )
 _GAP = (
-    "gap: in log(1 + eigenvalue / 0.1); the mark is on the largest, or on a later one of three quarters of it or more. "
-    "There is one in any data; embed counts the clusters for which there is evidence."
+    "gap: in log(1 + eigenvalue / 0.1). The clusters are the last k whose gap is at least three quarters of the largest "
+    "from k = 2. Any data have one; embed counts the clusters for which there is evidence."
 )
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
 
@@ -235,11 +235,13 @@ def print_eigenvalues(data: InputOptions, features: FeatureOptions, settings: Gr
         P = joint_affinities(X, perplexity=perplexity, metric=settings.metric, refine=True, workers=workers)
         eigenvalues = laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
         n_found = int(find_clusters(P, workers=workers).max()) + 1
-    n_clusters = eigengap_clusters(eigenvalues)
+    n_clusters, gaps = eigengap_clusters(eigenvalues), eigengaps(eigenvalues)
+    largest = int(gaps[1:].argmax()) + 2 if gaps.size > 1 else n_clusters
+    marks = {n_clusters: "  <- nearly as large"} | {largest: "  <- the largest gap"}
     typer.echo("  k  eigenvalue       gap")
-    steps = [*(f"  {step:8.4f}" for step in eigengaps(eigenvalues)), ""]
+    steps = [*(f"  {step:8.4f}" for step in gaps), ""]
     for k, (value, step) in enumerate(zip(eigenvalues, steps, strict=True), start=1):
-        typer.echo(f"{k:>3}  {value:>10.4f}{step}{'  <- the gap' if k == n_clusters else ''}")
+        typer.echo(f"{k:>3}  {value:>10.4f}{step}{marks.get(k, '')}")
     if plot is not None:
         outputs.save_figure(plotting.eigenvalues(eigenvalues, n_clusters), plot)
     if not data.quiet:

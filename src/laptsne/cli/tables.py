@@ -53,6 +53,7 @@ _LABELS = (
     *("category", "categories", "species", "variety", "kind", "cluster", "clusters", "leiden", "louvain"),
     *("group", "groups", "type", "y", "digit"),
 )
+_ROLES = ("date", "identifier")  # kinds of columns that may hold numbers
 _REASONS = {
     "text": "not embedded, since they hold text",
     "date": "not embedded, since they hold dates or times",
@@ -60,7 +61,6 @@ _REASONS = {
     "list": "left out, since they hold lists",
     "empty": "left out, since they are empty",
 }
-_NUMBERS = ("date", "identifier")  # kinds of columns that may be numbers, but are not embedded
 
 
 @dataclass(frozen=True)
@@ -306,7 +306,7 @@ def _left_out(contents: Dataset, kinds: Mapping[str, str], features: Sequence[st
     left: dict[str, list[str]] = {}
     for name, kind in kinds.items():
         left.setdefault(_REASONS.get(kind, "not embedded"), []).append(name)
-    numbers = [name for name, kind in kinds.items() if kind in _NUMBERS and _is_numeric(contents.columns[name].type)]
+    numbers = [name for name, kind in kinds.items() if kind in _ROLES and _is_numeric(contents.columns[name].type)]
     options = " ".join(f"--column {shlex.quote(name)}" for name in ["*", *numbers[:_MAX_LISTED]])
     hint = [f"to embed these numbers as well: {options}"] if numbers and features is None else []
     return [f"{why}: {listed(those)}" for why, those in left.items()] + hint

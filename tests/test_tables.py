@@ -531,6 +531,8 @@ class TestRoles:
     def test_infinite_values_are_refused(self):
         message = refusal(choose_columns, table(a=MEASURED, b=[*MEASURED[:4], np.inf, *MEASURED[5:]]))
         assert "column b is inf in row 6" in message
+        message = refusal(choose_columns, table(a=MEASURED, b=[*range(10), np.inf, np.inf]))
+        assert "column b is inf in row 12 (2 such values)" in message
         X = np.ones((4, 3))
         X[2, 1] = np.inf
         for matrix in (X, scipy.sparse.csr_matrix(X)):

@@ -46,7 +46,7 @@ _CHANCE = (
     "clear: at most 0.1 %, likely: at most 1 %, doubtful: more."
 )
 _GAP = (
-    "gap: in log(1 + eigenvalue / 0.1). The clusters are the last k whose gap is at least three quarters of the largest "
+    "gap: in log(1 + eigenvalue / 0.1). The clusters are the last k whose gap is at least 3/4 of the largest one "
     "from k = 2. Any data have one; embed counts the clusters for which there is evidence."
 )
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind

@@ -242,7 +242,8 @@ def _kind_of(name: str, values: pa.ChunkedArray) -> str:  # noqa: PLR0911  one r
         return "numbers"
     # 64-bit identifiers, as floats of that size are whole in any case; and equidistant numbers, as of rows or seconds.
     large = pa.types.is_integer(values.type) and np.median(np.abs(present)) >= _EXACT
-    equidistant = len(floats) >= _MIN_COUNTED and floats[0] != floats[1] and np.ptp(np.diff(floats)) == 0
+    are_many = len(floats) >= _MIN_COUNTED and np.isfinite(floats).all()
+    equidistant = are_many and floats[0] != floats[1] and np.ptp(np.diff(floats)) == 0
     named = _IDENTIFIER.search(name) and not is_binary
     return "identifier" if large or equidistant or named else "numbers"
 

@@ -11,6 +11,7 @@ import warnings
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -92,7 +93,8 @@ class TestEmbed:
         assert result.exit_code == 0
         assert result.stdout == ""
         lines = result.stderr.splitlines()
-        note, points, clusters, contraction, time, files, blank, header, *evidence, explained = lines
+        embedded, note, points, clusters, contraction, time, files, blank, header, *evidence, explained = lines
+        assert embedded == "embedded: a, b, c, d"
         assert note == "not embedded, since they hold text: note"
         assert points == "points       120 x 4"
         assert clusters == "clusters     3: 3 clear, 0 likely, 0 doubtful"
@@ -165,6 +167,15 @@ class TestEmbed:
         assert target.read_text() == "precious"
         assert run("embed", table, "--force", *QUICK).exit_code == 0
         assert target.read_text() != "precious"
+
+    def test_only_the_default_files_of_the_example_are_overwritten(self, run, tmp_path):
+        for _ in range(2):
+            result = run("embed", "digits", "--iterations", 2, "--landmarks", 50)
+            assert result.exit_code == 0, result.stderr
+        (tmp_path / "mine.csv").write_text("mine")
+        assert "mine.csv exists already" in run("embed", "digits", "--out", "mine.csv").stderr
+        (tmp_path / "cells.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
+        assert "digits-map.csv exists already" in run("embed", "cells.csv", "--out", "digits-map.csv").stderr
 
     def test_the_data_are_never_overwritten(self, run, table):
         before = table.read_text()
@@ -563,12 +574,22 @@ class TestGap:
         values = [float(line.split()[1]) for line in lines]
         model = LaptSNE(perplexity=10, max_iter=1, random_state=0).fit(blobs[0][:, :4])
         np.testing.assert_allclose(values, model.data_eigenvalues_, atol=1e-4)
-        (marked,) = [line for line in lines if "<- the gap" in line]
+        (marked,) = [line for line in lines if "<- the largest gap" in line]
         chosen = eigengap_clusters(model.data_eigenvalues_)
-        assert int(marked.split()[0]) == chosen
-        assert float(marked.split()[2]) == pytest.approx(values[chosen] - values[chosen - 1], abs=2e-4)
-        assert f"clusters     {chosen} by the eigengap" in result.stderr
-        assert Path("g.png").read_bytes().startswith(b"\x89PNG")
+        gaps = np.diff(np.log1p(model.data_eigenvalues_ / 0.1))  # the scale that it names
+        np.testing.assert_allclose([float(line.split()[2]) for line in lines[:-1]], gaps, atol=2e-4)
+        assert int(marked.split()[0]) == gaps[1:].argmax() + 2
+        assert f"clusters     {chosen} by the eigengap of 120 points, {model.n_clusters_} by evidence" in result.stderr
+        assert "gap: in log(1 + eigenvalue / 0.1). The clusters are the last k" in result.stderr
+
+    def test_a_later_gap_that_is_nearly_as_large_is_marked_as_well(self, run, table, monkeypatch):
+        for values, marked in (([0, 0.01, 0.4, 1.5, 1.6], {2: "the largest gap", 3: "nearly as large"}), ([0, 1], {})):
+            spectrum = SimpleNamespace(eigenvalues=np.array(values))
+            monkeypatch.setattr("laptsne.cli.runs.laplacian_spectrum", lambda *given, s=spectrum: s)
+            result = run("gap", table, "--perplexity", 10)
+            found = re.findall(r"^ +(\d) .* <- (.*)$", result.stdout, re.MULTILINE)
+            assert {int(k): text for k, text in found} == (marked or {1: "the largest gap"})
+            assert f"clusters     {max(marked, default=1)} by the eigengap" in result.stderr
 
     def test_nothing_is_written(self, run, table, tmp_path):
         assert run("gap", table).exit_code == 0
@@ -627,7 +648,7 @@ class TestExplore:
     ("name", "content", "arguments", "message"),
     [
         ("none.csv", None, (), "there is no file none.csv"),
-        ("x.xlsx", b"x", (), "give a file that ends in .csv"),
+        ("x.xls", b"x", (), "give a file that ends in .csv"),
         ("x.npy", b"not an array", (), "not an array of numbers"),
         ("x.csv", b"", (), "no rows"),
         ("x.csv", b"a,b\n1,2\n3\n", (), "row 3 has 1 values"),
@@ -655,10 +676,85 @@ def test_what_is_wrong_is_said_in_one_line_with_exit_code_2(run, tmp_path, name,
     result = run("embed", name, *arguments)
     assert result.exit_code == 2
     assert message in result.stderr
-    lines = [line for line in result.stderr.splitlines() if not line.startswith(("label column", "not embedded"))]
-    assert sum(line.startswith("laptsne: ") for line in lines) == 1
-    assert len(lines) <= 2  # there may be a warning besides
+    assert sum(line.startswith("laptsne: ") for line in result.stderr.splitlines()) == 1
     assert "Traceback" not in result.output
+
+
+class TestPlot:
+    @pytest.fixture
+    def figures(self, monkeypatch):
+        drawn = []
+        monkeypatch.setattr("laptsne.cli.outputs.save_figure", lambda ax, path: drawn.append(ax.figure))
+        return drawn
+
+    @staticmethod
+    def titles(figure):
+        return figure.get_suptitle(), [ax.get_title() for ax in figure.axes if ax.get_label() != "<colorbar>"]
+
+    def test_label_and_clusters_are_side_by_side(self, run, table, figures):
+        result = run("embed", table, *QUICK, "--clusters", 3, "--plot", "m.png")
+        (figure,) = figures
+        assert self.titles(figure) == ("cells.csv: 120 points", ["colour: kind", "colour: cluster"])
+        assert {text.get_text() for text in figure.axes[0].texts} == {"kind 0", "kind 1", "kind 2"}
+        rows = [
+            line.split()[0] for line in result.stderr.splitlines() if line.endswith(("clear", "likely", "doubtful"))
+        ]
+        assert {text.get_text() for text in figure.axes[1].texts} == set(rows) == {"0", "1", "2"}
+
+    def test_one_panel_is_enough(self, run, table, figures):
+        run("embed", table, *QUICK, "--clusters", 1, "--plot", "m.png")
+        run("embed", table, *QUICK, "--clusters", 1, "--no-label", "--plot", "m.png")
+        run("embed", table, *QUICK, "--clusters", 3, "--no-label", "--plot", "m.png")
+        assert [self.titles(figure)[1] for figure in figures] == [
+            ["colour: kind"],
+            ["no clusters"],
+            ["colour: cluster"],
+        ]
+
+    def test_a_key_makes_the_figure_wider_and_the_map_no_smaller(self, run, table, figures):
+        for column in ("kind", "a", "note:category"):
+            run("embed", table, *QUICK, "--clusters", 1, "--no-label", "--color", column, "--plot", "m.png")
+        names, scale, many = figures
+        for figure in figures:
+            figure.draw_without_rendering()
+        assert names.get_figwidth() == many.get_figwidth() == 5.5
+        assert scale.get_figwidth() > 6
+        widths = [figure.axes[0].get_window_extent().width / figure.dpi for figure in figures]
+        assert min(widths) > 5.2
+
+    def test_new_rows_among_old_ones(self, run, table, figures):
+        run("embed", table, *QUICK, "--save", "m.laptsne", "--out", "m.csv")
+        assert run("transform", "m.laptsne", table, "--plot", "p.png").exit_code == 0
+        assert self.titles(figures[0]) == ("cells.csv: 120 new points among 120 in grey", ["colour: kind"])
+        assert len(rows_of("cells-placed.csv")) == 120  # the table as well
+
+    def test_other_dimensions(self, run, table, tmp_path):
+        for n_dims in (1, 3):
+            assert (
+                run("embed", table, *QUICK, "--clusters", 3, "--dims", n_dims, "--plot", f"{n_dims}.png").exit_code == 0
+            )
+
+
+class TestMethods:
+    def test_umap(self, run, table, blobs):
+        options = ("--method", "umap", "--neighbors", 12, "--iterations", 40)
+        result = run("embed", table, *options, "--out", "m.npy", "--save", "m.laptsne", "--html", "m.html")
+        assert result.exit_code == 0, result.stderr
+        model = LapUMAP(n_neighbors=12, max_iter=40, random_state=0).fit(blobs[0][:, :4])
+        np.testing.assert_array_equal(np.load("m.npy"), model.embedding_)
+        assert f"loss {model.cross_entropy_:.3f}" in result.stderr
+        assert run("transform", "m.laptsne", table, "--out", "p.npy").exit_code == 0
+
+    def test_neighbours_of_tsne(self, run, table, blobs):
+        assert run("embed", table, *QUICK, "--neighbors", 20, "--out", "m.npy").exit_code == 0
+        model = LaptSNE(max_iter=40, perplexity=10, n_neighbors=20, random_state=0)
+        np.testing.assert_array_equal(np.load("m.npy"), model.fit_transform(blobs[0][:, :4]))
+
+    @pytest.mark.parametrize("option", ["--perplexity", "--landmarks"])
+    def test_options_of_tsne_are_refused(self, run, table, option):
+        result = run("embed", table, "--method", "umap", option, 20)
+        assert result.exit_code == 2
+        assert f"{option} is of t-SNE, not of --method umap; omit it" in result.stderr
 
 
 class TestProcess:

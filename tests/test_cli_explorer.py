@@ -116,14 +116,51 @@ class TestMeasurements:
         assert run("embed", "t.h5ad", *options).exit_code == 0
         assert pages[0]["continuous"] == {"G0"}
         assert drawn[0][1]["continuous"] is True
-        assert drawn[0][1]["title"] == "G0"
         run("embed", "t.h5ad", "--rep", rep, "--color", "batch", "--plot", "m.png")
         assert drawn[1][1]["continuous"] is None
 
-    def test_columns_of_a_table_are_as_elsewhere(self, run, pages, X):
-        pa.parquet.write_table(pa.table({"a": X[:, 0], "cylinders": np.arange(N) % 4}), "t.parquet")
-        run("embed", "t.parquet", "--color", "cylinders", "--html", "m.html")
-        assert not pages[0]["continuous"]
+    @pytest.mark.parametrize(
+        ("column", "kind", "continuous"),
+        [
+            ("cylinders", "", True),
+            ("cylinders", ":category", False),
+            ("flag", "", False),
+            ("flag", ":number", True),
+            ("batch", "", False),
+            ("batch", ":number", True),
+            ("day", ":number", False),  # times are a scale in any case
+        ],
+    )
+    def test_what_is_embedded_is_measured_unless_it_is_said(self, run, pages, drawn, X, column, kind, continuous):
+        codes = np.arange(N) * 7 % 5
+        columns = {"a": X[:, 0], "cylinders": codes, "flag": codes == 1, "batch": codes, "day": ["2024-01-31"] * N}
+        pa.parquet.write_table(pa.table(columns), "t.parquet")
+        options = ("--drop", "batch", "--color", f"{column}{kind}", "--html", "m.html", "--plot", "m.png")
+        result = run("embed", "t.parquet", *options)
+        assert result.exit_code == 0, result.stderr
+        assert pages[0]["continuous"] == ({column} if continuous else set())
+        assert pages[0]["color"] == column
+        assert drawn[0][1]["continuous"] == (True if continuous else None)
+        if kind == ":category":
+            assert set(pages[0]["columns"][column].tolist()) == {"0", "1", "2", "3", "4"}
+
+    def test_what_cannot_be_a_scale_is_refused(self, run, X):
+        pa.parquet.write_table(
+            pa.table({"a": X[:, 0], "b": X[:, 1], "word": ["x"] * N, "b:number": ["y"] * N}), "t.parquet"
+        )
+        result = run("embed", "t.parquet", "--color", "word:number")
+        assert result.exit_code == 2
+        assert "--color word:number: column word does not hold numbers; omit :number." in result.stderr
+        assert run("embed", "t.parquet", "--color", "b:number", "--out", "m.csv").exit_code == 0  # a name
+        assert "no column word:text to colour by" in run("embed", "t.parquet", "--color", "word:text").stderr
+
+    @pytest.mark.parametrize("rep", ["X", "X_pca"])
+    def test_clusters_are_distinguished_by_genes(self, run, counts, X, rep):
+        counts.obsm["X_pca"] = X
+        counts.write_h5ad("t.h5ad")
+        assert run("embed", "t.h5ad", "--rep", rep, "--clusters", 3, "--distinguish", "d.csv").exit_code == 0
+        lines = Path("d.csv").read_text().splitlines()
+        assert all(line.split(",")[2] in set(counts.var_names) for line in lines[1:])
 
 
 class TestWordsOfClusters:

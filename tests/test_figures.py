@@ -370,7 +370,7 @@ class TestLegend:
         names = [f"a long name of type {i % 8}" for i in range(400)]
         column = np.column_stack([np.zeros(8), np.arange(8)])[np.arange(400) % 8]
         apart = plotting.scatter(20 * column + rng.normal(size=(400, 2)), names, figsize=(5, 5))
-        crowded = plotting.scatter(0.8 * column + rng.normal(size=(400, 2)) * [0.5, 0.2], names, figsize=(5, 1))
+        crowded = plotting.scatter(0.8 * column + rng.normal(size=(400, 2)) * [0.5, 0.2], names, figsize=(3, 1))
         assert (len(apart.texts), apart.get_legend() is None) == (8, True)
         assert (len(crowded.texts), crowded.get_legend() is None) == (0, False)
 

@@ -1,6 +1,7 @@
 import gzip
 import io
 import os
+import shlex
 import stat
 import sys
 import zipfile
@@ -99,9 +100,7 @@ class TestText:
         assert column == [float(text) for text in spelled]
         assert columns_of(put("x.csv", "id\n9007199254740993\n-3\n"))["id"] == [9007199254740993, -3]
 
-    @pytest.mark.parametrize(
-        "values", [["0x1F", "0x20"], ["2020-01-02", "2021-01-02"], ["12:30", "13:30"], ["1_000"] * 2]
-    )
+    @pytest.mark.parametrize("values", [["0x1F", "0x20"], ["12:30", "13:30"], ["1_000"] * 2])
     def test_what_only_looks_like_numbers_stays_text(self, put, values):
         assert columns_of(put("x.csv", "a\n" + "\n".join(values)))["a"] == values
 
@@ -120,18 +119,87 @@ class TestText:
             (b"a,b\n", "no rows below its header"),
             (b"\n\n", "no rows"),
             (b"a,b\n1,2\n3\n", "row 3 has 1 values, the header 2"),
-            (b"a,a\n1,2\n3,4\n", "two columns 'a'"),
+            (b"a,a,a.2\n1,2,3\n3,4,5\n", "two columns 'a.2'"),
             (b"5.1,3.5,x\n4.9,3.0,y\n", "the first line holds numbers (5.1)"),
             (b"5,5,3\n4,3,3\n", "the first line holds numbers (5)"),
             (b"\xff\xfe\x00", "UTF-8"),
             (b'a,b\n1,"' + b"x" * 200_000, "a quote is never closed"),
             (b'a\n"x\n', "a quote is never closed"),
-            (b"a,b\n1,\xff\n", "UTF-8"),
+            (b"a,b\n1,\x81\n", "UTF-8"),
+            ("a,b\n1,\xe9\n2,".encode() + b"\xe9\n", "UTF-8"),  # damaged, as other letters are of UTF-8
             (b"a" * 140_000 + b",b\n1,2\n", "not a table"),
         ],
     )
     def test_what_is_wrong_is_said(self, put, content, message):
         assert message in refusal(read_source, put("x.csv", content))
+
+    def test_names_that_are_repeated_are_numbered(self, put):
+        name = put("x.csv", "a,b,a,a\n1,2,3,4\n5,6,7,8\n")
+        assert list(columns_of(name)) == ["a", "b", "a.3", "a.4"]
+        assert read_source(name).notes == ("columns of a name that is taken are numbered: a.3, a.4",)
+
+    @pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+    def test_what_excel_writes(self, put, encoding):
+        name = put("x.csv", "Größe;Stadt\n1,5;Köln\n2,5;Genève\n".encode(encoding))
+        assert columns_of(name) == {"Größe": [1.5, 2.5], "Stadt": ["Köln", "Genève"]}
+        assert read_source(name).notes[0] == f"read as {encoding} (guessed; --encoding names another)"
+
+    def test_encodings_by_name(self, put):
+        name = put("x.csv", "a,b\n1,Łódź\n2,x\n".encode("cp1250"))
+        contents = read_source(name, encoding="cp1250")
+        assert contents.columns["b"].to_pylist() == ["Łódź", "x"]
+        assert contents.notes == ()
+        assert "--encoding nonsense is not known" in refusal(read_source, name, encoding="nonsense")
+        assert "text in ascii, or is damaged" in refusal(read_source, name, encoding="ascii")
+        assert "--encoding ascii is of text, but digits is no" in refusal(read_source, "digits", encoding="ascii")
+
+    @pytest.mark.parametrize(
+        ("values", "numbers", "note"),
+        [
+            (["$1,234.50", "-$7.25", "$0"], [1234.5, -7.25, 0], "without $ and with commas between thousands"),
+            (["12.3%", "", "-4 %"], [12.3, np.nan, -4], "without %"),
+            (["1.234,50 €", "7,5 €", "n/a"], [1234.5, 7.5, np.nan], "without € and with decimal commas"),
+            (["1,234,567", "89", "1,000"], [1234567, 89, 1000], "with commas between thousands"),
+        ],
+    )
+    def test_amounts_and_shares_are_numbers(self, put, values, numbers, note):
+        name = put("x.csv", "a;b\n" + "".join(f"{value};1\n" for value in values))
+        np.testing.assert_equal(columns_of(name)["a"], numbers)
+        assert read_source(name).notes == (f"read {note}: a",)
+
+    @pytest.mark.parametrize("values", [["$5", "€5"], ["$5", "5"], ["$5", "free"], ["1,234", "2,345"], ["5%", "$5"]])
+    def test_amounts_that_are_not_clear_are_text(self, put, values):
+        assert columns_of(put("x.csv", "a;b\n" + "".join(f"{value};1\n" for value in values)))["a"] == values
+
+    @pytest.mark.parametrize(
+        ("values", "second"),
+        [
+            (["2024-01-31", "2024-02-01"], "2024-02-01T00:00:00"),
+            (["2024-01", "2024-02"], "2024-02-01T00:00:00"),
+            (["01/31/2024", "02/01/2024"], "2024-02-01T00:00:00"),
+            (["31/01/2024", "1/2/2024"], "2024-02-01T00:00:00"),
+            (["31.01.2024 5:00", "01.02.2024 18:30"], "2024-02-01T18:30:00"),
+            (["Jan 31, 2024", "February 1, 2024"], "2024-02-01T00:00:00"),
+            (["2024-01-31T00:00:00.000Z", "2024-02-01T18:30:05.25Z"], "2024-02-01T18:30:05"),
+            (["2024/01/31 1:00:11 AM GMT+1", "2024/02/01 6:30:05 PM GMT+1"], "2024-02-01T18:30:05"),
+        ],
+    )
+    def test_dates_are_text_in_tables_and_times_in_figures(self, put, values, second):
+        name = put("x.csv", "day\ta\n" + "".join(f"{value}\t{i * 1.5}\n" for i, value in enumerate([*values, "NA"])))
+        dataset = choose_columns(read_source(name))
+        assert "not embedded, since they hold dates or times: day" in dataset.notes
+        assert dataset.columns["day"].to_pylist()[:2] == values
+        times = dataset.values("day")
+        assert times.dtype.kind == "M"
+        assert str(times[1].astype("datetime64[s]")) == second
+        assert np.isnat(times[2])
+
+    @pytest.mark.parametrize(
+        "values", [["2024-01-31", "soon"], ["1-2", "3-4"], ["12:30", "13:30"], ["v1.2.3", "v1.2.4"]]
+    )
+    def test_what_only_looks_like_dates(self, put, values):
+        name = put("x.csv", "day\ta\n" + "".join(f"{value}\t{i * 1.5}\n" for i, value in enumerate(values)))
+        assert "not embedded, since they hold text: day" in choose_columns(read_source(name)).notes
 
     def test_numbers_may_be_names(self, put):
         assert list(columns_of(put("x.csv", "0,1,-2\n4,5,6\n"))) == ["0", "1", "-2"]
@@ -167,7 +235,7 @@ class TestParquet:
         assert found["decimal"] == [1.5, 2.5]
         assert found["truth"] == [1, 0]
         assert found["category"] == ["x", None]
-        assert found["day"] == ["2020-01-02", "2021-01-02"]
+        assert [str(day) for day in found["day"]] == ["2020-01-02 00:00:00", "2021-01-02 00:00:00"]
         assert found["empty"] == [None, "y"]
         assert "pairs" not in found
         assert read_source(source).notes == ("left out, since they are nested: pairs",)
@@ -338,7 +406,7 @@ class TestFormats:
     def test_what_cannot_be_read(self, put, tmp_path):
         assert "there is no file none.csv" in refusal(read_source, "none.csv")
         assert "is a folder" in refusal(read_source, str(tmp_path))
-        assert "ends in .csv, " in refusal(read_source, put("x.xlsx", b"x"))
+        assert "ends in .csv, " in refusal(read_source, put("x.xls", b"x"))
         for ending in ("npy", "npz", "parquet", "h5ad", "mtx"):
             assert "is empty" in refusal(read_source, put(f"x.{ending}", b""))
 
@@ -410,17 +478,43 @@ class TestRoles:
             ("__index_level_0__", list(range(5, 17)), True),
             ("anything", list(range(12)), True),
             ("anything", list(range(1, 13)), True),
-            ("anything", list(range(2, 14)), False),
-            ("year", list(range(1990, 2002)), False),
+            ("anything", list(range(2, 14)), True),
+            ("seconds", list(range(5000, 5360, 30)), True),
+            ("Sample Number", CODES, True),
             ("id", MEASURED, False),
             ("width", CODES, False),
+            ("has_id", [0, 1] * 6, False),
+            ("x", [*range(6)] * 2, False),  # of a grid
         ],
     )
     def test_identifiers_are_kept_and_not_embedded(self, name, values, identifier):
         chosen = choose_columns(table(a=MEASURED, **{name: values}))
         assert (name in chosen.features) == (not identifier)
         assert (name in chosen.columns.column_names) == identifier
-        assert any(name in note for note in chosen.notes) == identifier
+        assert any(note.endswith(f"identify the rows: {name}") for note in chosen.notes) == identifier
+        assert any(note.endswith(f"--column {shlex.quote(name)}") for note in chosen.notes) == identifier
+
+    @pytest.mark.parametrize(
+        ("name", "values", "date"),
+        [
+            ("year", [2007, 2008, 2009] * 4, True),
+            ("model_year", [70, 71, 82] * 4, True),
+            ("Jahr.Year", [1958.2, 1958.3, 1959.7] * 4, True),
+            ("saleDate", [20240131, 20240229, 20231231] * 4, True),
+            ("timestamp", [1.7e9, 1.7e9 + 7, 1.7e9 + 1] * 4, True),
+            ("visits per year", [1, 5, 3] * 4, False),
+            ("l/year", [1, 5, 3] * 4, False),
+            ("years", [1, 5, 3] * 4, False),
+            ("leap year", [0, 1, 0] * 4, False),
+            ("month", MEASURED, False),
+        ],
+    )
+    def test_numbers_that_are_dates(self, name, values, date):
+        chosen = choose_columns(table(a=MEASURED, **{name: values}))
+        assert (name in chosen.features) == (not date)
+        assert ("not embedded, since they hold dates or times: " + name in chosen.notes) == date
+        assert (f"to embed these numbers as well: --column '*' --column {shlex.quote(name)}" in chosen.notes) == date
+        assert choose(table(a=MEASURED, **{name: values}), column=["*", name]).features[-1] == name
 
     def test_text_is_kept_and_named(self):
         chosen = choose_columns(table(a=MEASURED, note=WORDS, comment=WORDS))
@@ -437,6 +531,8 @@ class TestRoles:
     def test_infinite_values_are_refused(self):
         message = refusal(choose_columns, table(a=MEASURED, b=[*MEASURED[:4], np.inf, *MEASURED[5:]]))
         assert "column b is inf in row 6" in message
+        message = refusal(choose_columns, table(a=MEASURED, b=[*range(10), np.inf, np.inf]))
+        assert "column b is inf in row 12 (2 such values)" in message
         X = np.ones((4, 3))
         X[2, 1] = np.inf
         for matrix in (X, scipy.sparse.csr_matrix(X)):
@@ -462,7 +558,9 @@ class TestRoles:
         assert "left out, since they are empty: b" in chosen.notes
 
     def test_no_column_of_numbers(self):
-        assert "no column of numbers" in refusal(choose_columns, table(note=WORDS, comment=WORDS))
+        message = refusal(choose_columns, table(note=WORDS, id=CODES, comment=WORDS))
+        assert "no column of numbers to embed: not embedded, since they hold text: note, comment; " in message
+        assert message.endswith("since they count or identify the rows: id.")
         assert "no column of numbers" in refusal(choose, table(a=MEASURED), label="a")
 
     def test_features_by_name_and_in_their_order(self):

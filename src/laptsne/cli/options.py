@@ -14,6 +14,7 @@ import typer
 from laptsne.cli.terminal import InputError, reported
 
 STDOUT = Path("-")
+EXAMPLE = "digits"  # the built-in data set, whose outputs may be overwritten
 HTML = (".html", ".htm")
 _WRITABLE = (".csv", ".tsv", ".parquet", ".feather", ".arrow", ".npy")  # the last for arrays alone
 _ENDINGS = {"out": _WRITABLE, "plot": (".png", ".svg", ".pdf"), "html": HTML, "distinguish": _WRITABLE[:-1]}
@@ -26,8 +27,8 @@ def _option(help: str, *names: str, default: Any = None, panel: str | None = Non
 _table, _step, _map = (functools.partial(_option, panel=panel) for panel in ("Table", "Preprocessing", "Map"))
 _FILE = typer.Argument(
     metavar="FILE",
-    help="A .csv, .tsv (both also .gz), .parquet, .feather, .arrow, .npy, .npz, .h5ad or .mtx file; a 10x folder; "
-    "- for CSV from standard input; or digits, the built-in example.",
+    help="A .csv, .tsv (both also .gz), .xlsx, .parquet, .feather, .arrow, .npy, .npz, .h5ad or .mtx file; a 10x "
+    "folder; - for CSV from standard input; or digits, the built-in example.",
 )
 
 
@@ -39,6 +40,7 @@ class InputOptions:
     label: str | None = _table("Label column, which is not embedded (default: guessed by name).")
     no_label: bool = _table("Do not guess a label column.", "--no-label", default=False)
     rep: str | None = _table("Of an .h5ad file: X, or the array of obsm to embed (default: X_pca if there).")
+    encoding: str | None = _table("Of a .csv or .tsv file, such as cp1252 (default: UTF-8, or guessed).")
     transpose: bool = _table("Columns are samples and rows are features.", "--transpose", default=False)
     n_jobs: int | None = _option("Number of threads (default: all cores).", "--jobs", min=1)
     force: bool = _option("Overwrite existing files.", "--force", "-f", default=False)
@@ -81,6 +83,8 @@ class MapOptions(GraphOptions):
     contraction: float | None = _map("Strength; 0 is t-SNE (default: auto).", min=0)
     n_clusters: int | None = _map("Number of clusters to contract (default: auto).", "--clusters", min=1)
     n_components: int = _map("Dimension of the map.", "--dims", default=2, min=1, max=3)
+    method: Literal["tsne", "umap"] = _map("LaptSNE, or UMAP with contraction (LapUMAP).", default="tsne")
+    n_neighbors: int | None = _map("Number of neighbours (default: 3 x perplexity, for umap 15).", "--neighbors", min=2)
     n_landmarks: int | None = _map(
         "Embed n landmarks and place all rows among them: for large data.", "--landmarks", min=2
     )
@@ -97,14 +101,17 @@ class MapFiles:
     )
     plot: Path | None = _option("Plot of the map: .png, .svg or .pdf.")
     html: Path | None = _option("Interactive explorer of the map, a single HTML file.")
-    color: list[str] = _table("Column or gene to colour by, the plot by the first of them. Repeatable.", default=())
+    color: list[str] = _table(
+        "Column or gene to colour by, the plot by the first of them: NAME, NAME:number or NAME:category. Repeatable.",
+        default=(),
+    )
 
     def or_default(self, source: str, what: str = "map") -> Self:
-        """Return these files, or the default ones if none of them shows the embedding."""
-        if self.out or self.plot or self.html:
+        """Return these files, or the default ones if none of them shows the embedding; new rows are always written."""
+        if self.out or (what == "map" and (self.plot or self.html)):
             return self
         name = f"{stem(source)}-{what}"
-        plot = Path(f"{name}.png") if what == "map" and source != "-" else None
+        plot = Path(f"{name}.png") if what == "map" and source != "-" else self.plot
         return replace(self, out=STDOUT if source == "-" else Path(f"{name}.csv"), plot=plot)
 
     def paths(self) -> list[Path]:
@@ -129,7 +136,7 @@ class MapFiles:
                 raise InputError(f"{path} is a folder; give the name of a file.")
             if path.exists() and Path(source).exists() and path.samefile(source):
                 raise InputError(f"{path} is the input file; give another name to write to.")
-            if path.exists() and not force:
+            if path.exists() and not force and not (source == EXAMPLE and path.name.startswith(f"{EXAMPLE}-map.")):
                 raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
             if not os.access(path.parent, os.W_OK):
                 raise InputError(f"the folder {path.parent} is not writable; choose another.")

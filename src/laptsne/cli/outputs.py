@@ -20,9 +20,11 @@ from laptsne._runtime.typing import Array
 from laptsne.cli.options import STDOUT
 from laptsne.cli.reading import read_genes
 from laptsne.cli.tables import Dataset, spelled_times
+from laptsne.explorer.payload import CLUSTERS
 
 _ROWS = 1 << 16  # of text, written at a time
-_SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of plots by number of dimensions, in inches
+_SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of panels by number of dimensions, in inches
+_HEADINGS, _COLOUR_BAR = 0.4, 0.9  # height of the titles, and width of a colour bar with its ticks, in inches
 _MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 
 
@@ -86,22 +88,34 @@ def save_figure(ax: Any, path: Path) -> None:
         ax.figure.savefig(temporary, dpi=150)
 
 
-def save_plot(Y: Any, values: Any, path: Path, *, title: str | None = None, continuous: bool = False) -> None:
-    """Write a plot of an embedding; its figure is a new one, whatever was drawn before."""
+def save_plot(Y: Array, panels: Mapping[str, Array | None], path: Path, dataset: Dataset, title: str) -> None:
+    """Write a plot of an embedding, with a panel for each colouring; keys make it wider, and the maps no smaller."""
     from matplotlib.figure import Figure  # noqa: PLC0415  slow to import
 
-    figure = Figure(figsize=_SIZES.get(Y.shape[1], _SQUARE), layout="constrained")
-    ax = figure.add_subplot(projection="3d" if Y.shape[1] == 3 else None)
-    save_figure(plotting.scatter(Y, values, ax=ax, title=title, continuous=continuous or None), path)
+    width, height = _SIZES.get(Y.shape[1], _SQUARE)
+    figure = Figure(figsize=(width * len(panels), height + _HEADINGS), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False, subplot_kw={"projection": "3d"} if Y.shape[1] == 3 else {})[0]
+    for ax, (name, values) in zip(axes, panels.items(), strict=True):
+        where = "on" if name == CLUSTERS else "auto"
+        plotting.scatter(Y, values, ax=ax, continuous=name in dataset.continuous or None, legend=where)
+        ax.set_title(name if values is None else f"colour: {name}", fontsize="medium", parse_math=False)
+    legends = [legend for ax in axes if (legend := ax.get_legend()) is not None]
+    beside = sum(legend.get_window_extent().width for legend in legends) / figure.dpi
+    figure.set_figwidth(width * len(axes) + beside + _COLOUR_BAR * (len(figure.axes) - len(axes)))
+    figure.suptitle(f"{title_of(dataset)}: {title}", parse_math=False)
+    save_figure(axes[0], path)
+
+
+def title_of(dataset: Dataset) -> str:
+    """Return the name of the file, or of the folder of a 10x matrix, whose name is the same everywhere."""
+    path = Path(dataset.name)
+    return path.resolve().parent.name if path.name.startswith("matrix.mtx") else path.name
 
 
 def write_explorer(maps: Any, out: Path, dataset: Dataset, **options: Any) -> None:
     """Write the explorer of an embedding or a contraction path."""
-    path = Path(dataset.name)
-    # A 10x matrix has the same name everywhere, so that the folder is the title.
-    title = path.resolve().parent.name if path.name.startswith("matrix.mtx") else path.name
     with atomic_write(out) as temporary:
-        plotting.explorer(maps, temporary, title=title, continuous=dataset.continuous, **options)
+        plotting.explorer(maps, temporary, title=title_of(dataset), continuous=dataset.continuous, **options)
 
 
 def explorer_columns(dataset: Dataset, found: dict[str, Array]) -> dict[str, Array]:
@@ -120,10 +134,15 @@ def _has_few(dataset: Dataset) -> bool:
 
 def explorer_features(dataset: Dataset) -> dict[str, Any]:
     """Return features that are not columns of the explorer: many columns of a table, or the genes of cells."""
-    X, names = dataset.X, dataset.features
-    if names is None and Path(dataset.name).suffix.lower() == ".h5ad":
-        X, names = read_genes(Path(dataset.name)) or (X, None)
-        names = names if X.shape[0] == dataset.X.shape[0] else None  # rows may be left out
+    X, names = measurements(dataset)
     if names is None or (names is dataset.features and _has_few(dataset)):
         return {}
     return {"features": X, "feature_names": names}
+
+
+def measurements(dataset: Dataset, *, whatever_size: bool = False) -> tuple[Any, tuple[str, ...] | None]:
+    """Return the features and their names; of an h5ad file the genes, whatever is embedded, if all rows are."""
+    found = None
+    if dataset.features is None and Path(dataset.name).suffix.lower() == ".h5ad":
+        found = read_genes(Path(dataset.name), whatever_size=whatever_size)
+    return found if found and found[0].shape[0] == dataset.X.shape[0] else (dataset.X, dataset.features)

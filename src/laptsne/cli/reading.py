@@ -6,6 +6,7 @@ Nothing in a file is executed, and what a file declares or decompresses to is co
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import csv
 import gzip
@@ -34,10 +35,10 @@ from sklearn.datasets import load_digits
 from laptsne._runtime.available_memory import check_room
 from laptsne._runtime.files import ArrayHeader, npz_headers, read_array_header
 from laptsne.cli import tables
+from laptsne.cli.options import EXAMPLE
 from laptsne.cli.tables import Dataset, check_names, damage_reported, is_list, listed
 from laptsne.cli.terminal import InputError
 
-EXAMPLE = "digits"  # the built-in data set
 _STDIN = Path("-")
 _LABELS = ("y", "labels", "label", "target")
 _TEXT = 128  # bytes per label, as text of any kind
@@ -49,32 +50,39 @@ _BLOCK = 1 << 22  # bytes decompressed at a time
 _ROW = 1 << 26  # bytes of the longest row of a table in text
 _N_ROWS = 20  # of text, by which its delimiter is found
 _NAMES = 256  # bytes of a list of a few strings, beside their characters
+_NOT_CP1252 = rb"[\xc2-\xf4][\x80-\xbf]|[\x00-\x08\x0e-\x1f\x81\x8d\x8f\x90\x9d]"  # letters of UTF-8; no text
+_UNITS = "$€£¥%"
+_GROUPED = r"^\s*[+-]?\d{1,3}(,\d{3})*(,\d{3}\.\d+|,\d{3},\d{3})\s*$"  # unlike 1,234, which may be a decimal comma
 _HEXADECIMAL_OR_POSTCODE = r"^[+-]?0([xX].*|\d+)$"
 # Numbers with decimal commas, unless these may group thousands, as in 1,234.
 _DECIMAL = r"^\s*[+-]?([\d.]*,(\d\d?|\d{4,})|(0?|\d{4,}),\d+)([eE][+-]?\d+)?\s*$"
 _TENX = "matrix.mtx"
 
 
-def read_source(source: str, *, rep: str | None = None, genes: Sequence[str] = ()) -> Dataset:
+def read_source(
+    source: str, *, rep: str | None = None, genes: Sequence[str] = (), encoding: str | None = None
+) -> Dataset:
     """Read a file by its ending, the built-in example by its name, or CSV from standard input as ``-``.
 
     ``rep`` and ``genes`` name the array of an h5ad file to embed, and genes that become columns if it has them.
     """
     path = Path(source)
+    if encoding is not None and path != _STDIN and not path.name.lower().removesuffix(".gz").endswith((".csv", ".tsv")):
+        raise InputError(f"--encoding {encoding} is of text, but {source} is no .csv or .tsv file; remove the option.")
     if rep is not None and path.suffix.lower() != ".h5ad":
         raise InputError(f"--rep {rep} names an array of an .h5ad file, but {source} is none; remove the option.")
     if source == EXAMPLE:
         X, y = load_digits(return_X_y=True)
         return Dataset(source, pa.table({"label": y}), X=X)
     if path == _STDIN:
-        return _read_text(path)
+        return _read_text(path, encoding)
     path = (_plain_or_packed(path / _TENX) if path.is_dir() else None) or path
     if path.is_dir():
         raise InputError(f"{path} is a folder without {_TENX}; give a file in it, or a 10x folder.")
     if not path.exists():
         raise InputError(f"there is no file {source}; give a file, or the example {EXAMPLE}.")
     readers: dict[str, Callable[[Path], Dataset]] = {
-        **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), _read_text),
+        **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz", ".xlsx"), partial(_read_text, encoding=encoding)),
         ".parquet": _read_parquet,
         **dict.fromkeys((".feather", ".arrow"), _read_arrow),
         ".npy": _read_npy,
@@ -110,14 +118,60 @@ def _lines(content: bytes) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8-sig", newline="")
 
 
-def _read_text(path: Path) -> Dataset:
+def _as_utf8(content: bytes, encoding: str | None) -> tuple[bytes, tuple[str, ...]]:
+    """Return text as UTF-8, and a note if its encoding is guessed: one of those that Excel writes."""
+    guess = "utf-8"
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        guess = "utf-16"
+    elif not content.isascii() and re.search(_NOT_CP1252, content) is None:
+        guess = "cp1252"
+    notes = () if encoding or guess == "utf-8" else (f"read as {guess} (guessed; --encoding names another)",)
+    try:
+        return (content if (encoding or guess) == "utf-8" else content.decode(encoding or guess).encode()), notes
+    except LookupError as error:
+        raise InputError(f"--encoding {encoding} is not known; give one such as utf-8 or cp1252.") from error
+
+
+def _excel_as_csv(path: Path) -> tuple[bytes, tuple[str, ...]]:
+    """Return the first sheet of a workbook as CSV, and a note if there are others."""
+    try:
+        openpyxl = import_module("openpyxl")
+    except ImportError as error:
+        raise InputError(f'reading {path} needs openpyxl, which is missing; pip install "laptsne[cli]".') from error
+    with damage_reported(path, "an Excel workbook", Exception):
+        with zipfile.ZipFile(path) as archive:
+            check_room(8 * sum(member.file_size for member in archive.infolist()))
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        sheet.reset_dimensions()  # which may be larger than what is in the file
+        text = io.StringIO(newline="")
+        writer, width, checked = csv.writer(text), 0, 0
+        for row in sheet.iter_rows(values_only=True):
+            n_cells = max((i for i, cell in enumerate(row, 1) if cell is not None), default=0)
+            width = width or n_cells
+            writer.writerows([[*row[:n_cells], *[None] * (width - n_cells)]] if n_cells else [])
+            if text.tell() > checked + _BLOCK:  # every cell may repeat a long string
+                checked = text.tell()
+                check_room(2 * checked)
+        notes = (f"sheet: {sheet.title}, the first of {len(book.worksheets)}",) if len(book.worksheets) > 1 else ()
+        book.close()
+    return text.getvalue().encode(), notes
+
+
+def _read_text(path: Path, encoding: str | None = None) -> Dataset:
     name = "standard input" if path == _STDIN else str(path)
-    with damage_reported(name, "a table as text in UTF-8"):
-        content = _content(path)
-        delimiter = _delimiter(content, "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t")
+    with damage_reported(name, f"a table as text in {encoding or 'UTF-8'}"):
+        is_book = name.lower().endswith(".xlsx")
+        content, notes = _excel_as_csv(path) if is_book else _as_utf8(_content(path), encoding)
+        possible = "," if is_book else "\t" if name.lower().endswith((".tsv", ".tsv.gz")) else ",;\t"
+        delimiter = _delimiter(content, possible)
         reader = csv.reader(_lines(content), delimiter=delimiter)
         header = [cell.strip() or f"Unnamed: {i}" for i, cell in enumerate(next(reader, []))]  # named as by pandas
         _check_header(header, name)
+        first = {cell: i for i, cell in reversed([*enumerate(header)])}
+        repeated = [f"{cell}.{i}" for i, cell in enumerate(header, 1) if first[cell] != i - 1]
+        header = [cell if first[cell] == i else f"{cell}.{i + 1}" for i, cell in enumerate(header)]
+        check_names(header, name)
         n_rows = max(content.count(b"\n"), content.count(b"\r"))
         check_room(2 * 8 * n_rows * len(header))  # columns of numbers, and the matrix that is embedded
         # A last row of empty fields: if a quote is never closed, the field swallows it.
@@ -144,16 +198,30 @@ def _read_text(path: Path) -> Dataset:
             raise ValueError("a quote is never closed")
     if table.num_rows == 1:
         raise InputError(f"{name} has no rows below its header; give a table with a header and at least two rows.")
-    columns, commas = dict(zip(header, table.slice(0, table.num_rows - 1).columns, strict=True)), []
+    columns = dict(zip(header, table.slice(0, table.num_rows - 1).columns, strict=True))
+    spellings: dict[str, list[str]] = {}
     for column, text in columns.items():
-        found = _as_numbers(text)
-        if found is None and pc.any(pc.match_substring_regex(text, _DECIMAL)).as_py():
-            ungrouped = pc.replace_substring_regex(text, r"\.(\d{3})\b", r"\1")
-            found = _as_numbers(pc.replace_substring(ungrouped, ",", "."))
-            commas += [] if found is None else [column]
-        columns[column] = text if found is None else found
-    notes = (f"read with decimal commas: {', '.join(commas)}",) if commas else ()
+        columns[column], spelling = _typed_column(text)
+        spellings.setdefault(spelling, []).append(column)
+    notes += (f"columns of a name that is taken are numbered: {listed(repeated)}",) if repeated else ()
+    notes += tuple(f"read {spelling}: {listed(those)}" for spelling, those in spellings.items() if spelling)
     return Dataset(name, pa.table(columns), first_row=2, notes=notes)
+
+
+def _typed_column(text: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str]:
+    """Return a column as numbers if all its values are, and how they are spelled unless it is plainly."""
+    found, spelled, how = _as_numbers(text), text, []
+    if found is None:
+        n_present = len(text) - pc.sum(pc.is_in(pc.utf8_lower(text), pa.array(tables.MISSING))).as_py()
+        if unit := next((u for u in _UNITS if pc.sum(pc.match_substring(text, u)).as_py() == n_present), ""):
+            spelled, how = pc.utf8_trim_whitespace(pc.replace_substring(text, unit, "")), [f"without {unit}"]
+        if pc.any(pc.match_substring_regex(spelled, _GROUPED)).as_py():
+            spelled, how = pc.replace_substring(spelled, ",", ""), [*how, "with commas between thousands"]
+        elif pc.any(pc.match_substring_regex(spelled, _DECIMAL)).as_py():
+            ungrouped = pc.replace_substring_regex(spelled, r"\.(\d{3})\b", r"\1")
+            spelled, how = pc.replace_substring(ungrouped, ",", "."), [*how, "with decimal commas"]
+        found = _as_numbers(spelled) if how else None
+    return (text, "") if found is None else (found, " and ".join(how))
 
 
 def _delimiter(content: bytes, possible: str) -> str:
@@ -175,7 +243,6 @@ def _check_header(header: list[str], name: str) -> None:
     bad = [cell for cell in numbers if not cell.lstrip("-").isdigit() or header.count(cell) > 1]
     if bad:
         raise InputError(f"{name}: the first line holds numbers ({bad[0]}), not names; put a line with names above it.")
-    check_names(header, name)
 
 
 def _as_numbers(text: pa.ChunkedArray) -> pa.ChunkedArray | None:
@@ -354,10 +421,10 @@ def _read_h5ad(path: Path, rep: str | None, genes: Sequence[str]) -> Dataset:
         return Dataset(str(path), table, matrix, features, notes=(note,), continuous=frozenset(measured))
 
 
-def read_genes(path: Path) -> tuple[Any, tuple[str, ...]] | None:
+def read_genes(path: Path, *, whatever_size: bool = False) -> tuple[Any, tuple[str, ...]] | None:
     """Read the matrix X of an h5ad file and the names of its genes; None if there is none, or if it is large."""
     with _opened_h5ad(path) as file:
-        found = _X in file and _size(file, _X, set()) <= _MAX_SHOWN
+        found = _X in file and (whatever_size or _size(file, _X, set()) <= _MAX_SHOWN)
         return (_part(file, _X), _gene_names(file)) if found else None
 
 

@@ -16,7 +16,7 @@ import typer
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
-from laptsne import LandmarkLaptSNE, LaptSNE, plotting
+from laptsne import LandmarkLaptSNE, LaptSNE, LapUMAP, plotting
 from laptsne._runtime.threads import Workers, single_threaded_blas
 from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
@@ -26,23 +26,28 @@ from laptsne.cli.outputs import explorer_columns, free_name
 from laptsne.cli.reading import read_source
 from laptsne.cli.tables import Dataset, choose_columns, listed, transposed
 from laptsne.cli.terminal import InputError, StoppedEarlyWarning, caution, console, input_errors, say, waiting
+from laptsne.clusters.counting import find_clusters
 from laptsne.clusters.table import ClusterTable
 from laptsne.contraction import ContractionPath, contraction_path
 from laptsne.engine.progress import ProgressBar
 from laptsne.explorer.payload import CLUSTERS
 from laptsne.fitted_map import read_model
 from laptsne.graph.affinity import auto_perplexity, joint_affinities
-from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, laplacian_spectrum
+from laptsne.graph.spectrum import MAX_CLUSTERS, eigengap_clusters, eigengaps, laplacian_spectrum
 from laptsne.transform.preprocessing import Preprocessing
 from laptsne.transform.support import MIN_SUPPORT
 
-Model = LaptSNE | LandmarkLaptSNE
+Model = LaptSNE | LandmarkLaptSNE | LapUMAP
 
 _MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smaller one
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
 _CHANCE = (
     "chance: how often data without clusters look as divided as a cluster and its nearest one; "
     "clear: at most 0.1 %, likely: at most 1 %, doubtful: more."
+)
+_GAP = (
+    "gap: in log(1 + eigenvalue / 0.1). The clusters are the last k whose gap is at least 3/4 of the largest one "
+    "from k = 2. Any data have one; embed counts the clusters for which there is evidence."
 )
 _MAX_UNSUPPORTED = 0.05  # share of new rows without support beyond which they seem to be of another kind
 
@@ -70,7 +75,7 @@ def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOpti
         return
     total = time.perf_counter() - begin
     say([f"points       {X.shape[0]} x {X.shape[1]}", f"clusters     {_clusters(model, evidence)}"])
-    say([f"contraction  {model.contraction_:.3g}, KL {model.kl_divergence_:.3f}"])
+    say([f"contraction  {model.contraction_:.3g}, {'KL' if settings.method == 'tsne' else 'loss'} {_loss(model):.3f}"])
     say([f"time         {total:.1f} s, {seconds:.1f} s of it for the fit, {model.n_iter_} iterations"])
     say([f"files        {', '.join(map(str, files.paths()))}"])
     if evidence is not None:
@@ -81,7 +86,12 @@ def _fit(X: Any, parameters: dict[str, Any], *, quiet: bool) -> Model:
     """Fit the estimator; an interrupted fit counts if it has an embedding."""
     if "n_landmarks" in parameters and scipy.sparse.issparse(X):
         raise InputError("--landmarks needs dense data, and these are sparse; give --pca 50 as well.")
-    model = (LandmarkLaptSNE if "n_landmarks" in parameters else LaptSNE)(**parameters)
+    kind: type[Model] = LandmarkLaptSNE if "n_landmarks" in parameters else LaptSNE
+    if parameters.pop("method") == "umap":
+        if bad := [name for name in ("perplexity", "landmarks") if name in parameters or f"n_{name}" in parameters]:
+            raise InputError(f"--{bad[0]} is of t-SNE, not of --method umap; omit it, or give --neighbors.")
+        kind = LapUMAP
+    model = kind(**parameters)
     shown = not quiet and console.is_terminal
     with input_errors(), ProgressBar(model.max_iter, "finding neighbours") if shown else nullcontext() as bar:
         model.callbacks = bar
@@ -93,14 +103,18 @@ def _fit(X: Any, parameters: dict[str, Any], *, quiet: bool) -> Model:
             message = f"Interrupted at iteration {model.n_iter_} of {model.max_iter}: the map is what it was then."
             warn(message, StoppedEarlyWarning)
         if bar is not None:
-            bar.end(model.n_iter_, model.kl_divergence_, model.contraction_)
+            bar.end(model.n_iter_, _loss(model), model.contraction_)
     return model
+
+
+def _loss(model: Model) -> float:
+    return float(model.cross_entropy_ if isinstance(model, LapUMAP) else model.kl_divergence_)
 
 
 def _write(
     dataset: Dataset, X: Any, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
 ) -> None:
-    color, labels = [*files.color, dataset.label][0], model.labels_
+    color, labels = [*dataset.colours, dataset.label][0], model.labels_
     names = labels
     if (labels < 0).any():
         names = np.array([None if label < 0 else label for label in labels], dtype=object)  # None is grey
@@ -109,14 +123,17 @@ def _write(
         if files.save is not None:
             model.save(files.save)
         if files.distinguish is not None:  # by the features as they came, or as they are embedded if some are missing
-            raw = X if _is_incomplete(dataset.X).any() else dataset.X
-            found = model.distinguish(raw, dataset.features if raw.shape[1] == dataset.X.shape[1] else None)
+            raw, features = outputs.measurements(dataset, whatever_size=True)
+            if _is_incomplete(raw).any():
+                raw, features = X, features if X.shape == raw.shape else None
+            found = model.distinguish(raw, features)
             table = pa.table({name: list(values) for name, values in vars(found).items()})
             outputs.write_table(files.distinguish, table)
     outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
     if files.plot is not None:
-        values = dataset.values(color) if color is not None else names if is_divided else None
-        outputs.save_plot(model.embedding_, values, files.plot, title=color, continuous=color in dataset.continuous)
+        panels: dict[str, Any] = {} if color is None else {color: dataset.values(color)}
+        panels |= {free_name(CLUSTERS, list(panels)): names} if is_divided else {} if panels else {"no clusters": None}
+        outputs.save_plot(model.embedding_, panels, files.plot, dataset, f"{len(labels):,} points")
     if files.html is not None:
         columns = explorer_columns(dataset, {CLUSTERS: names} if is_divided else {})
         options = outputs.explorer_features(dataset)
@@ -188,13 +205,14 @@ def transform_source(model_path: Path, data: InputOptions, files: MapFiles) -> N
 
 def _draw(files: MapFiles, old: Array, Y: Array, dataset: Dataset, found: dict[str, Array]) -> None:
     """Draw the new rows in colour among the old ones in grey."""
-    both, color = np.vstack([old, Y]), [*files.color, dataset.label][0]
+    both, color = np.vstack([old, Y]), [*dataset.colours, dataset.label][0]
     names = np.full(len(Y), "new", dtype=object)
     if "cluster" in found:  # as text: rows without a cluster are not drawn like the old ones
         names[:] = ["no cluster" if cluster < 0 else str(cluster) for cluster in found["cluster"]]
     if files.plot is not None:
-        values = _padded(names if color is None else dataset.values(color), len(old))
-        outputs.save_plot(both, values, files.plot, title=color, continuous=color in dataset.continuous)
+        shown = {CLUSTERS: names} if color is None else {color: dataset.values(color)}
+        panels = {name: _padded(values, len(old)) for name, values in shown.items()}
+        outputs.save_plot(both, panels, files.plot, dataset, f"{len(Y):,} new points among {len(old):,} in grey")
     if files.html is not None:
         shown = explorer_columns(dataset, found | {"cluster": names})
         columns = {name: _padded(values, len(old)) for name, values in shown.items()}
@@ -216,15 +234,18 @@ def print_eigenvalues(data: InputOptions, features: FeatureOptions, settings: Gr
     with waiting("finding neighbours", quiet=data.quiet), input_errors(), Workers(data.n_jobs) as workers:
         P = joint_affinities(X, perplexity=perplexity, metric=settings.metric, refine=True, workers=workers)
         eigenvalues = laplacian_spectrum(P, MAX_CLUSTERS + 1, workers).eigenvalues
-    n_clusters = eigengap_clusters(eigenvalues)
+        n_found = int(find_clusters(P, workers=workers).max()) + 1
+    n_clusters, gaps = eigengap_clusters(eigenvalues), eigengaps(eigenvalues)
+    largest = int(gaps[1:].argmax()) + 2 if gaps.size > 1 else n_clusters
+    marks = {n_clusters: "  <- nearly as large"} | {largest: "  <- the largest gap"}
     typer.echo("  k  eigenvalue       gap")
-    steps = [*(f"  {step:8.4f}" for step in np.diff(eigenvalues)), ""]
+    steps = [*(f"  {step:8.4f}" for step in gaps), ""]
     for k, (value, step) in enumerate(zip(eigenvalues, steps, strict=True), start=1):
-        typer.echo(f"{k:>3}  {value:>10.4f}{step}{'  <- the gap' if k == n_clusters else ''}")
+        typer.echo(f"{k:>3}  {value:>10.4f}{step}{marks.get(k, '')}")
     if plot is not None:
         outputs.save_figure(plotting.eigenvalues(eigenvalues, n_clusters), plot)
     if not data.quiet:
-        say([f"clusters     {n_clusters} by the eigengap of {X.shape[0]} points"])
+        say([f"clusters     {n_clusters} by the eigengap of {X.shape[0]} points, {n_found} by evidence (embed)", _GAP])
 
 
 def prepare(
@@ -244,6 +265,8 @@ def prepare(
     if options.pca is not None:
         parts = _projection(X, options.pca)
         steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
+    if X.shape[1] == 1 and dataset.inputs is not None:
+        caution(f"only one column is embedded, {listed(dataset.inputs)}: the map shows no more than a histogram of it.")
     if options.scale is None and options.pca is None:
         _warn_of_scales(kept, X)
     say(() if data.quiet else kept.notes[len(dataset.notes) :], "dim")
@@ -256,12 +279,14 @@ def load_dataset(
     """Read the data and choose the columns to embed, or those of a model; those to colour by are beside the map."""
     if data.label is not None and data.no_label:
         raise InputError("--label and --no-label exclude each other; give one of them.")
-    contents, column, drop = read_source(data.source, rep=data.rep, genes=color), columns.column, columns.drop
+    genes = [*color, *(name.rpartition(":")[0] for name in color)]
+    contents = read_source(data.source, rep=data.rep, genes=genes, encoding=data.encoding)
+    column, drop = columns.column, columns.drop
     if data.transpose:
         contents, column, drop = transposed(contents, column, drop), [], []
     guess = not data.no_label
     dataset = choose_columns(contents, label=data.label, guess=guess, column=column, drop=drop, features=features)
-    return dataset.with_columns(color)
+    return dataset.coloured_by(color)
 
 
 def preprocessed(dataset: Dataset, steps: Preprocessing) -> tuple[Dataset, Any]:

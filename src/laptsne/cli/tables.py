@@ -9,6 +9,7 @@ import contextlib
 import csv
 import difflib
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,18 +30,30 @@ _EXACT = 2**53  # whole numbers of this size or more are not exact as floats
 _DAMAGE = (*DAMAGE, pa.ArrowException, csv.Error, IndexError, OverflowError)
 _MAX_LISTED = 12  # names in a message
 _EMBEDDED = ("numbers", "mixed", "list")  # kinds of columns that are embedded unless the user says otherwise
-_MIN_COUNTED = 10  # rows from which on 0, 1, 2, ... is a row number rather than a measurement
+_MAX_DATE, _FIRST_YEAR = 40, 1000  # characters of a date, and the first year that is taken for one
+_MIN_COUNTED = 10  # rows from which on equidistant whole numbers are row numbers or times rather than measurements
 # Names of whole numbers that are identifiers: the last word, or what pandas calls an index.
 _IDENTIFIER = re.compile(
     r"(^|[^a-zA-Z])(?i:id|ids|uid|uuid|guid|barcode|isbn|ean|sku|ssn|zip|zipcode|postcode)$|[a-z]I[dD]s?$"
-    r"|^(?i:index|row|unnamed: 0|__index_level_0__)$"
+    r"|[^a-zA-Z](?i:number|nr|no\.)$|[a-z]Number$|^(?i:index|row|unnamed: 0|__index_level_0__)$"
 )
+# Names of numbers that are dates, by their last word, unless it is a unit, as in "visits per year".
+_DATE = re.compile(
+    r"(?<!(?i:per)[\W_])(?<![a-zA-Z/])(?i:year|yr|month|weekday|date|datetime|timestamp|epoch)$"
+    r"|(?<=[a-z])(Year|Month|Date|Timestamp)$|^(?i:day|hour)$"
+)
+# Dates as text, and times of the day behind them.
+_DAYS = ("%Y-%m-%d", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d.%m.%Y", "%d-%b-%Y", "%d %b %Y", "%b %d, %Y", "%b %d %Y")
+_CLOCKS = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+_DAYLESS, _FRACTION = r"^(\d{4}-\d\d)$", r"(\d)[T ]+(\d+:\d\d(:\d\d)?)([.,]\d+)?"
+_ZONE = r"(:\d\d|[APap][Mm])\s*(Z|(UTC|GMT)([+-]\d+(:\d+)?)?|[+-]\d\d:?\d\d)$"
 # Names of label columns, without punctuation. The first that is found is taken.
 _LABELS = (
     *("label", "labels", "class", "classes", "target", "targets", "celltype", "celltypes", "annotation", "annotations"),
     *("category", "categories", "species", "variety", "kind", "cluster", "clusters", "leiden", "louvain"),
     *("group", "groups", "type", "y", "digit"),
 )
+_ROLES = ("date", "identifier")  # kinds of columns that may hold numbers
 _REASONS = {
     "text": "not embedded, since they hold text",
     "date": "not embedded, since they hold dates or times",
@@ -63,14 +76,16 @@ class Dataset:
     features: tuple[str, ...] | None = None  # names of the columns of X
     first_row: int = 1  # its number in messages: 2 if the header is row 1, as in a spreadsheet
     notes: tuple[str, ...] = ()  # what the user should know about how the file was read
+    colours: tuple[str, ...] = ()  # names of the columns to colour by
     continuous: frozenset[str] = frozenset()  # columns that are measurements, such as genes, even if whole numbers
+    categories: frozenset[str] = frozenset()  # columns that are categories, even if numbers
     label: str | None = None  # name of the label column
     inputs: tuple[str, ...] | None = None  # columns of the table that are embedded: numbers, or one of lists
 
     def values(self, name: str, purpose: str = "to colour by") -> Array:
         """Return a column beside the map, or a feature."""
         if name in self.columns.column_names:
-            return as_numpy(self.columns[name])
+            return as_numpy(self.columns[name], as_text=name in self.categories)
         known = [*self.columns.column_names, *(self.features or ())]
         if name not in known:
             similar = difflib.get_close_matches(name, known) or known
@@ -78,14 +93,26 @@ class Dataset:
         column = self.X[:, (self.features or ()).index(name)]
         return np.asarray(column.toarray().ravel() if scipy.sparse.issparse(column) else column)
 
-    def with_columns(self, names: Sequence[str]) -> Dataset:
-        """Return the dataset with these features, or columns, beside the map."""
-        columns, added = self.columns, [name for name in names if name not in self.columns.column_names]
-        for name in dict.fromkeys(added):
-            columns = columns.append_column(name, pa.chunked_array([self.values(name)]))
-        # Columns of a matrix are all of a kind.
-        continuous = self.continuous.union(added if self.inputs is None else ())
-        return replace(self, columns=columns, continuous=continuous)
+    def coloured_by(self, wanted: Sequence[str]) -> Dataset:
+        """Return the dataset with these features or columns beside the map; each may end in :number or :category."""
+        columns, continuous, categories, names = self.columns, set(self.continuous), set[str](), []
+        for name in wanted:
+            plain, _, kind = name.rpartition(":")
+            if kind not in ("number", "category") or name in (*columns.column_names, *(self.features or ())):
+                plain, kind = name, ""
+            values = self.values(plain)
+            if kind == "number" and values.dtype.kind not in "iufM":
+                raise InputError(f"--color {name}: column {plain} does not hold numbers; omit :number.")
+            is_scale = kind == "number" and values.dtype.kind != "M"
+            if plain not in columns.column_names:
+                columns = columns.append_column(plain, pa.chunked_array([values]))
+                # What is embedded is measured; columns of a matrix are all of a kind.
+                is_scale |= self.inputs is None or np.unique(values).size > 2
+            names.append(plain)
+            if kind == "category" or is_scale:
+                (categories if kind == "category" else continuous).add(plain)
+        shown = replace(self, continuous=frozenset(continuous - categories), categories=frozenset(categories))
+        return replace(shown, columns=columns, colours=tuple(names))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -113,20 +140,25 @@ def damage_reported(file: object, kind: str, errors: Any = _DAMAGE) -> Iterator[
         raise InputError(f"{file} is not {kind}, or is damaged ({reason}); write or download it again.") from error
 
 
-def as_numpy(values: pa.ChunkedArray) -> Array:
-    """Return a column for figures: booleans, numbers with NaN or strings with None for missing values.
+def as_numpy(values: pa.ChunkedArray, *, as_text: bool = False) -> Array:
+    """Return a column for figures: booleans, numbers with NaN, times with NaT or strings with None for missing values.
 
     Equal strings are one object.
     """
     kind = values.type
-    if _is_numeric(kind) and not pa.types.is_boolean(kind):
+    if _is_numeric(kind) and not pa.types.is_boolean(kind) and not as_text:
         floats = values.null_count or pa.types.is_decimal(kind)
         return np.asarray(values, dtype=float) if floats else values.to_numpy()
     if pa.types.is_boolean(kind) and not values.null_count:
         return np.asarray(values)
+    if pa.types.is_floating(kind):  # whole numbers as such
+        values = pc.if_else(pc.is_nan(values), None, values).cast(pa.string())
     codes = _as_text(values)
-    strings = np.array([*(text or None for text in codes.dictionary.to_pylist()), None], dtype=object)
-    return np.asarray(strings[codes.indices.cast(pa.int64()).fill_null(len(strings) - 1)])
+    texts, rows = codes.dictionary, codes.indices.cast(pa.int64()).fill_null(len(codes.dictionary))
+    if not as_text and (times := _as_times(texts)) is not None:
+        return np.asarray(np.append(times.to_numpy(zero_copy_only=False), np.datetime64("NaT"))[rows])
+    strings = np.array([*(text or None for text in texts.to_pylist()), None], dtype=object)
+    return np.asarray(strings[rows])
 
 
 def _as_text(values: pa.ChunkedArray) -> pa.DictionaryArray:
@@ -138,6 +170,23 @@ def _as_text(values: pa.ChunkedArray) -> pa.DictionaryArray:
         return codes
     texts = [None if value is None else str(value) for value in codes.dictionary.to_pylist()]
     return pa.DictionaryArray.from_arrays(codes.indices, pa.array(texts, pa.string()))
+
+
+def _as_times(texts: pa.StringArray) -> pa.TimestampArray | None:
+    """Return strings as times, null for missing values; None unless all others are dates of one format."""
+    present = next((text for text in texts.to_pylist() if not _is_missing(text)), "")
+    if not any(character.isdigit() for character in present[:8]) or len(present) > _MAX_DATE:
+        return None
+    spelled = pc.utf8_trim_whitespace(pc.if_else(pc.is_in(pc.utf8_lower(texts), pa.array(MISSING)), None, texts))
+    for pattern, replacement in ((_DAYLESS, r"\1-01"), (_FRACTION, r"\1 \2"), (_ZONE, r"\1")):
+        spelled = pc.replace_substring_regex(spelled, pattern, replacement)
+    first = spelled.drop_null()[:1]
+    for form in (day + clock for day in _DAYS for clock in _CLOCKS):
+        if not pc.strptime(first, form, "ms", error_is_null=True).null_count:
+            times = pc.strptime(spelled, form, "ms", error_is_null=True)
+            if times.null_count == spelled.null_count and pc.min(pc.year(times)).as_py() >= _FIRST_YEAR:
+                return times
+    return None
 
 
 def spelled_times(values: Any) -> Any:
@@ -169,7 +218,7 @@ def _is_missing(text: str | None) -> bool:
     return text is None or text.strip().lower() in MISSING
 
 
-def _kind_of(name: str, values: pa.ChunkedArray) -> str:
+def _kind_of(name: str, values: pa.ChunkedArray) -> str:  # noqa: PLR0911  one return per kind
     """Return the kind of a column: "numbers", or a key of ``_REASONS``, or "mixed" if at least half are numbers."""
     if is_list(values.type):
         return "list"
@@ -178,18 +227,25 @@ def _kind_of(name: str, values: pa.ChunkedArray) -> str:
     if not _is_numeric(values.type):
         counts = {row["values"]: row["counts"] for row in pc.value_counts(_as_text(values)).to_pylist()}
         counts = {text: n for text, n in counts.items() if not _is_missing(text)}
+        if counts and _as_times(pa.array([*counts])) is not None:
+            return "date"
         n_present, n_numbers = sum(counts.values()), sum(n for text, n in counts.items() if is_number(text))
         return "empty" if not counts else "mixed" if n_numbers < n_present <= 2 * n_numbers else "text"
     floats = np.asarray(values, dtype=float)
     present = floats[~np.isnan(floats)]
     if not present.size:
         return "empty"
-    if (present != np.floor(present)).any():
+    is_whole, is_binary = bool((present == np.floor(present)).all()), np.isin(present, (0, 1)).all()
+    if _DATE.search(name) and not is_binary and (is_whole or present.min() >= _FIRST_YEAR):
+        return "date"
+    if not is_whole:
         return "numbers"
-    # 64-bit identifiers, as floats of that size are whole in any case; and 0, 1, 2, ...
+    # 64-bit identifiers, as floats of that size are whole in any case; and equidistant numbers, as of rows or seconds.
     large = pa.types.is_integer(values.type) and np.median(np.abs(present)) >= _EXACT
-    counts_rows = len(floats) >= _MIN_COUNTED and floats[0] in (0, 1) and (np.diff(floats) == 1).all()
-    return "identifier" if _IDENTIFIER.search(name) or large or counts_rows else "numbers"
+    are_many = len(floats) >= _MIN_COUNTED and np.isfinite(floats).all()
+    equidistant = are_many and floats[0] != floats[1] and np.ptp(np.diff(floats)) == 0
+    named = _IDENTIFIER.search(name) and not is_binary
+    return "identifier" if large or equidistant or named else "numbers"
 
 
 def _guess_label(kinds: Mapping[str, str], embedded: set[str]) -> str | None:
@@ -230,10 +286,9 @@ def choose_columns(
         X, embedded = _matrix(contents, inputs)
         if embedded is None:
             notes.append(f"embedded: {inputs[0]} ({X.shape[1]} values per row)")
-        left: dict[str, list[str]] = {}
-        for name in (name for name in kinds if name not in inputs):
-            left.setdefault(_REASONS.get(kinds[name], "not embedded"), []).append(name)
-        notes += [f"{why}: {listed(those)}" for why, those in left.items()]
+        elif features is None:
+            notes.append(f"embedded: {listed(inputs)}")
+        notes += _left_out(contents, {name: kind for name, kind in kinds.items() if name not in inputs}, features)
         kept = [name for name, kind in kinds.items() if name not in inputs and kind not in ("empty", "list")]
     elif column or drop or (embedded is not None and features is not None):
         index = {name: i for i, name in enumerate(embedded or ())}
@@ -245,6 +300,17 @@ def choose_columns(
     columns = contents.columns.select(kept if label is None else [label, *kept])
     parts = {"X": X, "features": embedded, "columns": columns, "inputs": inputs}
     return replace(contents, label=label, notes=tuple(notes), **parts)
+
+
+def _left_out(contents: Dataset, kinds: Mapping[str, str], features: Sequence[str] | None = None) -> list[str]:
+    """Return lines that say which columns are not embedded, and why, and how to embed them unless a model says what."""
+    left: dict[str, list[str]] = {}
+    for name, kind in kinds.items():
+        left.setdefault(_REASONS.get(kind, "not embedded"), []).append(name)
+    numbers = [name for name, kind in kinds.items() if kind in _ROLES and _is_numeric(contents.columns[name].type)]
+    options = " ".join(f"--column {shlex.quote(name)}" for name in ["*", *numbers[:_MAX_LISTED]])
+    hint = [f"to embed these numbers as well: {options}"] if numbers and features is None else []
+    return [f"{why}: {listed(those)}" for why, those in left.items()] + hint
 
 
 def transposed(contents: Dataset, column: Sequence[str], drop: Sequence[str]) -> Dataset:
@@ -284,7 +350,8 @@ def _chosen(
             raise InputError(f"{contents.name} has no column of numbers {pattern}; {_described(contents)}.")
         found += matches
     if not found:
-        raise InputError(f"{contents.name} has no column of numbers to embed; {_described(contents)}.")
+        why = "; ".join(_left_out(contents, kinds, ())) or _described(contents)
+        raise InputError(f"{contents.name} has no column of numbers to embed: {why}.")
     return tuple(dict.fromkeys(found))
 
 

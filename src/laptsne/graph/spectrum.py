@@ -323,17 +323,23 @@ def components(indptr: Array, indices: Array, data: Array) -> Array:
     return numbers
 
 
+def eigengaps(eigenvalues: ArrayLike) -> NDArray[np.float64]:
+    r"""Return the gaps of eigenvalues in ascending order, in :math:`\log(1 + \sigma / 0.1)`.
+
+    It compares differences of small eigenvalues, those of clusters, but ratios of large ones, so that steps within the
+    bulk of the spectrum do not count.
+    """
+    return np.diff(np.log1p(np.asarray(eigenvalues, dtype=np.float64) / _BULK))
+
+
 def eigengap_clusters(eigenvalues: ArrayLike) -> int:
     r"""Estimate the number of clusters by the eigengap heuristic.
 
-    Gaps of the smallest eigenvalues, in ascending order, are measured in :math:`\log(1 + \sigma / 0.1)`, which compares
-    differences of small eigenvalues, those of clusters, but ratios of large ones, so that steps within the bulk of the
-    spectrum do not count. The estimate is the largest k from 2 to 30 whose gap between :math:`\sigma_k` and
+    The estimate is the largest k from 2 to 30 whose gap (:func:`eigengaps`) between :math:`\sigma_k` and
     :math:`\sigma_{k+1}` is at least three quarters of the largest gap, since one cluster too many does less harm than
     one too few.
     """
-    sigma = np.asarray(eigenvalues, dtype=np.float64)[: MAX_CLUSTERS + 1]
-    gaps = np.diff(np.log1p(sigma / _BULK))[1:]
+    gaps = eigengaps(eigenvalues)[1:MAX_CLUSTERS]
     if gaps.size == 0:
         return 1
     return int(np.flatnonzero(gaps >= _NEARLY * gaps.max())[-1] + 2)

@@ -56,7 +56,7 @@ _PAD = 0.05  # beside a legend, in inches
 _DAY = 86_400_000  # milliseconds
 _DEFAULT_SHARE = 0.8  # height of axes before a layout engine enlarges them
 _LEAST_SHARE = 0.4  # of the width of the axes that a legend beside them must leave
-_MAX_NAME_LENGTH = 40
+_MAX_NAME_LENGTH, _LONG_NAME_START = 40, 22
 
 Palette = str | Colormap | Sequence[Any] | Mapping[Any, Any]
 
@@ -103,17 +103,22 @@ def add_key_beside(ax: Axes, colouring: Colouring) -> float:
         return _COLOUR_BAR
     if not colouring.entries:
         return 0.0
-    has_layout = ax.figure.get_layout_engine() is not None
-    height = ax.get_window_extent().height * 72 / ax.figure.dpi / (_DEFAULT_SHARE if has_layout else 1)
-    n_columns = math.ceil(len(colouring.entries) * _LINE / max(height, _LINE))
+    n_columns = math.ceil(len(colouring.entries) * _LINE / max(size_in_points(ax)[1], _LINE))
     place = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5), "borderaxespad": 0.4}
     legend = _add_legend(ax, colouring, n_columns, **place)
     width = float(legend.get_window_extent().width) / ax.figure.dpi
     spec = ax.get_subplotspec()
-    if spec is not None and not has_layout:  # the axes become narrower, as by a colour bar, or the legend would be cut
+    if spec is not None and ax.figure.get_layout_engine() is None:
+        # The axes become narrower, as by a colour bar, or the legend would be cut.
         share = min((width + _PAD) * ax.figure.dpi / ax.figure.bbox.width / ax.get_position().width, 1 - _LEAST_SHARE)
         ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=(1 - share, share), wspace=0)[0])
     return width
+
+
+def size_in_points(ax: Axes) -> NDArray[np.float64]:
+    """Return width and height of axes, about as a layout engine will enlarge them."""
+    share = 1.0 if ax.figure.get_layout_engine() is None else _DEFAULT_SHARE
+    return np.asarray(ax.get_window_extent().size) * 72 / ax.figure.dpi / share
 
 
 def add_key_below(host: Figure, axes: list[Axes], colouring: Colouring) -> None:
@@ -127,9 +132,10 @@ def add_key_below(host: Figure, axes: list[Axes], colouring: Colouring) -> None:
 
 
 def shorten(name: str) -> str:
-    """Return a name on one line, truncated to 40 characters."""
+    """Return a name on one line of at most 40 characters; long ones keep their end, in which they often differ."""
     line = " ".join(name.split())
-    return line if len(line) <= _MAX_NAME_LENGTH else line[: _MAX_NAME_LENGTH - 1] + "…"
+    excess = len(line) - _MAX_NAME_LENGTH
+    return line if excess <= 0 else f"{line[:_LONG_NAME_START]}…{line[_LONG_NAME_START + 1 + excess :]}"
 
 
 def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 An island is where the points of a category lie together in the map.
 """
 
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.spatial import cKDTree
 
 from laptsne._runtime.colours import INK, Categories, Scale
 from laptsne._runtime.typing import Array
-from laptsne.plotting.canvas import Colouring, add_key_beside, shorten
+from laptsne.plotting.canvas import Colouring, add_key_beside, shorten, size_in_points
 
 # Islands
 _CELLS = 32  # per side of the map: gaps narrower than one of them do not separate islands
@@ -30,7 +31,10 @@ _OUTLINE = 1.15  # width of outlined letters, which are drawn as paths, relative
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
 _MAX_COVERAGE = 0.3  # share of the axes that names may take up
-_LETTER = 0.62 * 1.3  # area of a bold letter, relative to the square of the font size
+_LETTER = 0.62 * 1.3 * 1.4  # area of a bold letter in broken lines, relative to the square of the font size
+_FONT_SIZES = (6.0, 9.0)  # smallest and largest, in points
+_LINE = 22  # characters, beyond which a name is broken into lines
+_MANY, _LONG = 12, 20  # names, and characters of one, beyond which a legend would be large
 _RINGS, _DIRECTIONS = 200, 48  # places around an anchor where a name is tried
 
 
@@ -69,24 +73,26 @@ def name_labels(ax: Any, Y: Array, colouring: Colouring, where: str | None) -> f
         return 0.0
     if isinstance(encoding, Scale) or where == "right" or Y.shape[1] != 2:
         return add_key_beside(ax, colouring)
-    islands = find_islands(Y, encoding, every=where == "on")
-    fontsize = float(np.clip(11 - 0.1 * len({island.name for island in islands}), 6, 9))
-    if where == "auto" and _would_mislead(ax, Y, encoding, islands, fontsize):
+    names = [shorten(name) for name, count in zip(encoding.names, encoding.counts, strict=True) if count]
+    is_large = len(names) > _MANY or max(map(len, names), default=0) > _LONG  # the legend
+    islands = find_islands(Y, encoding, every=where == "on" or is_large)
+    letters = sum(len(shorten(island.name)) for island in islands)
+    fitting = np.sqrt(_MAX_COVERAGE * size_in_points(ax).prod() / (_LETTER * max(letters, 1)))
+    fontsize = float(np.clip(min(fitting, 11 - 0.1 * len({island.name for island in islands})), *_FONT_SIZES))
+    if where == "auto" and (fitting < _FONT_SIZES[0] or _would_mislead(Y, encoding, islands)):
         return add_key_beside(ax, colouring)
     if islands:
         ax.add_collection(_LeaderLines(ax, islands, fontsize), autolim=False)
     return 0.0
 
 
-def _would_mislead(ax: Any, Y: Array, labels: Categories, islands: list[Island], fontsize: float) -> bool:
-    """Return whether most categories are all over the map, many have no island, or names would cover too much."""
+def _would_mislead(Y: Array, labels: Categories, islands: list[Island]) -> bool:
+    """Return whether most categories are all over the map, or many have no island."""
     present = np.flatnonzero(labels.counts)
     if present.size < 2 or len({island.name for island in islands}) < 0.75 * present.size:
         return present.size > 1
     spreads = [_spread(Y[labels.codes == code]) for code in present]
-    area = ax.get_window_extent().size.prod() * (72 / ax.figure.dpi) ** 2
-    covered = sum(len(shorten(island.name)) for island in islands) * _LETTER * fontsize**2
-    return bool(np.median(spreads) > _SCATTERED * _spread(Y) or covered > _MAX_COVERAGE * area)
+    return bool(np.median(spreads) > _SCATTERED * _spread(Y))
 
 
 def _parts(members: Array, extent: float, *, every: bool) -> list[Array]:
@@ -108,6 +114,14 @@ def _spread(Y: Array) -> float:
     return float(np.median(np.linalg.norm(Y - np.median(Y, axis=0), axis=1)))
 
 
+def _in_lines(name: str) -> str:
+    """Return a name in as few lines as a name of its length needs, of about equal length."""
+    name = shorten(name)
+    n_lines = -(-len(name) // _LINE)
+    widths = range(-(-len(name) // max(n_lines, 1)), len(name) + 1)
+    return next(("\n".join(lines) for width in widths if len(lines := wrap(name, width)) <= n_lines), name)
+
+
 class _LeaderLines(LineCollection):
     """Lines that connect names to their anchors if they had to be moved far.
 
@@ -118,9 +132,10 @@ class _LeaderLines(LineCollection):
         """Write the name of each island; those given first take precedence."""
         super().__init__([], colors=INK, linewidths=0.6, transform=IdentityTransform(), zorder=4.9)  # below the names
         style: dict[str, Any] = {"xytext": (0, 0), "textcoords": "offset points", "ha": "center", "va": "center"}
+        style |= {"linespacing": 1.0}
         style |= {"fontsize": fontsize, "weight": "bold", "color": INK, "zorder": 5, "parse_math": False}
         style |= {"path_effects": [withStroke(linewidth=2.5, foreground="white", alpha=0.85)], "in_layout": False}
-        self.notes = [ax.annotate(shorten(island.name), tuple(island.centre), **style) for island in islands]
+        self.notes = [ax.annotate(_in_lines(island.name), tuple(island.centre), **style) for island in islands]
         self.cores = np.array([island.core for island in islands])  # of shape (n_names, 2, 2)
         self.set_in_layout(False)
 
@@ -130,14 +145,17 @@ class _LeaderLines(LineCollection):
         assert self.axes is not None
         to_pixels, bounds = self.axes.transData.transform, self.axes.get_window_extent(renderer)
         anchors = to_pixels([note.xy for note in self.notes])
+        for note in self.notes:  # those hidden when it was drawn before have no extent
+            note.set_visible(True)
         sizes = np.array([note.get_window_extent(renderer).size for note in self.notes])
         sizes = sizes * [_OUTLINE, 1] + _GAP * pixel
         corners = to_pixels(self.cores.reshape(-1, 2)).reshape(-1, 2, 2)
         cores = np.array([corners.mean(axis=1), np.abs(corners[:, 1] - corners[:, 0]) + _GAP * pixel])
         covered = np.all(cores[1] < _COVERED * sizes, axis=1)
         centres = np.full(anchors.shape, np.nan)
-        if sizes.prod(axis=1).sum() <= _MAX_COVERAGE * bounds.width * bounds.height:
-            centres = place_boxes(anchors, sizes, bounds.get_points(), cores[:, covered])
+        n_placed = int(np.sum(sizes.prod(axis=1).cumsum() <= _MAX_COVERAGE * bounds.width * bounds.height))
+        avoided = cores[:, covered]
+        centres[:n_placed] = place_boxes(anchors[:n_placed], sizes[:n_placed], bounds.get_points(), avoided)
         for note, offset in zip(self.notes, (centres - anchors) / pixel, strict=True):
             note.set_visible(bool(np.isfinite(offset).all()))
             note.set_position(tuple(np.nan_to_num(offset)))

@@ -227,13 +227,17 @@ class TestPage:
         assert page.page.locator("#legend .ends").inner_text().split() == ["≤", "0.15", "≥", "11.85"]
 
     def test_legend_highlights_a_category_and_selects_it(self, page):
-        entry = page.page.get_by_role("button", name=re.compile("^pear"))
+        entry = page.page.get_by_role("button", name="kind pear, 40 points, shown")
         entry.focus()
+        entry = page.page.locator("#legend button", has_text="pear")
         page.page.keyboard.press("Enter")
         assert entry.get_attribute("aria-pressed") == "true"
         assert page.read("explorer.lit") == list(range(PER_CLUSTER, 2 * PER_CLUSTER))
+        page.page.get_by_role("button", name="kind apple, 40 points, faded").wait_for()
         page.page.get_by_role("button", name="Select these 40 points").press("Enter")
         assert page.read("explorer.selected") == list(range(PER_CLUSTER, 2 * PER_CLUSTER))
+        entry.press("Enter")
+        page.page.get_by_role("button", name="kind apple, 0 of 40 points, shown").wait_for()
 
     def test_keys_move_and_zoom_the_map_and_the_slider(self, page):
         page.page.locator("#map").focus()
@@ -365,6 +369,72 @@ def test_one_map_without_columns_has_no_slider(browser, tmp_path, maps):
         assert (np.abs(page.pixels() - 255).sum(2) > 150).mean() > 0.005
 
 
+class TestSolid:
+    """A map in three dimensions."""
+
+    @pytest.fixture
+    def solid(self):
+        return 7 + 3 * np.random.default_rng(1).normal(size=(60, 3)).clip(-2, 2)
+
+    @pytest.fixture
+    def file(self, solid, tmp_path):
+        return explorer(solid, tmp_path / "solid.html", columns={"kind": np.repeat(["a", "b", "c"], 20)})
+
+    def screen(self, page):
+        return np.array([page.read(f"explorer.screen({row})") for row in range(60)])
+
+    def test_it_is_seen_from_some_side_at_one_scale(self, page, solid):
+        screen = self.screen(page)
+        _, residual, rank, _ = np.linalg.lstsq(np.c_[solid, np.ones(60)], screen, rcond=None)
+        assert rank == 4
+        assert residual.max() < 60 * 0.02**2  # pixels: linear in the coordinates
+        axes = np.linalg.lstsq(np.c_[solid, np.ones(60)], screen, rcond=None)[0][:3]
+        assert axes[:, 0] @ axes[:, 1] == pytest.approx(0, abs=0.02 * (axes**2).sum())
+        assert np.linalg.norm(axes[:, 0]) == pytest.approx(np.linalg.norm(axes[:, 1]), rel=0.01)
+
+    def test_dragging_turns_it(self, page):
+        before = self.screen(page)
+        stage = page.page.locator("#stage").bounding_box()
+        middle = [stage["x"] + stage["width"] / 2, stage["y"] + 0.95 * stage["height"]]
+        across = min(stage["width"], stage["height"])  # half a turn
+        page.drag([(middle[0] - across / 2, middle[1]), (middle[0] + across / 2, middle[1])])
+        page.settle()
+        after = self.screen(page)
+        assert np.ptp(after - before, axis=0).max() > 50
+        assert len(page.read("explorer.names")) == 3
+        page.wait("location.hash.includes('turn')")
+        address = page.page.url
+        page.page.reload()
+        page.wait("Boolean(window.explorer && explorer.firstFrame)")
+        page.requests[:] = [url for url in page.requests if url != address]
+        np.testing.assert_allclose(self.screen(page), after, atol=0.1)
+        page.page.locator("#home").click()
+        np.testing.assert_allclose(self.screen(page), before, atol=0.1)
+
+    def test_arrow_keys_turn_it_and_lassos_select(self, page):
+        before = self.screen(page)
+        page.page.locator("#map").focus()
+        page.page.keyboard.press("ArrowRight")
+        turned = self.screen(page)
+        assert np.ptp(turned[:, 0] - before[:, 0]) > 5
+        page.settle()
+        inked = (np.abs(page.pixels() - 255).sum(2) > 60).nonzero()
+        assert np.ptp(inked[0]) > np.ptp(turned[:, 1])  # the points are drawn where they now are
+        page.page.keyboard.down("Shift")
+        page.drag(around(page, 5, 8))
+        page.page.keyboard.up("Shift")
+        assert 5 in page.read("explorer.selected")
+
+    def test_saved_positions_are_those_given(self, page, solid):
+        page.page.locator("#map").press("ArrowUp")
+        page.read("explorer.selected = [0, 7, 59]")
+        with page.page.expect_download() as download:
+            page.page.get_by_role("button", name="Save CSV").click()
+        head, *rows = csv.reader(io.StringIO(download.value.path().read_text(), newline=""))
+        assert head[:4] == ["row", "x", "y", "z"]
+        np.testing.assert_allclose(np.array([row[1:4] for row in rows], float), solid[[0, 7, 59]], atol=0.002)
+
+
 def test_points_are_drawn_without_webgl(browser, file):
     context = browser.new_context(viewport={"width": 1100, "height": 760})
     page = context.new_page()
@@ -396,7 +466,7 @@ def test_positions_are_kept(file, maps):
     header, content = payload(file)
     states = np.frombuffer(content, np.uint16, header["arrays"][0]["length"]).reshape(maps.shape)
     for state, box, Y in zip(states, header["boxes"], maps, strict=True):
-        kept = state * (box["side"] / 65535) + [box["x"], box["y"]]
+        kept = state * (box["side"] / 65535) + box["corner"]
         np.testing.assert_allclose(kept, Y.astype(np.float32), atol=box["side"] / 65535)
 
 
@@ -431,9 +501,9 @@ def test_an_existing_file_is_replaced_whole(tmp_path, maps):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"Y": np.zeros((5, 3))}, r"shape \(n_samples, 2\), got {'Y': \(5, 3\)}; fit with n_components=2"),
-        ({"Y": np.zeros(5)}, r"shape \(n_samples, 2\)"),
-        ({"Y": np.zeros((0, 2))}, r"shape \(n_samples, 2\)"),
+        ({"Y": np.zeros((5, 4))}, r"shape \(n_samples, 2 or 3\), got {'Y': \(5, 4\)}; fit with n_components=2"),
+        ({"Y": np.zeros(5)}, r"shape \(n_samples, 2 or 3\)"),
+        ({"Y": np.zeros((0, 2))}, r"shape \(n_samples, 2 or 3\)"),
         ({"Y": np.full((5, 2), np.nan)}, "coordinates that are NaN"),
         ({"columns": {"a": [1, 2]}}, r"'a' has shape \(2,\).*5 points"),
         ({"columns": {"a": np.zeros((5, 2))}}, "one value per point"),

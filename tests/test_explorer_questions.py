@@ -126,18 +126,44 @@ class TestNames:
             assert overlaps(after) == []
             assert max(name["size"] for name in after) > max(name["size"] for name in before)
 
+    def test_each_island_is_named(self, browser, tmp_path):
+        rng = np.random.default_rng(0)
+        centres = [[0, 0], [20, 0], [20, 20], [0, 20]]
+        Y = np.repeat(centres, [60, 40, 90, 10], axis=0) + rng.normal(size=(200, 2))
+        kinds = np.repeat(["two islands", "one island"], 100)  # of the last, a tenth lies apart
+        with opened(browser, explorer(Y, tmp_path / "map.html", columns={"kind": kinds})) as page:
+            names = [" ".join(name["lines"]) for name in page.read("explorer.names")]
+            assert names == ["one island", "two islands", "two islands"]
+            boxes = page.page.locator("#names text")
+            middles = [boxes.nth(i).bounding_box() for i in range(3)]
+            places = np.array([page.place(row) for row in range(200)])
+            for box, rows in zip(middles, (slice(100, 190), slice(60), slice(60, 100)), strict=True):
+                middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+                assert (places[rows].min(0) < middle).all()
+                assert (middle < places[rows].max(0)).all()
+
     def test_names_beside_a_mixture_have_lines_also_in_images(self, browser, tmp_path):
         rng = np.random.default_rng(0)
-        labels = np.repeat(np.arange(8), 150)
-        Y = np.concatenate([rng.normal(size=(1050, 2)), rng.normal([40, 0], 1, size=(150, 2))])
+        labels = np.repeat(np.arange(20), 100)
+        Y = np.concatenate([rng.normal(size=(1900, 2)), rng.normal([15, 0], 1, size=(100, 2))])
         out = explorer(Y, tmp_path / "map.html", columns={"kind": [f"mixed kind {k}" for k in labels]})
         with opened(browser, out) as page:
             kinds = page.read("[...document.querySelectorAll('#names > *')].map((part) => part.tagName)")
-            assert kinds.count("text") == 8
-            assert 1 <= kinds.count("line") < 8  # the kind that lies apart needs none
+            assert 15 < kinds.count("text") <= 20
+            assert 1 <= kinds.count("line") < 20  # the kind that lies apart needs none
             assert kinds == sorted(kinds)  # lines are below the names
             lines = page.read("[...document.querySelectorAll('#names line')].map((line) => line.getTotalLength())")
             assert min(lines) > 10
+            corner = np.array([page.page.locator("#map").bounding_box()[side] for side in "xy"])
+            points = np.array([page.place(row) for row in range(2000)]) - corner
+            ends = page.read(
+                "[...document.querySelectorAll('#names line')].map((line) => { const at = line.getCTM();"
+                " return ['1', '2'].map((end) => [line[`x${end}`].baseVal.value + at.e,"
+                " line[`y${end}`].baseVal.value + at.f]); })"
+            )
+            for start, end in np.array(ends):  # the line begins at the edge of the mixture and runs through no points
+                way = start + np.linspace(0.3, 1, 40)[:, None] * (end - start)
+                assert np.linalg.norm(points[:, None] - way, axis=2).min() > 3
             page.page.get_by_label("Save an image").click()
             with page.page.expect_download() as download:
                 page.page.get_by_role("button", name="SVG").click()
@@ -244,6 +270,52 @@ class TestQuestions:
         lasso(page, 60, key="Alt")
         assert page.read("explorer.selected") == list(range(PER_CLUSTER))
 
+    def test_clusters_have_the_colours_of_the_map_or_none(self, page):
+        page.page.get_by_label("Colour by", exact=True).select_option(label="height")
+        assert page.page.locator("#evidence .swatch").count() == 0
+        page.page.get_by_label("Colour by", exact=True).select_option(label="cluster")
+        colours = page.page.locator("#evidence .swatch").evaluate_all(
+            "(found) => found.map((it) => getComputedStyle(it).backgroundColor)"
+        )
+        rows = (0, 60, 110)
+        assert colours == [f"rgb({', '.join(map(str, page.read(f'explorer.colour({row})')))})" for row in rows]
+
+    def test_charts_show_the_selection_beside_all_and_filter(self, page):
+        page.page.get_by_label("Colour by", exact=True).select_option(label="cluster")
+        charts = page.page.locator("#charts details:visible")
+        assert charts.locator("summary").all_text_contents() == ["height", "flag", "perturbation"]  # no texts
+        charts.nth(1).locator("summary").click()
+        page.page.locator("#evidence button").nth(1).click()  # rows 50 to 99
+        bars = "[...document.querySelectorAll('#charts .histogram')[0].querySelectorAll('rect')]"
+        heights = f"{bars}.map((bar) => Number(bar.getAttribute('height')) > 0)"
+        assert np.flatnonzero(page.read(heights)).tolist() == list(range(11, 24))  # of 48
+        page.page.get_by_role("button", name="flag True, 0 of 50 points, shown").wait_for()
+        page.page.keyboard.press("Escape")
+        page.page.get_by_role("button", name="flag True, 50 points, shown").click()
+        assert page.read("explorer.lit") == list(range(50))
+        assert sum(page.read(heights)) == 12  # charts show what the others leave
+        page.page.get_by_role("button", name="flag False, 150 points, faded").wait_for()
+        largest = page.page.locator("#charts").get_by_label("Largest height shown")
+        largest.evaluate("(it) => { it.value = 100; it.dispatchEvent(new Event('input')); }")
+        assert page.read("explorer.lit") == list(range(20))
+        page.page.get_by_role("button", name="flag False, 0 of 150 points, faded").wait_for()
+        page.page.get_by_role("button", name="Select these 20 points").click()
+        page.page.get_by_label("Colour by", exact=True).select_option(label="flag")  # whose filter goes with its chart
+        assert charts.locator("summary").all_text_contents() == ["height", "perturbation", "cluster"]
+        page.page.keyboard.press("Escape")
+        assert page.read("explorer.lit") is None
+
+    @pytest.mark.parametrize("width", [1000, 760])
+    def test_names_in_the_comparison_are_readable(self, browser, file, width):
+        with opened(browser, file, width=width) as page:
+            page.page.locator("#evidence button").nth(1).click()
+            cells = page.page.locator("#comparison tbody th").evaluate_all(
+                "(cells) => cells.map((it) => [it.clientWidth, it.scrollWidth])"
+            )
+            assert all(shown >= needed and shown > 100 for shown, needed in cells)
+            table = page.page.locator("#comparison").evaluate("(it) => [it.clientWidth, it.scrollWidth]")
+            assert table[0] >= table[1]
+
     def test_histogram_filters(self, page):
         page.page.get_by_label("Colour by", exact=True).select_option(label="height")
         assert page.page.locator("#legend rect").count() == 48
@@ -337,7 +409,7 @@ def test_a_link_restores_view_colour_and_selection(browser, file):
     with opened(browser, file) as page:
         page.page.locator("#evidence button").nth(2).click()
         page.page.get_by_label("Colour by", exact=True).select_option(label="flag")
-        page.page.get_by_role("button", name=re.compile("^True")).click()
+        page.page.get_by_role("button", name=re.compile("^flag True")).click()
         page.page.locator("#nearer").click()
         page.wait("location.hash.includes('view') && location.hash.includes('select')")
         names = ("selected", "view", "lit", "colouring")

@@ -65,7 +65,7 @@ def explorer(
 
     Parameters
     ----------
-    Y : array-like of shape (n_samples, 2), fitted model, FittedMap, ContractionPath or mapping
+    Y : array-like of shape (n_samples, 2 or 3), fitted model, FittedMap, ContractionPath or mapping
         The map; a fitted model, which adds its clusters, the evidence for them and the reliability of the points; maps
         at increasing contraction, to be moved through by a slider; or maps to compare, such as
         ``{"t-SNE": Y1, "UMAP": Y2}``, which are rotated onto the first one.
@@ -133,6 +133,7 @@ def explorer(
         "title": title or f"Map of {n_samples:,} points",
         "points": n_samples,
         "states": n_maps,
+        "dimensions": embeddings.shape[2],
         "boxes": boxes,
         "frames": frames,
         "columns": [column.header for column in table.values()],
@@ -246,14 +247,14 @@ def save_document(payload: Payload, out: str | os.PathLike[str]) -> Path:
 
 def notebook_module() -> str:
     """Return the ECMAScript module that anywidget loads."""
-    body, style = json.dumps(_asset("body.html")), json.dumps(_asset("style.css"))
+    body, style = json.dumps(_asset("body.html")), json.dumps(_style())
     return f"const BODY = {body};\nconst STYLE = {style};\n{_script('widget')}"
 
 
 def _html_document(payload: Payload) -> str:
     """Return the document. Data are encoded in base64, so that nothing in them can close a tag."""
     code = f"(() => {{\n'use strict';\n{_script('page')}}})();\n"
-    style = _asset("style.css")
+    style = _style()
     # Only this script and this style are allowed, and no request of any kind.
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "
@@ -267,18 +268,23 @@ def _html_document(payload: Payload) -> str:
 
 
 def _script(entry: str) -> str:
-    """Return a module, after all that it imports, as one script without comments and indentation."""
+    """Return a module, after all that it imports, as one script."""
     names = [entry]
     for name in names:  # which grow as imports are found
         names += _IMPORT.findall(_asset(f"{name}.js"))
     sources = (_IMPORT.sub("", _asset(f"{name}.js")) for name in dict.fromkeys(reversed(names)))
-    text = re.sub(r"^export (?!default)", "", "".join(sources), flags=re.MULTILINE)
-    return _INDENT.sub("", _COMMENT.sub("", text))
+    return re.sub(r"^export (?!default)", "", "".join(sources), flags=re.MULTILINE)
+
+
+def _style() -> str:
+    return re.sub(r"\s*([{};])\s*", r"\1", _asset("style.css"))
 
 
 @cache
 def _asset(name: str) -> str:
-    return files("laptsne.explorer").joinpath("assets", name).read_text(encoding="utf-8")
+    """Return an asset without comments and indentation."""
+    text = files("laptsne.explorer").joinpath("assets", name).read_text(encoding="utf-8")
+    return _INDENT.sub("", _COMMENT.sub("", text))
 
 
 def _digest(text: str) -> str:

@@ -36,11 +36,11 @@ def labels_of(Y: Shown, n_samples: int) -> Array | None:
 
 
 def aligned_maps(Y: Shown) -> tuple[NDArray[np.float64], Array]:
-    """Return the maps, of shape (n_maps, n_samples, 2), and the rotations that were applied to those to compare."""
+    """Return the maps, of shape (n_maps, n_samples, 2 or 3), and the rotations applied to those to compare."""
     if isinstance(Y, ContractionPath):
-        embeddings = same_points(dict(enumerate(Y.embeddings)))
-        return embeddings, np.broadcast_to(np.eye(2), (len(embeddings), 2, 2))
-    embeddings = same_points(Y if isinstance(Y, Mapping) else {"Y": Y})
+        embeddings = same_points(dict(enumerate(Y.embeddings)), (2, 3))
+        return embeddings, np.stack([np.eye(embeddings.shape[2])] * len(embeddings))
+    embeddings = same_points(Y if isinstance(Y, Mapping) else {"Y": Y}, (2, 3))
     turns = rotations(embeddings)  # so that points can be followed from map to map
     return embeddings @ turns, turns
 
@@ -48,30 +48,33 @@ def aligned_maps(Y: Shown) -> tuple[NDArray[np.float64], Array]:
 def quantized(embeddings: NDArray[np.float64], turns: Array) -> tuple[list[Any], list[Any], NDArray[np.uint16]]:
     """Return boxes, frames and positions of the maps, scaled to the same length of the longer side.
 
-    A box is the corner and the side of a map's square, and the rotation back to the given coordinates. A frame is left,
-    bottom, right and top of its points, in units of the side. Positions have shape (n_maps, n_samples, 2).
+    A box is the corner and the side of a map's square or cube, and the rotation back to the given coordinates. A frame
+    is the lower and the upper end of its points along each axis, such as left, bottom, right and top, in units of the
+    side. Positions have the shape of the maps.
     """
     low, high = embeddings.min(axis=1), embeddings.max(axis=1)
     sides = (high - low).max(axis=1, keepdims=True)
     sides[sides == 0] = 1.0
     corners = (high + low - sides) / 2
-    corners += ((low - corners) / sides).min(axis=0) * sides  # without the margin common to all
+    if embeddings.shape[2] == 2:  # without the margin common to all; a cube is turned about its centre
+        corners += ((low - corners) / sides).min(axis=0) * sides
     positions = np.rint((embeddings - corners[:, None]) * (_STEPS / sides[:, None]))
     parts = zip(corners.tolist(), sides[:, 0].tolist(), turns.tolist(), strict=True)
-    boxes = [{"x": x, "y": y, "side": side, "turn": turn} for (x, y), side, turn in parts]
+    boxes = [{"corner": corner, "side": side, "turn": turn} for corner, side, turn in parts]
     frames = np.hstack([(low - corners) / sides, (high - corners) / sides])
     return boxes, frames.tolist(), positions.astype(np.uint16)
 
 
-def same_points(maps: Mapping[Any, Any]) -> NDArray[np.float64]:
-    """Return maps of the same points as an array of shape (n_maps, n_samples, 2); raise ValueError if they differ."""
+def same_points(maps: Mapping[Any, Any], dimensions: tuple[int, ...] = (2,)) -> NDArray[np.float64]:
+    """Return maps of the same points, of shape (n_maps, n_samples, n_components); raise ValueError if they differ."""
     if not maps:
         raise ValueError("there are no maps; pass at least one, or a Recorder after a fit.")
     arrays = {name: embedding_of(given) for name, given in maps.items()}
     shapes = {name: array.shape for name, array in arrays.items()}
     shape = next(iter(shapes.values()))
-    if len(set(shapes.values())) > 1 or len(shape) != 2 or shape[0] == 0 or shape[1] != 2:
-        raise ValueError(f"maps must have the same shape (n_samples, 2), got {shapes}; fit with n_components=2.")
+    if len(set(shapes.values())) > 1 or len(shape) != 2 or shape[0] == 0 or shape[1] not in dimensions:
+        known = " or ".join(map(str, dimensions))
+        raise ValueError(f"maps must have the same shape (n_samples, {known}), got {shapes}; fit with n_components=2.")
     stacked = np.stack(list(arrays.values())).astype(np.float64)
     if not np.isfinite(stacked).all():
         raise ValueError("a map has coordinates that are NaN or infinite; remove these points.")
@@ -81,7 +84,8 @@ def same_points(maps: Mapping[Any, Any]) -> NDArray[np.float64]:
 def rotations(embeddings: Array) -> Array:
     """Return the rotations, and reflections, by which the rows of each map match those of the first one best."""
     centred = embeddings - embeddings.mean(axis=1, keepdims=True)
-    return np.stack([np.eye(2), *(orthogonal_procrustes(other, centred[0])[0] for other in centred[1:])])
+    turns = (orthogonal_procrustes(other, centred[0])[0] for other in centred[1:])
+    return np.stack([np.eye(centred.shape[2]), *turns])
 
 
 def path_header(path: ContractionPath) -> dict[str, Any]:

@@ -19,22 +19,31 @@ export class Column {
     this.captions = described.captions ?? null; // of the categories, such as their words
     this.layers = described.layers ?? []; // nested groups of the categories, from fine to coarse
     this.merged = new Map(); // columns of layers
+    this.isLayer = Boolean(described.groups);
     this.absent = described.missing ?? "missing";
     this.values = described.values;
     this.palette = palette;
     this.scaled = this.kind !== "category"; // whether a continuous colour scale is used
     this.order = []; // of the legend
-    this.counts = new Uint32Array(this.names.length + 1);
+    this.counts = new Uint32Array(0);
     this.extent = null;
     if (this.kind === "category") this.countCategories();
   }
 
   countCategories() {
-    const { counts, values } = this;
-    for (let row = 0; row < values.length; row++) counts[values[row]]++;
+    const counts = this.countsIn(null);
+    this.counts = counts;
     const order = this.names.map((_, code) => code);
-    if (this.names.length > MANY) order.sort((a, b) => this.counts[b] - this.counts[a] || a - b);
+    if (this.names.length > MANY) order.sort((a, b) => counts[b] - counts[a] || a - b);
     this.order = order;
+  }
+
+  /** Number of rows in a mask, or of all rows, by category; the last ones are missing. */
+  countsIn(mask) {
+    const { values } = this;
+    const counts = new Uint32Array(this.names.length + 1);
+    for (let row = 0; row < values.length; row++) if (!mask || mask[row]) counts[values[row]]++;
+    return counts;
   }
 
   /** Whether most rows have a value of their own, as names and texts have. */

@@ -5,7 +5,7 @@ import { shortest } from "./number.js";
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 
 export function rowsAsCSV(rows, columns, place) {
-  const lines = [["row", "x", "y", ...columns.map((column) => quoted(column.name))].join(",")];
+  const lines = [["row", ...["x", "y", "z"].slice(0, place(0).length), ...columns.map((column) => quoted(column.name))].join(",")];
   for (const row of rows) {
     const values = columns.map((column) => {
       const text = column.text(row);

@@ -1,9 +1,9 @@
 // The data: a header and arrays in a block of bytes, compressed by zlib.
 
 /**
- * @typedef {{name: string, kind: string, names?: string[], numeric?: boolean, daily?: boolean, captions?: string[],
+ * @typedef {{name: string, kind: string, names?: string[], numeric?: boolean, daily?: boolean, captions?: string[], groups?: number[],
  *   layers?: {groups: number[], names: string[], captions?: string[]}[], missing?: string, values: any}} ColumnData
- * @typedef {{title: string, points: number, states: number, boxes: any[], frames: number[][], columns: ColumnData[],
+ * @typedef {{title: string, points: number, states: number, dimensions: number, boxes: any[], frames: number[][], columns: ColumnData[],
  *   color: number | null, palette: string[], images: number[] | null, path: any, maps: string[] | null, text: number | null,
  *   evidence: any, features: any, arrays: any[], positions: Uint16Array}} Data
  */

@@ -16,19 +16,20 @@ export class Evidence {
     panel.querySelector("summary").textContent = `Clusters (${rows.length})`;
   }
 
-  /** List the clusters in the colours of the theme. */
-  show(dark, grey) {
-    const colours = this.column.categoryColours(dark, grey);
+  /** List the clusters, in the colours of the theme if points are coloured by cluster. */
+  show(dark, grey, colouring) {
+    const colours = colouring === this.column && !colouring.scaled && this.column.categoryColours(dark, grey);
     this.panel.querySelector("ul").replaceChildren(...this.rows.map((row) => {
       const item = element("li");
       const code = this.column.names.indexOf(row.cluster);
       const line = button("entry", "", (event) => this.select(code, event.shiftKey ? "add" : "set"));
-      const swatch = element("span", "swatch");
-      swatch.style.background = cssColour(colours[code] ?? grey);
+      if (colours) {
+        line.style.setProperty("--tint", cssColour(colours[code] ?? grey));
+        line.append(element("span", "swatch"));
+      }
       const name = element("span", "name", row.cluster);
       if (this.column.captions?.[code]) name.append(element("small", "", this.column.captions[code]));
-      name.append(this.verdict(row));
-      line.append(swatch, name, element("span", "count", counted(row.size)));
+      line.append(name, this.verdict(row), element("span", "count", counted(row.size)));
       item.append(line);
       return item;
     }));
@@ -39,7 +40,7 @@ export class Evidence {
     const made = element("small", "verdict");
     const bar = element("span", "bar");
     bar.style.setProperty("--share", `${100 * clamp(Math.log(chance) / Math.log(LEAST), 0, 1)}%`);
-    made.append(bar, verdict);
+    made.append(verdict, bar);
     made.title = nearest < 0 ? "Apart from all other clusters"
       : `Data without clusters look as divided as this cluster and ${nearest} in ${percent} of cases`;
     return made;

@@ -2,6 +2,7 @@
 
 import { Card } from "./card.js";
 import { packed, parseColour } from "./colour.js";
+import { Charts } from "./charts.js";
 import { Column } from "./column.js";
 import { Comparison } from "./comparison.js";
 import { rowsAsCSV } from "./csv.js";
@@ -14,14 +15,15 @@ import { Legend } from "./legend.js";
 import { Naming } from "./naming.js";
 import { between, clamp, plural } from "./number.js";
 import { savePNG, saveSVG } from "./picture.js";
+import { UNIT } from "./places.js";
 import { Search } from "./search.js";
-import { SelectedRows } from "./selection.js";
+import { SelectedRows, common } from "./selection.js";
 import { Stage } from "./stage.js";
 import { Stops } from "./stops.js";
 import { Theme } from "./theme.js";
 import { Tooltip } from "./tooltip.js";
 
-const NARROW = 600; // pixels, below which the panels are under the map
+const NARROW = 720; // pixels, below which the panels are under the map
 const TOOLS = 56; // height of the tools in pixels, which are below the map there
 
 export class Explorer {
@@ -47,12 +49,16 @@ export class Explorer {
     this.theme = new Theme(this.host, source.notebook ?? false, () => this.repaint());
     this.stage = new Stage(this.get("stage"), this.get("map"), this.get("painting"), data, () => this.follow());
     const { get, columns, n } = this;
+    if (this.stage.solid) get("map").ariaLabel = get("map").ariaLabel.replace("pan", "turn the map");
     get("title").textContent = data.title;
     get("size").textContent = plural(n, "point");
     this.naming = new Naming(get("names"), this.stage.places);
     this.tooltip = new Tooltip(get("tooltip"), get("ring"), columns, this.pictures);
     this.card = new Card(get("card"), columns, this.pictures, () => this.stage.redraw());
     this.legend = new Legend(get("legend"), () => this.relight());
+    this.charts = new Charts(get("charts"), columns, () => this.relight());
+    /** @type {Uint8Array | null} */
+    this.asked = null; // rows that the filters and the search have in common
     const on = { change: () => this.relight(), visit: (row) => this.visit(row), csv: (rows) => this.csv(rows) };
     this.search = new Search(get("search"), get("matches"), columns, n, on);
     this.selection = new SelectedRows(get("selection"), columns, n, on);
@@ -73,8 +79,12 @@ export class Explorer {
     const { get, stage } = this;
     const gestures = new Gestures(get("map"), {
       pan: (right, down) => this.look((camera) => camera.pan(right, down)),
+      drag: (right, down) => this.drag(right, down),
       zoom: (factor, left, top) => this.look((camera) => camera.zoomAt(factor, left, top)),
-      home: () => this.look((camera) => camera.home()),
+      home: () => {
+        if (stage.solid) stage.turn();
+        this.look((camera) => camera.home());
+      },
       hover: (left, top, reach) => this.hover(left, top, reach),
       pin: (left, top, reach) => this.pin(stage.at(left, top, reach)),
       leave: () => this.tooltip.hide(),
@@ -173,6 +183,7 @@ export class Explorer {
     get("colour").value = column ? this.colourable.indexOf(column) : "";
     get("as-scale").hidden = !column?.numeric;
     get("scaled").checked = Boolean(column?.scaled);
+    this.charts.omit(column);
     this.repaint();
   }
 
@@ -190,16 +201,19 @@ export class Explorer {
     if (this.column) this.column.paint(stage.pixels, dark, grey);
     else stage.pixels.fill(packed(parseColour(this.data.palette[0])));
     this.legend.show(this.column, dark, grey);
-    this.evidence?.show(dark, grey);
+    this.evidence?.show(dark, grey, this.column);
     this.get("theme").setAttribute("aria-pressed", dark);
     this.relight();
   }
 
-  /** Highlight the points that the legend, the search and the selection have in common. */
+  /** Highlight the points that the legend, the charts, the search and the selection have in common. */
   relight() {
-    const { stage: { pixels }, stage, n } = this;
-    const asked = both(this.legend.mask(), this.search.found);
-    const mask = both(asked, this.selection.mask);
+    const { stage: { pixels }, stage, n, search: { found }, selection } = this;
+    const filters = [this.legend, ...this.charts.legends];
+    const masks = filters.map((filter) => filter.mask());
+    const asked = common(found, ...masks);
+    const mask = common(asked, selection.mask);
+    this.asked = asked;
     let count = 0;
     for (let row = 0; row < n; row++) {
       pixels[row] = (pixels[row] & 0xffffff) | (!mask || mask[row] ? 0xff000000 : 0);
@@ -209,16 +223,19 @@ export class Explorer {
     const { get } = this;
     get("select").hidden = !count;
     get("select").textContent = `Select ${count === 1 ? "this point" : `these ${plural(count, "point")}`}`;
-    this.comparison.show(this.selection.mask);
+    this.comparison.show(selection.mask);
+    // Each chart shows what the other filters leave, so that it can be widened.
+    filters.forEach((filter, i) => {
+      filter.tell(masks[i] ? common(found, selection.mask, ...masks.filter((_, j) => j !== i)) : mask);
+    });
     stage.recolour();
     this.onChange();
   }
 
-  /** Rows highlighted by the legend and the search. */
+  /** Rows highlighted by the legend, the charts and the search. */
   wanted() {
-    const mask = both(this.legend.mask(), this.search.found);
     const rows = [];
-    for (let row = 0; row < this.n; row++) if (!mask || mask[row]) rows.push(row);
+    for (let row = 0; row < this.n; row++) if (!this.asked || this.asked[row]) rows.push(row);
     return rows;
   }
 
@@ -230,6 +247,15 @@ export class Explorer {
   look(change) {
     change(this.stage.camera);
     this.stage.move();
+    this.onChange();
+  }
+
+  /** Drag the map: a solid is turned, by half a turn across the view. */
+  drag(right, down) {
+    const { stage } = this;
+    if (!stage.solid) return this.look((camera) => camera.pan(right, down));
+    const unit = Math.PI / Math.min(stage.camera.width, stage.camera.height);
+    stage.turn([stage.angles[0] + right * unit, stage.angles[1] + down * unit]);
     this.onChange();
   }
 
@@ -255,6 +281,7 @@ export class Explorer {
   /** Move names, tooltip and ring to where the points have been drawn. */
   follow() {
     const { stage, tooltip, named } = this;
+    this.charts.start();
     this.get("as-names").hidden = !named && this.get("named").checked;
     this.naming.draw(named, named === this.column ? this.legend.lit : new Set(), stage.camera);
     if (tooltip.row >= 0) tooltip.show(tooltip.row, stage.onScreen(tooltip.row), stage.size);
@@ -297,14 +324,15 @@ export class Explorer {
 
   /** Coordinates of a row as they were given. */
   coordinates(row) {
-    const { left, right, at } = this.stage.places;
+    const { places: { left, right, at, n } } = this.stage;
+    const { boxes, positions } = this.data;
     const given = [left, right].map((state) => {
-      const { x, y, side, turn: [[a, b], [c, d]] } = this.data.boxes[state];
-      const positions = this.stage.places.state(state);
-      const [across, up] = [2 * row, 2 * row + 1].map((i) => (positions[i] / 65535) * side);
-      return [a * (x + across) + b * (y + up), c * (x + across) + d * (y + up)];
+      const { corner, side, turn } = boxes[state];
+      const start = corner.length * (n * state + row);
+      const turned = corner.map((low, axis) => low + (positions[start + axis] / UNIT) * side);
+      return turn.map((weights) => weights.reduce((sum, weight, axis) => sum + weight * turned[axis], 0));
     });
-    return [0, 1].map((axis) => Math.fround(Number(between(given.map((place) => place[axis]), at - left))));
+    return given[0].map((_, axis) => Math.fround(Number(between(given.map((place) => place[axis]), at - left))));
   }
 
   csv(rows) {
@@ -334,7 +362,7 @@ export class Explorer {
     this.gestures.drop();
     this.tooltip.hide();
     this.card.hide();
-    this.legend.clear();
+    for (const filter of [this.legend, ...this.charts.legends]) filter.clear();
     this.search.clear();
     this.selection.set([]);
   }
@@ -361,12 +389,4 @@ export class Explorer {
     camera.look(camera.centre[0] + x, camera.centre[1] + y);
     this.stage.redraw();
   }
-}
-
-/** Mask of the rows that two masks have in common; null is all rows. */
-function both(one, other) {
-  if (!one || !other) return one ?? other;
-  const common = one.slice();
-  for (let row = 0; row < common.length; row++) common[row] &= other[row];
-  return common;
 }

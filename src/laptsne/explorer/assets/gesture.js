@@ -4,7 +4,7 @@ const MOVED = 4; // pixels that a click or tap may move
 
 export class Gestures {
   /**
-   * `on` has the actions pan, zoom, hover, leave, pin (the point that is clicked), lasso (the outline so far), close
+   * `on` has the actions pan, drag (which pans, or turns a solid), zoom, hover, leave, pin (the point that is clicked), lasso (the outline so far), close
    * (the lasso, and how it changes the selection: "set", "add" or "remove"), home and middle.
    */
   constructor(surface, on) {
@@ -61,7 +61,7 @@ export class Gestures {
       this.on.lasso(this.outline);
     } else if (this.fingers.size === 1) {
       if (!this.strayed) return;
-      this.on.pan(place[0] - before[0], place[1] - before[1]);
+      this.on[event.ctrlKey ? "pan" : "drag"](place[0] - before[0], place[1] - before[1]);
     } else this.pinch(event.pointerId, before, place);
     this.fingers.set(event.pointerId, place);
   }
@@ -100,7 +100,7 @@ export class Gestures {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const step = 60;
     const moves = { ArrowLeft: [step, 0], ArrowRight: [-step, 0], ArrowUp: [0, step], ArrowDown: [0, -step] };
-    if (moves[event.key]) this.on.pan(...moves[event.key]);
+    if (moves[event.key]) this.on.drag(...moves[event.key]);
     else if (event.key === "+" || event.key === "=") this.on.zoom(1.4);
     else if (event.key === "-") this.on.zoom(1 / 1.4);
     else if (event.key === "0") this.on.home();

@@ -14,6 +14,10 @@ export class Histogram {
     this.onChange = onChange;
     this.amounts = column.amounts();
     this.box = element("div", "histogram");
+    this.most = 1; // rows in the fullest bin
+    this.bins = new Uint8Array(this.amounts.length); // BINS if missing
+    /** @type {any[]} */
+    this.shown = [];
     this.ends = [0, TICKS].map((at, i) => this.slider(at, i));
     this.note = element("p", "note");
     this.box.append(this.bars(dark), ...this.ends, this.scale(), this.note);
@@ -21,19 +25,42 @@ export class Histogram {
 
   bars(dark) {
     const { low, high } = this.column.range();
-    const counts = new Uint32Array(BINS);
     for (let row = 0; row < this.amounts.length; row++) {
-      const share = high > low ? (this.amounts[row] - low) / (high - low) : 0.5;
-      if (share === share) counts[Math.min(BINS - 1, Math.max(0, Math.floor(share * BINS)))]++;
+      const share = high > low ? (this.amounts[row] - low) / (high - low) : this.amounts[row] - low + 0.5;
+      this.bins[row] = share === share ? Math.min(BINS - 1, Math.max(0, Math.floor(share * BINS))) : BINS;
     }
-    const most = Math.max(1, ...counts);
+    const counts = this.countsIn(null);
+    this.most = Math.max(1, ...counts);
     const svg = shape("svg", { viewBox: `0 0 ${BINS} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
-    counts.forEach((count, i) => {
-      const height = count ? Math.max(1, HEIGHT * Math.sqrt(count / most)) : 0; // root: small bins remain visible
+    const all = Array.from(counts, (count) => `V${HEIGHT - this.height(count)}h1`);
+    svg.append(shape("path", { d: `M0 ${HEIGHT}${all.join("")}V${HEIGHT}` }));
+    this.shown = Array.from(counts, (_, i) => {
       const fill = cssColour(scaleColour((i + 0.5) / BINS, dark));
-      svg.append(shape("rect", { x: i + 0.05, y: HEIGHT - height, width: 0.9, height, fill }));
+      return shape("rect", { x: i + 0.05, width: 0.9, fill });
     });
+    svg.append(...this.shown);
+    this.tell(null);
     return svg;
+  }
+
+  /** Number of rows in a mask, or of all rows, by bin. */
+  countsIn(mask) {
+    const counts = new Uint32Array(BINS + 1);
+    for (let row = 0; row < this.bins.length; row++) if (!mask || mask[row]) counts[this.bins[row]]++;
+    return counts.subarray(0, BINS);
+  }
+
+  height(count) {
+    return count ? Math.max(1, HEIGHT * Math.sqrt(count / this.most)) : 0; // root: small bins remain visible
+  }
+
+  /** Show the rows in a mask, or all, before a shadow of all. */
+  tell(mask) {
+    this.countsIn(mask).forEach((count, i) => {
+      const height = this.height(count);
+      this.shown[i].setAttribute("y", HEIGHT - height);
+      this.shown[i].setAttribute("height", height);
+    });
   }
 
   slider(at, i) {

@@ -1,10 +1,10 @@
-// Names of categories on the map: each at its densest place, larger categories first, none over another.
+// Names of categories on the map, once per island: at its densest place, larger islands first, none over another.
 
 import { shape } from "./dom.js";
+import { islands } from "./islands.js";
 import { clamp } from "./number.js";
 import { UNIT } from "./places.js";
 
-const CELLS = 48; // per side of the grid in which the densest place is sought
 const FINE = 96; // per side of the grid that tells where points are
 const MAX_NAMED = 150; // categories; of more, none is named
 const MAX_GROUPS = 24; // with the whole map in view; of more nested groups, coarser ones are named
@@ -14,46 +14,11 @@ const RINGS = 9; // of places around the densest one
 const DIRECTIONS = 12;
 const COVERED = 0.12; // pixels that a name moves to uncover one square pixel of points
 const MIXED = 65535; // owner of a cell with points of several categories
-const LEADER = 18; // pixels between a category and its name, beyond which a line connects them
+const LEADER = 18; // pixels between an island and its name, beyond which a line connects them
+const CORNER = { width: 56, height: 192 }; // pixels that the tools take up in the upper left corner
 const FONT = "600 {}px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 export const fontOf = (size) => FONT.replace("{}", String(size));
-
-/** The densest place of each category in one map, in map coordinates: x and y in turn, NaN if it has no points. */
-function densestPlaces(positions, column) {
-  const [{ values }, n, k] = [column, column.values.length, column.names.length];
-  const cellOf = (i) => Math.min(CELLS - 1, (positions[i] * CELLS / UNIT) | 0);
-  const counts = new Uint32Array(k * CELLS * CELLS);
-  for (let row = 0; row < n; row++) {
-    if (values[row] < k) counts[(values[row] * CELLS + cellOf(2 * row + 1)) * CELLS + cellOf(2 * row)]++;
-  }
-  const best = Array.from({ length: k }, (_, code) => densestCell(counts, code));
-  const sums = new Float64Array(3 * k);
-  for (let row = 0; row < n; row++) {
-    const code = values[row];
-    if (code === k) continue;
-    if (Math.abs(cellOf(2 * row) - best[code][0]) > 1 || Math.abs(cellOf(2 * row + 1) - best[code][1]) > 1) continue;
-    sums[3 * code] += positions[2 * row];
-    sums[3 * code + 1] += positions[2 * row + 1];
-    sums[3 * code + 2]++;
-  }
-  return Float64Array.from({ length: 2 * k }, (_, i) => sums[3 * (i >> 1) + (i & 1)] / sums[3 * (i >> 1) + 2] / UNIT);
-}
-
-/** The cell whose three by three neighbourhood has most points of a category. */
-function densestCell(counts, code) {
-  let [best, most] = [[0, 0], -1];
-  for (let y = 0; y < CELLS; y++) {
-    for (let x = 0; x < CELLS; x++) {
-      let sum = counts[(code * CELLS + y) * CELLS + x]; // the cell itself counts twice, to break ties
-      for (let v = Math.max(0, y - 1); v <= Math.min(CELLS - 1, y + 1); v++) {
-        for (let u = Math.max(0, x - 1); u <= Math.min(CELLS - 1, x + 1); u++) sum += counts[(code * CELLS + v) * CELLS + u];
-      }
-      if (sum > most) [best, most] = [[x, y], sum];
-    }
-  }
-  return best;
-}
 
 /** A name in lines of similar length. */
 export function lines(name) {
@@ -75,9 +40,9 @@ export class Naming {
     this.group = group;
     this.places = places;
     this.pen = /** @type {any} */ (document.createElement("canvas").getContext("2d"));
-    this.known = new Map(); // densest places by column and map
+    this.known = new Map(); // islands by column and map
     this.key = "";
-    /** @type {{x: number, y: number, end: number[], left: number, top: number, width: number, height: number, size: number, lines: string[]}[]} */
+    /** @type {any[]} */
     this.placed = []; // in pixels from the centre of the map
   }
 
@@ -86,15 +51,18 @@ export class Naming {
     return !scaled && !distinct && !boolean && names.length > 1 && (names.length <= MAX_NAMED || layers.length > 0);
   }
 
+  /** The islands of the categories, in the nearest map of the slider, with their places now. */
   anchors(column) {
-    const of = (state) => {
-      const key = `${column.name} ${state}`;
-      if (!this.known.has(key)) this.known.set(key, densestPlaces(this.places.state(state), column));
-      return this.known.get(key);
-    };
-    const { left, right, share } = this.places;
-    const [here, there] = [of(left), share ? of(right) : of(left)];
-    return here.map((value, i) => value + share * (there[i] - value));
+    const { places } = this;
+    const [state, turned] = [Math.round(places.at), places.turned];
+    const key = `${column.name} ${state}`;
+    if (this.known.get(key)?.turned !== turned) {
+      this.known.set(key, { turned, found: islands(places.state(state), column) });
+    }
+    return this.known.get(key).found.map((island) => {
+      const of = island.rows.map((row) => places.of(row));
+      return { ...island, at: [0, 1].map((axis) => of.reduce((sum, place) => sum + place[axis], 0) / of.length) };
+    });
   }
 
   /** Whose points the cells of the map have: 0 for none, or the code of their category plus one. */
@@ -117,7 +85,7 @@ export class Naming {
   draw(named, lit, camera) {
     const codes = [...lit].join();
     const column = lit.size ? named : named?.layer(Math.min(MAX_GROUPS * camera.zoom ** 2, MAX_NAMED));
-    const key = column ? [column.name, codes, this.places.at, camera.scale.toFixed(3), camera.zoom].join("|") : "";
+    const key = column ? [column.name, codes, this.places.at, this.places.turned, camera.scale.toFixed(3), camera.zoom].join("|") : "";
     if (key !== this.key) {
       this.key = key;
       this.placed = column ? this.place(column, lit, camera) : [];
@@ -129,26 +97,25 @@ export class Naming {
 
   /** Boxes of the names that have room. */
   place(column, lit, camera) {
-    const anchors = this.anchors(column);
     const owners = this.owners(column);
-    const order = column.names.map((_, code) => code).filter((code) => column.counts[code] && (!lit.size || lit.has(code)));
-    order.sort((a, b) => column.counts[b] - column.counts[a] || a - b);
-    const most = column.counts[order[0]] || 1;
-    const placed = [];
-    for (const code of order) {
-      const size = fontSize(column.counts[code] / most, order.length, camera);
+    const found = this.anchors(column).filter(({ code }) => !lit.size || lit.has(code));
+    const most = found[0]?.size || 1;
+    const count = new Set(found.map(({ code }) => code)).size;
+    // With the whole map in view, no name is below the tools.
+    const tools = { left: -camera.width / 2, top: -camera.height / 2, ...CORNER };
+    const placed = camera.zoom <= 1 && !camera.inset ? [tools] : [];
+    for (const { code, size: points, at } of found) {
+      const size = fontSize(points / most, count, camera);
       const text = lines(column.caption(code));
       this.pen.font = fontOf(size);
       const width = Math.max(...text.map((line) => this.pen.measureText(line).width));
       const height = 1.15 * size * text.length;
-      const x = (anchors[2 * code] - camera.centre[0]) * camera.scale;
-      const y = (camera.centre[1] - anchors[2 * code + 1]) * camera.scale;
-      const spot = room({ x, y, width, height }, placed, camera, owners);
-      if (!spot) continue;
-      const end = [clamp(x, spot.left, spot.left + width), clamp(y, spot.top, spot.top + height)];
-      placed.push({ ...spot, width, height, ...edge([x, y], end, code + 1, camera, owners), end, size, lines: text });
+      const x = (at[0] - camera.centre[0]) * camera.scale;
+      const y = (camera.centre[1] - at[1]) * camera.scale;
+      const spot = room({ x, y, width, height, owner: code + 1 }, placed, camera, owners);
+      if (spot) placed.push({ ...spot, width, height, size, code, lines: text });
     }
-    return placed;
+    return placed.filter((box) => box !== tools);
   }
 }
 
@@ -160,13 +127,13 @@ function fontSize(share, count, camera) {
 }
 
 /** The place for a box on or around a point that is free, near, and covers few points; null if none is free. */
-function room({ x, y, width, height }, placed, camera, owners) {
+function room({ x, y, width, height, owner }, placed, camera, owners) {
   const free = (left, top) => placed.every((other) => left + width + 4 < other.left || other.left + other.width + 4 < left
     || top + height + 2 < other.top || other.top + other.height + 2 < top);
   // With the whole map in view, names stay in it.
   const inside = [camera.width / 2 - 4, (camera.height - camera.inset) / 2 - 4];
   const [right, bottom] = camera.zoom <= 1 ? inside : [Infinity, Infinity];
-  /** @type {{left: number, top: number} | null} */
+  /** @type {any} */
   let best = null;
   let least = Infinity;
   for (let ring = 0; ring <= RINGS; ring++) {
@@ -176,7 +143,13 @@ function room({ x, y, width, height }, placed, camera, owners) {
       const left = clamp(x + away[0] - width / 2, -right, right - width);
       const top = clamp(y + away[1] - height / 2, -bottom, bottom - height);
       const cost = Math.hypot(...away) + COVERED * covered({ left, top, width, height }, camera, owners);
-      if (cost < least && free(left, top)) [best, least] = [{ left, top }, cost];
+      if (cost >= least || !free(left, top)) continue;
+      const box = { left, top, width, height };
+      const end = [clamp(x, left, left + width), clamp(y, top, top + height)];
+      const line = leaderTo([x, y], end, owner, camera, owners);
+      if (line && placed.every((other) => !crosses(line, other) && !(other.end && crosses(other, box)))) {
+        [best, least] = [{ left, top, ...line }, cost];
+      }
     }
   }
   return best;
@@ -197,22 +170,35 @@ function covered({ left, top, width, height }, camera, owners) {
   return area;
 }
 
-/** The last cell on the way from a place to its name that has points of that category alone. */
-function edge([x, y], end, owner, camera, owners) {
+/** The line from the edge of an island to its name, or null if it would run through points. */
+function leaderTo([x, y], end, owner, camera, owners) {
   const cell = camera.scale / FINE; // pixels
-  const steps = Math.ceil((2 * Math.hypot(end[0] - x, end[1] - y)) / cell);
-  let last = { x, y };
+  const steps = Math.ceil((4 * Math.hypot(end[0] - x, end[1] - y)) / cell);
+  const line = { x, y, end };
+  let out = false;
   for (let step = 0; step < steps; step++) {
     const at = { x: x + (step / steps) * (end[0] - x), y: y + (step / steps) * (end[1] - y) };
     const [u, v] = [camera.centre[0] * FINE + at.x / cell, camera.centre[1] * FINE - at.y / cell].map(Math.floor);
-    const found = owners[clamp(v, 0, FINE - 1) * FINE + clamp(u, 0, FINE - 1)];
-    if (found === owner) last = at;
-    else if (found) break;
+    const found = u >= 0 && v >= 0 && u < FINE && v < FINE ? owners[v * FINE + u] : 0;
+    if (!out && (found === owner || found === MIXED)) Object.assign(line, at);
+    else if (found && isFar({ ...line, end })) return null;
+    else out = true;
   }
-  return last;
+  return line;
 }
 
-/** Whether a name stands so far from its category that a line connects them. */
+/** Whether a line that is drawn runs through a box. */
+function crosses({ x, y, end }, { left, top, width, height }) {
+  if (!isFar({ x, y, end })) return false;
+  const steps = Math.ceil(Math.hypot(end[0] - x, end[1] - y) / 4);
+  for (let step = 0; step <= steps; step++) {
+    const [at, down] = [x + (step / steps) * (end[0] - x) - left, y + (step / steps) * (end[1] - y) - top];
+    if (at > 0 && down > 0 && at < width && down < height) return true;
+  }
+  return false;
+}
+
+/** Whether a name stands so far from its island that a line connects them. */
 export const isFar = ({ x, y, end }) => Math.hypot(end[0] - x, end[1] - y) > LEADER;
 
 const leader = ({ x, y, end }) => shape("line", { x1: x, y1: y, x2: end[0], y2: end[1] });

@@ -4,16 +4,38 @@
 export const UNIT = 65535; // steps per unit of map coordinates
 
 export class Places {
-  constructor(positions, n, states) {
-    this.positions = positions;
+  /** Positions in two dimensions, or a solid, a map in three, which is seen from some side. */
+  constructor(positions, n, states, solid = false) {
+    this.solid = solid ? positions : null;
+    this.positions = solid ? new Uint16Array(2 * n * states) : positions;
     this.n = n;
     this.states = states;
+    this.turned = "0,0"; // angles about the vertical and the horizontal axis
     this.at = 0;
     this.left = 0;
     this.right = Math.min(1, states - 1);
     this.share = 0; // of the map on the right
     this.here = this.state(this.left);
     this.there = this.state(this.right);
+    this.reach = 1; // largest distance from the centre of a solid
+    if (!solid) return;
+    for (let i = 0; i < positions.length; i += 3) {
+      this.reach = Math.max(this.reach, Math.hypot(...[0, 1, 2].map((axis) => positions[i + axis] - UNIT / 2)));
+    }
+  }
+
+  /** See a solid from another side: every map is scaled to fit into the view from all sides. */
+  turn(yaw, pitch) {
+    const { solid, positions } = this;
+    this.turned = `${yaw},${pitch}`;
+    const middle = UNIT / 2;
+    const scale = middle / this.reach;
+    const [a, b, c, d] = [Math.cos(yaw), Math.sin(yaw), Math.cos(pitch), Math.sin(pitch)];
+    for (let i = 0, j = 0; i < positions.length; i += 2, j += 3) {
+      const [x, y, z] = [solid[j] - middle, solid[j + 1] - middle, solid[j + 2] - middle];
+      positions[i] = middle + scale * (a * x + b * z);
+      positions[i + 1] = middle + scale * (c * y + d * (b * x - a * z));
+    }
   }
 
   /** Move to a position of the slider. */

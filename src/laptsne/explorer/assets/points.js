@@ -92,6 +92,13 @@ export class Points {
     this.bound = -1;
   }
 
+  /** Take over positions that have changed. */
+  replace() {
+    const { gl } = this;
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.place);
+    gl.bufferSubData(gl.ARRAY_BUFFER, 0, this.places.positions);
+  }
+
   recolour() {
     const { gl } = this;
     gl.bindBuffer(gl.ARRAY_BUFFER, this.paint);

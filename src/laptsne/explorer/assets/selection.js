@@ -73,3 +73,12 @@ export class SelectedRows {
     return line;
   }
 }
+
+/** Mask of the rows that masks have in common; null is all rows. */
+export function common(...masks) {
+  const [first, ...others] = masks.filter(Boolean);
+  if (!others.length) return first ?? null;
+  const mask = first.slice();
+  for (const other of others) for (let row = 0; row < mask.length; row++) mask[row] &= other[row];
+  return mask;
+}

@@ -7,6 +7,7 @@ import { Painter } from "./painter.js";
 import { Places } from "./places.js";
 import { Points } from "./points.js";
 
+const OBLIQUE = [0.5, 0.35]; // angles in radians
 const SETTLED = 150; // milliseconds without motion after which the map is drawn at full quality
 const DENSE = 200000; // points in the view beyond which their density is drawn
 
@@ -19,10 +20,14 @@ export class Stage {
     this.onDraw = onDraw;
     this.frames = data.frames;
     this.n = data.points;
-    this.places = new Places(data.positions, data.points, data.states);
+    this.solid = data.dimensions === 3; // a map in three dimensions, which can be turned
+    if (this.solid) this.frames = data.frames.map(() => [0, 0, 1, 1]);
+    this.places = new Places(data.positions, data.points, data.states, this.solid);
+    this.angles = [...OBLIQUE];
     this.camera = new Camera();
-    this.camera.fit(data.frames[0]);
+    this.camera.fit(this.frames[0]);
     this.pixels = new Uint32Array(this.n); // highlight, blue, green and red of each row
+    if (this.solid) this.places.turn(...this.angles);
     this.points = Points.on(canvas, this.places, this.pixels);
     this.painter = new Painter(painting, this.places, this.pixels);
     this.density = new Density(painting, this.places, this.pixels);
@@ -77,6 +82,19 @@ export class Stage {
     const frame = [0, 1, 2, 3].map((side) => between(this.frames.map((one) => one[side]), at));
     this.camera.fit(frame);
     this.move();
+  }
+
+  /** See a solid from another side, or as at first. */
+  turn([yaw, pitch] = OBLIQUE) {
+    this.angles = [yaw, pitch];
+    this.places.turn(yaw, pitch);
+    this.points?.replace();
+    this.move();
+  }
+
+  /** Whether a solid is not seen from the first side. */
+  get isTurned() {
+    return this.solid && this.angles.join() !== OBLIQUE.join();
   }
 
   move() {

@@ -14,6 +14,7 @@ export function linkState(explorer) {
       const { column, data } = explorer;
       return {
         view: moved ? [...away, zoom].map(rounded).join(",") : "",
+        turn: stage.isTurned ? stage.angles.map(rounded).join(",") : "",
         map: explorer.stops && explorer.stops.at !== (data.path?.chosen ?? 0) ? explorer.stops.at.toFixed(2) : "",
         colour: column === first ? "" : (column?.name ?? "nothing"),
         category: [...legend.lit].join("."),
@@ -21,13 +22,15 @@ export function linkState(explorer) {
       };
     },
     /** What is not in the values is as it was at first. */
-    set({ view = "0,0,1", map = "", colour = null, category = "", select = "" }) {
+    set({ view = "0,0,1", turn = "", map = "", colour = null, category = "", select = "" }) {
       explorer.stops?.go(map === "" ? (explorer.data.path?.chosen ?? 0) : Number(map) || 0);
       if (colour !== null) explorer.chooseColourNamed(colour);
       else explorer.chooseColour(first);
       legend.lit = new Set(category ? category.split(".").map(Number) : []);
       explorer.repaint();
       explorer.setView(view.split(",").map(Number));
+      const angles = turn.split(",").map(Number);
+      if (stage.solid) stage.turn(angles.length === 2 && angles.every(Number.isFinite) ? angles : undefined);
       selection.set(decodeRows(select, explorer.n));
     },
   };

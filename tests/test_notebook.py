@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import io
 import json
 import os
 import secrets
@@ -65,6 +66,36 @@ class TestWidget:
         assert widget.selection.tolist() == [1]
         with pytest.raises(ValueError, match="other has 3 points"):
             widget.link(explorer(Y[:3]))
+
+    def test_an_image_stands_in_for_it(self, widget):
+        image = pytest.importorskip("matplotlib.image")
+        bundle, _ = widget._repr_mimebundle_()
+        assert "application/vnd.jupyter.widget-view+json" in bundle
+        content = base64.b64decode(bundle["image/png"])
+        assert len(content) < 50_000
+        pixels = (image.imread(io.BytesIO(content))[..., :3] * 255).astype(int)
+        for colour in ((31, 119, 180), (240, 160, 0), (85, 34, 136)):  # of the three kinds
+            assert (np.abs(pixels[60:, :460] - colour).sum(2) < 30).sum() > 20
+
+    @pytest.mark.parametrize("column", [np.arange(10) / 4, np.arange(10).astype("M8[D]"), [None, *"abcdefabc"]])
+    def test_images_have_any_colours(self, column):
+        pytest.importorskip("anywidget")
+        pytest.importorskip("matplotlib")
+        for shown in ({"c": column}, None):
+            assert "image/png" in explorer(Y, columns=shown)._repr_mimebundle_()[0]
+        assert "image/png" in explorer(np.eye(10, 3), columns={"c": column})._repr_mimebundle_()[0]
+
+    def test_without_matplotlib_there_is_no_image(self, widget, monkeypatch):
+        monkeypatch.setattr("laptsne.explorer.widget.find_spec", lambda name: None)
+        assert "image/png" not in widget._repr_mimebundle_()[0]
+
+    def test_a_notebook_exported_to_html_has_the_image(self, widget):
+        nbformat = pytest.importorskip("nbformat")
+        nbconvert = pytest.importorskip("nbconvert")
+        bundle, _ = widget._repr_mimebundle_()
+        cell = nbformat.v4.new_code_cell("view", outputs=[nbformat.v4.new_output("display_data", bundle)])
+        text, _ = nbconvert.HTMLExporter().from_notebook_node(nbformat.v4.new_notebook(cells=[cell]))
+        assert bundle["image/png"] in text.replace("\n", "")
 
     def test_it_is_saved_as_the_same_file(self, widget, tmp_path):
         columns = {"kind": list("aabbbbbbcc"), "weight": np.arange(10) / 4}

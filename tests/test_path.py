@@ -1,3 +1,6 @@
+import sys
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import pdist, squareform
@@ -125,3 +128,61 @@ def test_a_path_has_a_short_repr():
     values = np.linspace(0, 0.12, 7)
     path = ContractionPath(values, np.zeros((7, 1000, 2)), values, values, values, values, np.zeros((7, 3)), 3)
     assert repr(path) == "ContractionPath(7 maps of 1,000 points, contraction 0 to 0.12, chosen=3)"
+
+
+class TestFilm:
+    @pytest.fixture
+    def short(self):
+        """Two clusters that move apart, in two maps."""
+        side = np.repeat([-1.0, 1.0], 30)
+        noise = np.random.default_rng(0).normal(size=(60, 2)) / 9
+        maps = np.stack([noise + np.c_[step * side, side] for step in (0.0, 1.0)]).astype(np.float32)
+        curve = np.array([0.0, 0.5])
+        return ContractionPath(curve, maps, curve, curve, curve, curve, np.zeros((2, 2)), 0)
+
+    def test_gif(self, short, tmp_path):
+        image = pytest.importorskip("PIL.Image")
+        out = tmp_path / "path.GIF"
+        out.write_text("before")
+        assert short.save(out, ["left"] * 30 + ["right"] * 30) == out
+        film = image.open(out)
+        assert film.format == "GIF"
+        frames = []
+        for i in range(film.n_frames):
+            film.seek(i)
+            frames.append(np.asarray(film.convert("RGB")).astype(int))
+        assert len(frames) > 10
+        reds, blues = (
+            [np.abs(f[60:] - colour).sum(2) < 60 for f in frames] for colour in ((240, 160, 0), (31, 119, 180))
+        )
+        reach = [np.ptp(np.flatnonzero((red | blue)[:, :460].any(0))) for red, blue in zip(reds, blues, strict=True)]
+        assert reach[-1] > 1.5 * reach[0]  # the points move apart
+        assert [file.name for file in tmp_path.iterdir()] == ["path.GIF"]
+
+    @pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for ffmpeg is a shell script")
+    def test_mp4(self, short, tmp_path, monkeypatch):
+        pytest.importorskip("matplotlib")
+        program = tmp_path / "bin" / "ffmpeg"
+        program.parent.mkdir()
+        program.write_text('#!/bin/sh\nfor last; do :; done\nexec cat > "$last"\n')
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", str(program.parent), prepend=":")
+        frame = 640 * 520 * 4
+        assert short.save(tmp_path / "path.mp4").stat().st_size % frame == 0
+        assert (tmp_path / "path.mp4").stat().st_size >= 50 * frame
+
+    def test_what_cannot_be_written_is_refused(self, short, tmp_path, monkeypatch):
+        pytest.importorskip("matplotlib")
+        with pytest.raises(ValueError, match=r"path='path.webm' must end in .gif or .mp4"):
+            short.save("path.webm")
+        with pytest.raises(ValueError, match=r"labels must have shape \(60,\)"):
+            short.save(tmp_path / "path.gif", [1, 2])
+        with pytest.raises(ValueError, match="needs n_components=2"):
+            replace(short, embeddings=np.zeros((2, 60, 3))).save(tmp_path / "path.gif")
+        monkeypatch.setenv("PATH", "")
+        with pytest.raises(RuntimeError, match="needs ffmpeg, which was not found"):
+            short.save(tmp_path / "path.mp4")
+        monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+        with pytest.raises(ImportError, match=r"laptsne\[plot\]"):
+            short.save(tmp_path / "path.gif")
+        assert list(tmp_path.iterdir()) == []

@@ -1,12 +1,18 @@
 """A path of embeddings from plain t-SNE to strong contraction, each started from its neighbour on the path."""
 
+import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from laptsne._runtime.colours import encode_labels
+from laptsne._runtime.drawing import draw_map
+from laptsne._runtime.files import atomic_write
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
 from laptsne.clusters.counting import main_clusters
@@ -26,6 +32,7 @@ _MAX_MOVES = 4e6  # iterations times points
 _MAX_SCORED = 3000  # points on which embeddings are scored
 _NEIGHBORS = 15
 _TOL, _MAX_PASSES = 1e-3, 100  # of the eigenvectors of each embedding
+_RATE, _STEPS, _PAUSE = 20, 16, 20  # of a film: frames per second, from map to map, and at either end
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,39 @@ class ContractionPath:
         n_maps, n_samples = self.embeddings.shape[:2]
         span = f"{self.contractions[0]:.3g} to {self.contractions[-1]:.3g}"
         return f"ContractionPath({n_maps} maps of {n_samples:,} points, contraction {span}, chosen={self.chosen})"
+
+    def save(self, path: str | os.PathLike[str], labels: ArrayLike | None = None) -> Path:
+        """Write a film of the points moving along the path, as GIF or MP4, and return its path.
+
+        Parameters
+        ----------
+        path : path-like
+            File to write, which ends in .gif, or in .mp4 if ffmpeg is installed. An existing file is replaced.
+        labels : array-like of shape (n_samples,), optional
+            Labels or numbers by which points are coloured, such as ``labels_`` of the model.
+        """
+        out, writer = Path(path), {".gif": "pillow", ".mp4": "ffmpeg"}.get(Path(path).suffix.lower())
+        if writer is None:
+            raise ValueError(f"path={str(path)!r} must end in .gif or .mp4; plotting.explorer writes HTML files.")
+        if self.embeddings.shape[2] != 2:
+            raise ValueError(f"embeddings have shape {self.embeddings.shape}; a film needs n_components=2.")
+        maps = self.embeddings - (self.embeddings.max(axis=1) + self.embeddings.min(axis=1))[:, None] / 2
+        maps /= np.abs(maps).max(axis=(1, 2), keepdims=True)  # each fills the view, as in the explorer
+        points = draw_map(maps[0], encode_labels(labels, maps.shape[1]))
+        points.axes.set(xlim=(-1.05, 1.05), ylim=(-1.05, 1.05))
+        from matplotlib.animation import writers  # noqa: PLC0415  matplotlib is optional, and slow to import
+
+        if not writers.is_available(writer):
+            raise RuntimeError(f"path={str(path)!r} needs {writer}, which was not found; install it, or save a .gif.")
+        last, film = len(maps) - 1, writers[writer](fps=_RATE)
+        with atomic_write(out) as temporary, film.saving(points.figure, temporary, points.figure.dpi):
+            for at in np.clip(np.arange(-_PAUSE, last * _STEPS + _PAUSE + 1) / _STEPS, 0, last):
+                left = min(int(at), last - 1)
+                points.set_offsets(maps[left] + (at - left) * (maps[left + 1] - maps[left]))
+                strength = np.interp(at, range(last + 1), self.contractions)
+                points.axes.set_title(f"contraction {strength:.3f}", loc="left")
+                film.grab_frame()
+        return out
 
 
 def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: int | None = None) -> ContractionPath:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from laptsne._runtime.colours import PALETTE
+from laptsne._runtime.colours import PALETTE, encode_labels
 from laptsne._runtime.files import atomic_write
 from laptsne._runtime.typing import Array
 from laptsne.clusters import ClusterTable
@@ -146,16 +146,18 @@ def explorer(
         "features": feature_header,
     }
     payload = pack(header, [positions, *(column.values for column in table.values())], pixels, feature_content)
-    return _view(payload) if out is None else save_document(payload, out)
+    shown = embeddings[getattr(Y, "chosen", 0), :, :2]
+    return _view(payload, shown, table) if out is None else save_document(payload, out)
 
 
-def _view(payload: Payload) -> Any:
+def _view(payload: Payload, Y: Array, table: dict[str, EncodedColumn]) -> Any:
     """Return what a notebook displays."""
     if find_spec("anywidget") is None:
         return ExplorerFrame(payload)
     from laptsne.explorer.widget import ExplorerWidget  # noqa: PLC0415  anywidget is optional
 
-    return ExplorerWidget(payload)
+    labels = encode_labels(None, len(Y)) if payload.color is None else table[payload.color].encoding
+    return ExplorerWidget(payload, Y, labels)
 
 
 def _add_layers(table: dict[str, EncodedColumn], tree: ClusterTree) -> None:
@@ -177,7 +179,7 @@ def _add_words(table: dict[str, EncodedColumn], text: str, tree: ClusterTree | N
     if CLUSTERS not in table or "names" not in table[CLUSTERS].header:
         raise ValueError(f"text={text!r} needs clusters to name; pass labels, or a fitted model as Y.")
     names = (*texts.header["names"], "")
-    header, codes = table[CLUSTERS]
+    header, codes, _ = table[CLUSTERS]
     words, counts = count_words([names[code] for code in texts.values], codes, len(header["names"]))
     header["captions"] = distinguishing_words(words, counts, _siblings(header, tree, np.arange(len(counts))))
     for layer in header.get("layers", ()):
@@ -197,7 +199,7 @@ def _initial_color(table: dict[str, EncodedColumn], color: str | None) -> int | 
         named_column(table, color, "color")
         return list(table).index(color)
     # Colours say nothing about a column in which nearly all values differ, such as a name.
-    for i, (header, values) in enumerate(table.values()):
+    for i, (header, values, _) in enumerate(table.values()):
         if 0 < 2 * len(header.get("names", ())) <= len(values):
             return i
     return 0 if table else None

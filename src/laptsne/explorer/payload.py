@@ -131,7 +131,7 @@ def _packed(values: NDArray[np.float64]) -> tuple[bytes, float, float]:
 
 
 class EncodedColumn(NamedTuple):
-    """What the page needs to know about a column, and its values in compact form, of shape (n_samples,).
+    """What the page needs to know about a column, its values in compact form, of shape (n_samples,), and as labels.
 
     Values are indices into the names of the categories (their number if missing), numbers, or milliseconds since 1970
     (NaN if missing).
@@ -139,6 +139,7 @@ class EncodedColumn(NamedTuple):
 
     header: dict[str, Any]
     values: Array
+    encoding: LabelEncoding
 
 
 def encode_columns(columns: Any, n_samples: int, continuous: Collection[str] = ()) -> dict[str, EncodedColumn]:
@@ -248,8 +249,8 @@ def _compact(name: str, encoding: LabelEncoding, missing: str = "missing") -> En
         n_names = len(encoding.names)
         header = {"name": name, "kind": "category", "names": encoding.names, "numeric": encoding.numeric}
         codes = np.where(encoding.missing, n_names, encoding.codes).astype(np.min_scalar_type(n_names))
-        return EncodedColumn({**header, "missing": missing}, codes)
+        return EncodedColumn({**header, "missing": missing}, codes, encoding)
     if encoding.are_times:
         daily = bool((encoding.values[~encoding.missing] % _DAY == 0).all())
-        return EncodedColumn({"name": name, "kind": "time", "daily": daily}, encoding.values)
-    return EncodedColumn({"name": name, "kind": "number"}, _narrowed(encoding.values))
+        return EncodedColumn({"name": name, "kind": "time", "daily": daily}, encoding.values, encoding)
+    return EncodedColumn({"name": name, "kind": "number"}, _narrowed(encoding.values), encoding)

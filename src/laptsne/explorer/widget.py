@@ -1,6 +1,9 @@
 """The explorer as a widget of notebooks, with the JavaScript of the HTML file."""
 
+import base64
+import io
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,8 @@ import anywidget
 import numpy as np
 import traitlets
 
+from laptsne._runtime.colours import LabelEncoding
+from laptsne._runtime.drawing import draw_map
 from laptsne._runtime.typing import Array
 from laptsne.explorer.export import notebook_module, save_document
 from laptsne.explorer.payload import Payload
@@ -62,11 +67,19 @@ class ExplorerWidget(anywidget.AnyWidget):
         from_json=lambda content, _: np.frombuffer(bytes(content), "<u4").astype(np.uint32),
     )
 
-    def __init__(self, payload: Payload) -> None:
+    def __init__(self, payload: Payload, Y: Array, encoding: LabelEncoding) -> None:
         self.n_samples = payload.n_samples
-        self._payload = payload
+        self._payload, self._still = payload, (Y, encoding)
         blocks = {"_data": payload.data, "_images": payload.images, "_features": payload.features}
         super().__init__(**blocks, color=payload.color or "")
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Add an image, which is shown where no widget can run, such as in a notebook exported to HTML."""
+        data, metadata = super()._repr_mimebundle_(**kwargs)
+        if find_spec("matplotlib") is not None:
+            draw_map(*self._still, self._payload.title).figure.savefig(image := io.BytesIO(), format="png")
+            data["image/png"] = base64.b64encode(image.getvalue()).decode()
+        return data, metadata
 
     def link(self, other: "ExplorerWidget") -> None:
         """Select the same rows in both widgets from now on, starting with those of this one."""

@@ -6,10 +6,10 @@ import { Legend } from "./legend.js";
 const OPEN = 3; // charts at first
 
 export class Charts {
-  /** `onChange` is called when a chart is added or filters. */
-  constructor(panel, columns, onChange) {
+  /** `onChange` is called when a chart filters, and `onAdd` with the legend of one that is added. */
+  constructor(panel, columns, onChange, onAdd) {
     this.panel = panel;
-    this.onChange = onChange;
+    this.onAdd = onAdd;
     this.started = false;
     this.charts = columns.filter(varies).map((column) => {
       const box = element("details", "column");
@@ -39,9 +39,11 @@ export class Charts {
   }
 
   draw() {
-    const missing = this.charts.filter(({ box, legend }) => box.open && !box.hidden && !legend.column);
-    for (const { column, legend } of missing) legend.show(column);
-    if (missing.length) this.onChange();
+    for (const { box, column, legend } of this.charts) {
+      if (!box.open || box.hidden || legend.column) continue;
+      legend.show(column);
+      this.onAdd(legend);
+    }
   }
 
   get legends() {

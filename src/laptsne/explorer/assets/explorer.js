@@ -56,7 +56,7 @@ export class Explorer {
     this.tooltip = new Tooltip(get("tooltip"), get("ring"), columns, this.pictures);
     this.card = new Card(get("card"), columns, this.pictures, () => this.stage.redraw());
     this.legend = new Legend(get("legend"), () => this.relight());
-    this.charts = new Charts(get("charts"), columns, () => this.relight());
+    this.charts = new Charts(get("charts"), columns, () => this.relight(), (chart) => chart.tell(common(this.asked, this.selection.mask)));
     /** @type {Uint8Array | null} */
     this.asked = null; // rows that the filters and the search have in common
     const on = { change: () => this.relight(), visit: (row) => this.visit(row), csv: (rows) => this.csv(rows) };
@@ -208,10 +208,9 @@ export class Explorer {
 
   /** Highlight the points that the legend, the charts, the search and the selection have in common. */
   relight() {
-    const { stage: { pixels }, stage, n, search: { found }, selection } = this;
-    const filters = [this.legend, ...this.charts.legends];
-    const masks = filters.map((filter) => filter.mask());
-    const asked = common(found, ...masks);
+    const { stage: { pixels }, stage, n, selection } = this;
+    const masks = this.filters.map((filter) => filter.mask());
+    const asked = common(this.search.found, ...masks);
     const mask = common(asked, selection.mask);
     this.asked = asked;
     let count = 0;
@@ -224,12 +223,21 @@ export class Explorer {
     get("select").hidden = !count;
     get("select").textContent = `Select ${count === 1 ? "this point" : `these ${plural(count, "point")}`}`;
     this.comparison.show(selection.mask);
-    // Each chart shows what the other filters leave, so that it can be widened.
-    filters.forEach((filter, i) => {
-      filter.tell(masks[i] ? common(found, selection.mask, ...masks.filter((_, j) => j !== i)) : mask);
-    });
+    this.tell(masks, mask);
     stage.recolour();
     this.onChange();
+  }
+
+  get filters() {
+    return [this.legend, ...this.charts.legends];
+  }
+
+  /** Show in each chart what the other filters leave, so that it can be widened. */
+  tell(masks, mask) {
+    const others = (i) => masks.filter((_, j) => j !== i);
+    this.filters.forEach((filter, i) => {
+      filter.tell(masks[i] ? common(this.search.found, this.selection.mask, ...others(i)) : mask);
+    });
   }
 
   /** Rows highlighted by the legend, the charts and the search. */
@@ -362,7 +370,7 @@ export class Explorer {
     this.gestures.drop();
     this.tooltip.hide();
     this.card.hide();
-    for (const filter of [this.legend, ...this.charts.legends]) filter.clear();
+    for (const filter of this.filters) filter.clear();
     this.search.clear();
     this.selection.set([]);
   }

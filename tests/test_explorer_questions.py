@@ -251,6 +251,7 @@ class TestQuestions:
             "(bars) => bars.map((bar) => bar.style.getPropertyValue('--share'))"
         )
         assert [float(share.removesuffix("%")) for share in shares] == pytest.approx([83.33, 39.97, 100], abs=0.01)
+        assert panel.locator("button").nth(1).get_attribute("aria-label").endswith(", likely, 50 points")
         panel.locator("button").nth(1).click()
         assert page.read("explorer.selected") == list(range(PER_CLUSTER, 2 * PER_CLUSTER))
         panel.locator("button").nth(2).click(modifiers=["Shift"])

@@ -2,7 +2,7 @@
 
 import { cssColour } from "./colour.js";
 import { button, element } from "./dom.js";
-import { clamp, counted } from "./number.js";
+import { clamp, counted, plural } from "./number.js";
 
 const LEAST = 1e-6; // chance of a full bar
 
@@ -29,6 +29,7 @@ export class Evidence {
       }
       const name = element("span", "name", row.cluster);
       if (this.column.captions?.[code]) name.append(element("small", "", this.column.captions[code]));
+      line.setAttribute("aria-label", `${this.column.name} ${name.textContent}, ${row.verdict}, ${plural(row.size, "point")}`);
       line.append(name, this.verdict(row), element("span", "count", counted(row.size)));
       item.append(line);
       return item;

@@ -279,7 +279,7 @@ def _script(entry: str) -> str:
 
 
 def _style() -> str:
-    return re.sub(r"\s*([{};])\s*", r"\1", _asset("style.css"))
+    return re.sub(r"\s*([{};])\s*|(?<=[:,])\s+", r"\1", _asset("style.css"))
 
 
 @cache

@@ -75,7 +75,7 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Add an image, which is shown where no widget can run, such as in a notebook exported to HTML."""
-        data, metadata = super()._repr_mimebundle_(**kwargs)
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         if find_spec("matplotlib") is not None:
             draw_map(*self._still, self._payload.title).figure.savefig(image := io.BytesIO(), format="png")
             data["image/png"] = base64.b64encode(image.getvalue()).decode()

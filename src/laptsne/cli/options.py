@@ -140,8 +140,8 @@ class MapFiles:
                 raise InputError(f"{path} exists already; give --force to overwrite it, or another name.")
             if not os.access(path.parent, os.W_OK):
                 raise InputError(f"the folder {path.parent} is not writable; choose another.")
-        if self.html is not None and n_components != 2:
-            raise InputError(f"{self.html} shows two dimensions, not {n_components}; embed with --dims 2.")
+        if self.html is not None and n_components == 1:
+            raise InputError(f"{self.html} shows two or three dimensions, not one; embed with --dims 2.")
 
 
 @dataclass(frozen=True)

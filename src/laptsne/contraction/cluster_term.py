@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from laptsne._runtime.typing import Array
@@ -222,7 +221,7 @@ def _smallest(similarity: Array, volumes: Array) -> tuple[Array, Array]:
     np.fill_diagonal(laplacian, -(laplacian @ (1 / root)) * root)
     first = 1 / root / np.sqrt(volumes.sum())
     above = 1 + np.trace(laplacian)  # larger than all eigenvalues
-    sigma, vectors = scipy.linalg.eigh(laplacian + above * np.outer(first, first), check_finite=False)
+    sigma, vectors = np.linalg.eigh(laplacian + above * np.outer(first, first))
     return np.maximum(sigma[:-1], 0), vectors[:, :-1] * root[:, None]
 
 

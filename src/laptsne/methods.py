@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import MAX_CONTRACTED, Contraction, Penalty
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
-from laptsne.engine.initialization import initial_embedding
+from laptsne.engine.initialization import completed, initial_embedding
 from laptsne.engine.kl import Batches, KLDivergence
 from laptsne.engine.minimise import Callback, Descending, Loss, Result, minimise
 from laptsne.engine.progress import ProgressLines
@@ -124,6 +124,10 @@ class Method(ABC):
     schedule: Schedule
     init: str | ArrayLike
     kernel: Kernel | UmapKernel
+
+    def holding(self, positions: NDArray[np.float64], weight: float) -> Self:
+        """Return the method that holds points near earlier positions, NaN for those that have none."""
+        return replace(self, init=positions, schedule=replace(self.schedule, hold=weight))
 
     @abstractmethod
     def graph(self, X: Any, workers: Workers) -> Any:
@@ -253,7 +257,11 @@ def fit(
         wanted = max(wanted, MAX_CLUSTERS, requested if isinstance(requested, int) else 0)
     spectrum = laplacian_spectrum(P, wanted + 1, workers)
     # From here on, points have the order of P.
-    Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
+    anchors = in_order(np.asarray(method.init), order) if method.schedule.hold else None
+    if anchors is None:
+        Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
+    else:
+        Y = completed(anchors, P, random_state)
     first = first_copies(X)
     first = first if order is None else np.argsort(order)[first[order]]
     labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, first, workers)
@@ -266,7 +274,7 @@ def fit(
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
     stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))
     shown = [ProgressLines(schedule.max_iter, method.loss_name)] if verbose else []
-    descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order)
+    descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order, anchors=anchors)
     result = minimise(descent, callbacks=[*callbacks, *shown], checkpoint=stored)
     for lines in shown:
         lines.end(result.n_iter, result.loss)

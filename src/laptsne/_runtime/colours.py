@@ -24,8 +24,11 @@ afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469
 """
 PALETTE = tuple(f"#{code}" for code in _CODES.split())
 _MAX_COLOURED, _N_FREQUENT = 256, 36  # categories; beyond the first number, only the most frequent ones are coloured
-MISSING = "#c8c8c8"
+MISSING, MISSING_ON_DARK = "#c8c8c8", "#787e88"
 INK = "#222222"
+
+# From cone responses, of which cube roots make OKLab (Ottosson, 2020), to linear sRGB.
+_FROM_CONES = [[4.07674, -3.30771, 0.23097], [-1.26844, 2.60976, -0.34132], [-0.0042, -0.70342, 1.70761]]
 
 _MAX_INTEGERS = 100  # more distinct integers than this are a scale
 _EXACT_IN_DOUBLE = 2**53  # larger integers are identifiers, which a scale could not tell apart
@@ -76,6 +79,15 @@ def category_colours(counts: NDArray[Any]) -> list[str]:
         rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
         return [PALETTE[i] if i < _N_FREQUENT else MISSING for i in rank]
     return [PALETTE[i % len(PALETTE)] for i in rank]
+
+
+def lifted(rgb: NDArray[Any]) -> NDArray[np.float64]:
+    """Return colours for a dark background, lighter in OKLab and otherwise alike, of shape (n_colours, 3), 0 to 1."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    cones = np.cbrt(linear @ np.linalg.inv(_FROM_CONES).T)
+    lightness = cones @ [[0.2105], [0.7936], [-0.0041]]
+    linear = np.clip((cones + 0.32 * np.maximum(0.9 - lightness, 0)) ** 3 @ np.transpose(_FROM_CONES), 0, 1)
+    return np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
 
 
 def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool | None = None) -> LabelEncoding:

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -23,6 +24,7 @@ from laptsne._runtime.threads import Workers
 from laptsne.clusters.contrasts import FeatureTable, distinguishing_features, nearest_clusters
 from laptsne.clusters.linkage import ClusterTree
 from laptsne.clusters.table import ClusterTable, evidence
+from laptsne.engine.initialization import MAX_COORDINATE
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
@@ -64,35 +66,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _method(self, X: Any) -> Method:
         """Return the method that the parameters stand for; raise ValueError if they do not work together, or for X."""
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Compute the embedding of X.
-
-        A keyboard interrupt during the descent is raised after ``embedding_``, of the last iteration, has been set.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or column of lists
-            The data; see ``metric`` for distances, graphs and affinities. A column of lists or arrays of a data frame
-            is a matrix with one row per list.
-        y : ignored
-        """
-        if isinstance(X, tuple) and self.metric == "precomputed":
-            if len(X) != 2:
-                raise ValueError(f"X: expected a tuple (indices, distances), got one of {len(X)} elements.")
-            X = neighbor_graph(*X)
-        with self._unchanged_by_failure():
-            X = self._validated(X, ensure_min_samples=2)
-            method = self._method(X)
-            check_memory(self.get_params(deep=False), X)
-            random_state = check_random_state(self.random_state)
-            with Workers(self.n_jobs) as workers:
-                # The affinities are not bound to a name here, which would keep them beside their reordered copy.
-                found = self._descended(method, X, method.graph(X, workers), random_state, workers)
-            self.fitted_map_ = self._mapped(method, X, found, random_state)
-            self.embedding_ = self.fitted_map_.embedding
-        self._raise_if_interrupted(found)
-        return self
+        """Compute the embedding of X."""
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Compute the embedding of X and return it; see :meth:`fit`."""
@@ -415,3 +391,98 @@ def _is_fitted(name: str) -> bool:
 # After the class: set_output would wrap a conditional method into one that is always there.
 _if_available = available_if(lambda self: has_method("transform", self.get_params(deep=False)))
 MapEstimator.transform = _if_available(MapEstimator.transform)  # type: ignore[method-assign]
+
+
+class UpdatableEstimator(MapEstimator):
+    """Base class of the estimators that embed all points together, and can do so near earlier positions."""
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Compute the embedding of X.
+
+        A keyboard interrupt during the descent is raised after ``embedding_``, of the last iteration, has been set.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or column of lists
+            The data; see ``metric`` for distances, graphs and affinities. A column of lists or arrays of a data frame
+            is a matrix with one row per list.
+        y : ignored
+        """
+        return self._fitted(X)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def update(self, X: Any, positions: ArrayLike | None = None, *, weight: float = 0.03) -> Self:
+        r"""Compute the embedding of X again, with points near their earlier positions, so that the maps are comparable.
+
+        Points with a position start there, and others at the mean of their neighbours. The objective has the term
+        :math:`\frac{w}{2n} \sum_i \|y_i - y_i'\|^2` over the points with a position :math:`y_i'`, as in dynamic t-SNE
+        (Rauber, Falcao and Telea, 2016). All other points are free, and so are the clusters: rows that are not in X
+        leave the map, and new clusters can appear. ``objective_`` does not contain the term.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            All data, as in :meth:`fit`: rows of the last fit that are to stay, and new ones, in any order.
+        positions : array of shape (n_samples, n_components), optional
+            Earlier position of each row, NaN for new ones. By default, rows that equal rows of the last fit have their
+            position in ``embedding_``.
+        weight : float, default=0.03
+            The weight w. With the default, the median point moves by 1 % to 10 % of the radius of the map.
+        """
+        if not (np.isfinite(weight) and weight > 0):
+            raise ValueError(
+                f"weight={weight!r} must be a positive number; use fit for a map without earlier positions."
+            )
+        if positions is None:
+            check_is_fitted(self)
+        return self._fitted(X, positions, weight)
+
+    def _fitted(self, X: Any, positions: ArrayLike | None = None, weight: float = 0.0) -> Self:
+        if isinstance(X, tuple) and self.metric == "precomputed":
+            if len(X) != 2:
+                raise ValueError(f"X: expected a tuple (indices, distances), got one of {len(X)} elements.")
+            X = neighbor_graph(*X)
+        with self._unchanged_by_failure():
+            X = self._validated(X, ensure_min_samples=2)
+            method = self._method(X)
+            if weight:
+                method = method.holding(self._earlier(X, positions), weight)
+            check_memory(self.get_params(deep=False), X)
+            random_state = check_random_state(self.random_state)
+            with Workers(self.n_jobs) as workers:
+                # The affinities are not bound to a name here, which would keep them beside their reordered copy.
+                found = self._descended(method, X, method.graph(X, workers), random_state, workers)
+            self.fitted_map_ = self._mapped(method, X, found, random_state)
+            self.embedding_ = self.fitted_map_.embedding
+        self._raise_if_interrupted(found)
+        return self
+
+    def _earlier(self, X: Any, positions: ArrayLike | None) -> NDArray[np.float64]:
+        """Return the earlier position of each row of X, NaN for none; raise ValueError if no row has one."""
+        shape, remedy = (X.shape[0], self.n_components), "pass positions, with NaN for new rows"
+        if positions is None:
+            data, known = self.fitted_map_.data, self.fitted_map_.embedding
+            if data is None:
+                raise ValueError(f"This model keeps no data in which to find rows of X; {remedy}.")
+            row_of = {row: i for i, row in enumerate(_row_hashes(data))}
+            rows = np.array([row_of.get(row, -1) for row in _row_hashes(X.astype(data.dtype, copy=False))])
+            Y = np.where(rows[:, None] < 0, np.nan, known[rows]).astype(np.float64)
+        else:
+            Y = check_array(positions, dtype=np.float64, ensure_all_finite="allow-nan", input_name="positions")
+        if Y.shape != shape:
+            raise ValueError(f"positions has shape {Y.shape}, but (n_samples, n_components) is {shape}; {remedy}.")
+        Y = np.where(np.isnan(Y).any(axis=1, keepdims=True), np.nan, Y)
+        if np.isnan(Y).all():
+            where = "has a position" if positions is not None else "equals a row of the last fit"
+            raise ValueError(f"No row of X {where}, so that there is nothing to hold; {remedy}, or use fit.")
+        if np.nanmax(np.abs(Y)) >= MAX_COORDINATE:
+            raise ValueError(f"positions has values of {MAX_COORDINATE:.0e} or more; give those of a map.")
+        return np.asarray(Y)
+
+
+def _row_hashes(X: Any) -> list[int]:
+    """Return a hash of each row, by which equal rows are found."""
+    if scipy.sparse.issparse(X):
+        return [hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes())) for a, b in pairwise(X.indptr)]
+    return [hash(row.tobytes()) for row in X]

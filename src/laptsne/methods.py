@@ -45,6 +45,7 @@ _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
 # Clusters that share at least this part of their affinity are entangled. Separate ones, of which the map of t-SNE has
 # gaps, are contracted with _LEAST of the strength (docs/notes/method-what-was-tried.md).
 _SHARED, _LEAST = 0.03, 0.25
+_MAX_HOLD = 1.0  # weight of squared distances from earlier positions; with larger ones the descent may oscillate
 _LATE, _SMALL = 0.15, 400  # final exaggeration beyond 1 of entangled clusters with at most this number of points
 
 
@@ -126,8 +127,14 @@ class Method(ABC):
     kernel: Kernel | UmapKernel
 
     def holding(self, positions: NDArray[np.float64], weight: float) -> Self:
-        """Return the method that holds points near earlier positions, NaN for those that have none."""
-        return replace(self, init=positions, schedule=replace(self.schedule, hold=weight))
+        """Return the method that holds points near earlier positions, NaN for those that have none.
+
+        Forces between distant groups are inverse to their distance. With a weight relative to the squared radius,
+        points therefore move by about the same share of the radius in small and in large maps.
+        """
+        square = float(np.nanvar(positions, axis=0).sum())
+        hold = min(weight / square, _MAX_HOLD) if square > 0 else _MAX_HOLD
+        return replace(self, init=positions, schedule=replace(self.schedule, hold=hold))
 
     @abstractmethod
     def graph(self, X: Any, workers: Workers) -> Any:

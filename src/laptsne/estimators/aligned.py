@@ -15,7 +15,7 @@ def align(
     ids: Sequence[Iterable[Hashable]],
     estimator: UpdatableEstimator | None = None,
     *,
-    weight: float = 0.03,
+    weight: float = 50,
 ) -> list[UpdatableEstimator]:
     """Compute comparable maps of successive data, such as those of each year, in which some rows are the same things.
 
@@ -32,7 +32,7 @@ def align(
         same thing. An id occurs at most once in a slice.
     estimator : LaptSNE or LapUMAP, optional
         The parameters, ``LaptSNE()`` by default. It is not changed.
-    weight : float, default=0.03
+    weight : float, default=50
         How strongly rows are held, as in ``update``: larger weights keep rows in place, smaller ones follow changes.
 
     Returns
@@ -51,6 +51,8 @@ def align(
     [(100, 2), (100, 2)]
     """
     estimator = LaptSNE() if estimator is None else estimator
+    if not isinstance(estimator, UpdatableEstimator):
+        raise TypeError(f"estimator must be a LaptSNE or a LapUMAP, got {type(estimator).__name__}.")
     names = [list(given) for given in ids]
     if len(names) != len(slices):
         raise ValueError(f"ids must have one sequence for each of the {len(slices)} slices, got {len(names)}.")

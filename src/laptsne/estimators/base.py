@@ -412,13 +412,13 @@ class UpdatableEstimator(MapEstimator):
         return self._fitted(X)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def update(self, X: Any, positions: ArrayLike | None = None, *, weight: float = 0.03) -> Self:
+    def update(self, X: Any, positions: ArrayLike | None = None, *, weight: float = 50) -> Self:
         r"""Compute the embedding of X again, with points near their earlier positions, so that the maps are comparable.
 
         Points with a position start there, and others at the mean of their neighbours. The objective has the term
-        :math:`\frac{w}{2n} \sum_i \|y_i - y_i'\|^2` over the points with a position :math:`y_i'`, as in dynamic t-SNE
-        (Rauber, Falcao and Telea, 2016). All other points are free, and so are the clusters: rows that are not in X
-        leave the map, and new clusters can appear. ``objective_`` does not contain the term.
+        :math:`\frac{w}{2n} \sum_i \|y_i - y_i'\|^2 / R^2` over the points with a position :math:`y_i'`, where R is the
+        RMS radius of these, as in dynamic t-SNE (Rauber, Falcao and Telea, 2016). All other points are free, and so are
+        the clusters: rows that are not in X leave the map, and new clusters can appear. ``objective_`` lacks the term.
 
         Parameters
         ----------
@@ -427,7 +427,7 @@ class UpdatableEstimator(MapEstimator):
         positions : array of shape (n_samples, n_components), optional
             Earlier position of each row, NaN for new ones. By default, rows that equal rows of the last fit have their
             position in ``embedding_``.
-        weight : float, default=0.03
+        weight : float, default=50
             The weight w. With the default, the median point moves by 1 % to 10 % of the radius of the map.
         """
         if not (np.isfinite(weight) and weight > 0):

@@ -43,6 +43,17 @@ _NOT_SAVED = {"affinities_", "fitted_map_", "embedding_", "labels_"}
 _ON_DEMAND = ("clusters_", "cluster_tree_", "data_eigenvalues_")
 
 
+# Parameters of umap-learn and openTSNE that have another name here.
+_NAMES_ELSEWHERE = {
+    "precomputed_knn": "metric='precomputed' and fit((indices, distances))",
+    "metric_kwds": "metric_params",
+    "n_epochs": "max_iter",
+    "n_iter": "max_iter",
+    "initialization": "init",
+    "negative_gradient_method": "method",
+}
+
+
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of the estimators; a subclass says which method its parameters stand for."""
 
@@ -57,6 +68,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     checkpoint: Any
     verbose: bool
     n_components: int
+
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        """Raise TypeError for a parameter by the name that it has in another library."""
+        for name in _NAMES_ELSEWHERE.keys() & settings:
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}; use {_NAMES_ELSEWHERE[name]}.")
+        return super().__new__(cls)
 
     def _store(self, parameters: dict[str, Any]) -> None:
         """Set the arguments of ``__init__``, its ``locals()``, as attributes."""

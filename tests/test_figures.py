@@ -13,7 +13,7 @@ from scipy.cluster import hierarchy
 from sklearn.exceptions import NotFittedError
 
 from laptsne import LandmarkLaptSNE, LaptSNE, plotting
-from laptsne._runtime.colours import MISSING, MISSING_ON_DARK, PALETTE, encode_labels, lifted
+from laptsne._runtime.colours import MISSING, MISSING_ON_DARK, PALETTE, category_colours, encode_labels
 from laptsne.plotting import canvas
 from laptsne.plotting.text_labels import find_islands
 from laptsne.reliability import Reliability
@@ -599,12 +599,13 @@ class TestDarkStyles:
         assert max(axis.pane.get_facecolor()[0] for axis in (ax.xaxis, ax.yaxis, ax.zaxis)) < 0.3
 
 
-def test_lifted_colours_keep_their_order_and_their_hue():
-    dark = to_rgba_array(["#552288", "#880000", "#ffffff"])[:, :3]
-    light = lifted(dark)
-    np.testing.assert_allclose(light[2], 1, atol=0.02)
-    assert (lightness(light[:2]) > lightness(dark[:2]) + 0.1).all()
-    assert (np.argmax(light[:2], axis=1) == np.argmax(dark[:2], axis=1)).all()
+def test_colours_for_dark_backgrounds_are_lighter_and_distinct():
+    ones = np.ones(len(PALETTE), int)
+    dark, light = (to_rgba_array(category_colours(ones, dark=is_dark))[:, :3] for is_dark in (False, True))
+    assert lightness(light).min() > 0.2
+    assert (lightness(light) >= lightness(dark) - 0.01).all()
+    assert (np.argmax(light, axis=1) == np.argmax(dark, axis=1)).mean() > 0.9
+    assert len(set(category_colours(ones, dark=True))) == len(PALETTE)
 
 
 def test_a_map_in_three_dimensions_has_one_scale_and_is_not_cut(rng):

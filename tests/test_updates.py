@@ -125,8 +125,6 @@ def test_what_cannot_be_held_is_refused(digits):
         model.update(X, np.full((100, 2), np.nan))
     with pytest.raises(ValueError, match=r"positions has shape \(60, 2\).*is \(100, 2\)"):
         model.update(X, before)
-    with pytest.raises(ValueError, match="positions has values of 1e\\+15 or more"):
-        model.update(X, np.full((100, 2), 1e16))
     assert model.embedding_ is before
     assert not hasattr(LandmarkLaptSNE(), "update")
 

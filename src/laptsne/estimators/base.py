@@ -24,7 +24,6 @@ from laptsne._runtime.threads import Workers
 from laptsne.clusters.contrasts import FeatureTable, distinguishing_features, nearest_clusters
 from laptsne.clusters.linkage import ClusterTree
 from laptsne.clusters.table import ClusterTable, evidence
-from laptsne.engine.initialization import MAX_COORDINATE
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
@@ -445,7 +444,7 @@ class UpdatableEstimator(MapEstimator):
             Earlier position of each row, NaN for new ones. By default, rows that equal rows of the last fit have their
             position in ``embedding_``.
         weight : float, default=50
-            The weight w. With the default, the median point moves by 1 % to 10 % of the radius of the map.
+            The weight w. With the default, the median point moves by less than 10 % of R on ordinary data.
         """
         if not (np.isfinite(weight) and weight > 0):
             raise ValueError(
@@ -493,8 +492,6 @@ class UpdatableEstimator(MapEstimator):
         if np.isnan(Y).all():
             where = "has a position" if positions is not None else "equals a row of the last fit"
             raise ValueError(f"No row of X {where}, so that there is nothing to hold; {remedy}, or use fit.")
-        if np.nanmax(np.abs(Y)) >= MAX_COORDINATE:
-            raise ValueError(f"positions has values of {MAX_COORDINATE:.0e} or more; give those of a map.")
         return np.asarray(Y)
 
 

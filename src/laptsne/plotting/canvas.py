@@ -17,15 +17,7 @@ try:
     from matplotlib import pyplot as plt
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import (
-        Colormap,
-        LinearSegmentedColormap,
-        ListedColormap,
-        LogNorm,
-        Normalize,
-        to_rgba,
-        to_rgba_array,
-    )
+    from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, LogNorm, Normalize, to_rgba_array
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
@@ -33,15 +25,7 @@ try:
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
-from laptsne._runtime.colours import (
-    MISSING,
-    MISSING_ON_DARK,
-    Categories,
-    LabelEncoding,
-    Scale,
-    category_colours,
-    lifted,
-)
+from laptsne._runtime.colours import MISSING, MISSING_ON_DARK, Categories, LabelEncoding, Scale, category_colours
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
 _ZOOM = 0.92  # of three-dimensional axes, of which no view is cut off
@@ -94,9 +78,9 @@ class Colouring:
 def is_dark(ax: Any = None) -> bool:
     """Whether the background of axes, or of new ones, is dark."""
     given = isinstance(ax, Axes)
-    face = to_rgba(ax.get_facecolor() if given else plt.rcParams["axes.facecolor"])
+    face = to_rgba_array(ax.get_facecolor() if given else plt.rcParams["axes.facecolor"])[0]
     if face[3] == 0:  # transparent
-        face = to_rgba(ax.figure.get_facecolor() if given else plt.rcParams["figure.facecolor"])
+        face = to_rgba_array(ax.figure.get_facecolor() if given else plt.rcParams["figure.facecolor"])[0]
     return bool(face[3] and np.dot(face[:3], [0.2126, 0.7152, 0.0722]) < _DARK)
 
 
@@ -113,9 +97,7 @@ def make_colouring(
     """Return the colours of labels; a palette also serves numbers, and a colour map categories, if given alone."""
     missing = MISSING_ON_DARK if dark else MISSING
     if isinstance(encoding, Categories):
-        known = _category_rgba(encoding, cmap if palette is None else palette, missing)
-        if dark and palette is None and cmap is None:
-            known[:, :3] = lifted(known[:, :3])
+        known = _category_rgba(encoding, cmap if palette is None else palette, dark=dark)
         rgba = np.concatenate([known, to_rgba_array(missing)])
         present = np.flatnonzero(encoding.counts)
         entries: list[tuple[str, Any]] = []
@@ -130,9 +112,7 @@ def make_colouring(
     cmap = default if chosen is None else colormaps.get_cmap(chosen)
     norm = _norm(encoding, log=log)
     mappable = ScalarMappable(norm, cmap.with_extremes(bad=missing))
-    return Colouring(
-        encoding, mappable.to_rgba(encoding.values), mappable=mappable, name=name if isinstance(name, str) else ""
-    )
+    return Colouring(encoding, mappable.to_rgba(encoding.values), mappable=mappable, name=str(name or ""))
 
 
 def _norm(scale: Scale, *, log: bool) -> Normalize:
@@ -188,14 +168,14 @@ def shorten(name: str) -> str:
     return line if excess <= 0 else f"{line[:_LONG_NAME_START]}…{line[_LONG_NAME_START + 1 + excess :]}"
 
 
-def _category_rgba(categories: Categories, palette: Any, missing: str) -> NDArray[np.float64]:
+def _category_rgba(categories: Categories, palette: Any, *, dark: bool) -> NDArray[np.float64]:
     """Return one colour per category; a shorter sequence is repeated, and names that a mapping lacks are grey."""
     n_names = len(categories.names)
     if palette is None:
-        chosen: Any = category_colours(categories.counts)
+        chosen: Any = category_colours(categories.counts, dark=dark)
     elif isinstance(palette, Mapping):
         by_name = {str(name): colour for name, colour in palette.items()}
-        chosen = [by_name.get(name, missing) for name in categories.names]
+        chosen = [by_name.get(name, MISSING_ON_DARK if dark else MISSING) for name in categories.names]
     elif isinstance(palette, str | Colormap):
         cmap = colormaps.get_cmap(palette)  # a qualitative one, or a gradient
         chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))

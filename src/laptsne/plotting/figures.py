@@ -121,8 +121,10 @@ def scatter(
         chosen = canvas.make_colouring(encode_labels(None, n_samples), [c])
     else:
         log, name = isinstance(c, Reliability), getattr(c, "name", None)
-        if log:
-            c, name, continuous = _perturbation(c), "perturbation", True
+        if isinstance(c, Reliability):
+            if c.perturbation is None:
+                raise ValueError(f"c has no scores: {c.reason}.")
+            c, name, continuous = c.perturbation, "perturbation", True
         encoding = encode_labels(c, n_samples, continuous=continuous)
         chosen = canvas.make_colouring(encoding, palette, cmap, name=name, dark=dark, log=log)
     ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
@@ -314,12 +316,6 @@ def _panel_colouring(labels: Any, n_samples: int, *, continuous: bool | None) ->
 
     encoding, name = encode_labels(labels, n_samples, continuous=continuous), getattr(labels, "name", None)
     return canvas.make_colouring(encoding, name=name, dark=canvas.is_dark())
-
-
-def _perturbation(reliability: Reliability) -> NDArray[np.float64]:
-    if reliability.perturbation is None:
-        raise ValueError(f"c has no scores: {reliability.reason}.")
-    return reliability.perturbation
 
 
 def _clusters(Y: Shown, n_samples: int, layer: int) -> NDArray[Any] | None:

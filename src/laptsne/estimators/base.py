@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -481,9 +480,15 @@ class UpdatableEstimator(MapEstimator):
             data, known = self.fitted_map_.data, self.fitted_map_.embedding
             if data is None:
                 raise ValueError(f"This model keeps no data in which to find rows of X; {remedy}.")
-            row_of = {row: i for i, row in enumerate(_row_hashes(data))}
-            rows = np.array([row_of.get(row, -1) for row in _row_hashes(X.astype(data.dtype, copy=False))])
-            Y = np.where(rows[:, None] < 0, np.nan, known[rows]).astype(np.float64)
+            if X.shape[1] != data.shape[1]:
+                raise ValueError(f"X has {X.shape[1]} features, and the last fit had {data.shape[1]}; {remedy}.")
+            both = [data, X.astype(data.dtype, copy=False)]
+            if any(map(scipy.sparse.issparse, both)):
+                rows = scipy.sparse.vstack([scipy.sparse.csr_matrix(part) for part in both], "csr")
+            else:
+                rows = np.concatenate(both)
+            first = first_copies(rows)[len(known) :]
+            Y = np.where(first[:, None] < len(known), known[np.minimum(first, len(known) - 1)], np.nan)
         else:
             Y = check_array(positions, dtype=np.float64, ensure_all_finite="allow-nan", input_name="positions")
         if Y.shape != shape:
@@ -492,11 +497,4 @@ class UpdatableEstimator(MapEstimator):
         if np.isnan(Y).all():
             where = "has a position" if positions is not None else "equals a row of the last fit"
             raise ValueError(f"No row of X {where}, so that there is nothing to hold; {remedy}, or use fit.")
-        return np.asarray(Y)
-
-
-def _row_hashes(X: Any) -> list[int]:
-    """Return a hash of each row, by which equal rows are found."""
-    if scipy.sparse.issparse(X):
-        return [hash((X.indices[a:b].tobytes(), X.data[a:b].tobytes())) for a, b in pairwise(X.indptr)]
-    return [hash(row.tobytes()) for row in X]
+        return np.asarray(Y, dtype=np.float64)

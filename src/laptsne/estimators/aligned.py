@@ -20,25 +20,23 @@ def align(
     """Compute comparable maps of successive data, such as those of each year, in which some rows are the same things.
 
     The first map is an ordinary one. In each of the following, a row is held near the last position of its id by
-    :meth:`laptsne.LaptSNE.update`, and rows with new ids are free. The features of a row may change from slice to
-    slice, and so may their number. A map does not depend on later slices.
+    :meth:`laptsne.LaptSNE.update`, and rows with new ids are free. A map does not depend on later slices.
 
     Parameters
     ----------
     slices : sequence of arrays of shape (n_samples, n_features)
-        The data; their numbers of rows and of features may differ.
+        The data; the features of a row may change, and so may the numbers of rows and of features.
     ids : sequence of sequences of shape (n_samples,)
-        What the rows of each slice are, such as names or ``X.index``: rows of different slices with the same id are the
-        same thing. An id occurs at most once in a slice.
+        What the rows of each slice are, such as names or ``X.index``; an id occurs at most once in a slice.
     estimator : LaptSNE or LapUMAP, optional
         The parameters, ``LaptSNE()`` by default. It is not changed.
     weight : float, default=50
-        How strongly rows are held, as in ``update``: larger weights keep rows in place, smaller ones follow changes.
+        As in ``update``: larger weights keep rows in place, and smaller ones follow changes.
 
     Returns
     -------
     models : list of fitted estimators
-        One per slice; ``[model.embedding_ for model in models]`` are the maps.
+        One per slice, with the maps as ``embedding_``.
 
     Examples
     --------

@@ -22,6 +22,7 @@ __all__ = ["ingest", "laptsne", "lapumap"]
 
 _RESULTS = ("perplexity", "n_clusters", "contraction", "kl_divergence", "cross_entropy", "objective", "n_iter")
 _EIGENVALUES = ("eigenvalues", "data_eigenvalues")
+_PLACES = ("use_rep", "n_pcs", "key_added", "clusters_key")
 _COMPONENTS = {
     "X_pca": "PCs",
     "pca": "pca",
@@ -86,8 +87,7 @@ def laptsne(
     >>> lsc.tl.laptsne(adata, clusters_key="clusters", max_iter=300)
     """
     options = {"use_rep": use_rep, "n_pcs": n_pcs, "key_added": key_added, "clusters_key": clusters_key, "copy": copy}
-    options |= {"neighbors_key": neighbors_key, "keep_model": keep_model, "n_jobs": n_jobs}
-    return _mapped(LaptSNE, adata, **options, **parameters)
+    return _mapped(LaptSNE, adata, neighbors_key, keep_model=keep_model, n_jobs=n_jobs, **options, **parameters)
 
 
 def lapumap(adata: AnnData, *, neighbors_key: str | None = "neighbors", **settings: Any) -> AnnData | None:
@@ -107,77 +107,34 @@ def lapumap(adata: AnnData, *, neighbors_key: str | None = "neighbors", **settin
     -------
     adata : AnnData or None
         As for :func:`laptsne`, with "lapumap" in place of "laptsne".
-
-    Examples
-    --------
-    >>> import scanpy as sc
-    >>> import laptsne.scanpy as lsc
-    >>> adata = sc.datasets.pbmc68k_reduced()
-    >>> lsc.tl.lapumap(adata, clusters_key="clusters", max_iter=100)
     """
-    return _mapped(LapUMAP, adata, neighbors_key=neighbors_key, **settings)
+    return _mapped(LapUMAP, adata, neighbors_key, **settings)
 
 
 def _mapped(
-    estimator: type[LaptSNE | LapUMAP],
-    adata: AnnData,
-    *,
-    neighbors_key: str | None,
-    use_rep: str | None = None,
-    n_pcs: int | None = None,
-    n_jobs: int | None = None,
-    copy: bool = False,
-    key_added: str | None = None,
-    clusters_key: str | None = None,
-    keep_model: bool = True,
-    **parameters: Any,
+    estimator: type[LaptSNE | LapUMAP], adata: AnnData, neighbors_key: str | None, **settings: Any
 ) -> AnnData | None:
-    """Fit an estimator to features or to scanpy's graph, and store the results."""
+    """Fit an estimator to features or to scanpy's graph, and store the results; see :func:`laptsne`."""
+    use_rep, n_pcs, key_added, clusters_key = (settings.pop(name, None) for name in _PLACES)
+    copy, keep_model = settings.pop("copy", False), settings.pop("keep_model", True)
     adata = adata.copy() if copy else adata
     if neighbors_key is None:
         use_rep = _representation(adata, use_rep, n_pcs)
         X = _features(adata, use_rep, n_pcs or None)
     else:
-        of_tsne, given = estimator is LaptSNE, parameters | {"use_rep": use_rep, "n_pcs": n_pcs}
+        of_tsne, given = estimator is LaptSNE, settings | {"use_rep": use_rep, "n_pcs": n_pcs}
         X = _graph(adata, neighbors_key, "distances" if of_tsne else "connectivities", given)
-        X = _path_distances(X, n_jobs, parameters) if of_tsne else X
-        parameters["metric"] = "precomputed" if of_tsne else "affinities"
-    model = estimator(n_jobs=n_jobs, **_seeded(parameters)).fit(X)
-    chosen = {"use_rep": use_rep, "n_pcs": n_pcs or None, "neighbors_key": neighbors_key}
-    _store(adata, model, key_added, clusters_key, chosen, keep_model=keep_model)
-    return adata if copy else None
-
-
-def _seeded(parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters of an estimator, with scanpy's default seed and verbosity, and ``rng`` as a random state."""
-    parameters = {"verbose": int(sc.settings.verbosity) > 3} | parameters
-    if "rng" not in parameters:
-        return {"random_state": 0} | parameters
-    if "random_state" in parameters:
-        raise TypeError("rng and random_state are both given; omit one of them.")
-    rng = parameters.pop("rng")
-    seed = rng if isinstance(rng, Integral) or rng is None else int(np.random.default_rng(rng).integers(2**31))
-    return parameters | {"random_state": seed}
-
-
-def _store(
-    adata: AnnData,
-    model: LaptSNE | LapUMAP,
-    key_added: str | None,
-    clusters_key: str | None,
-    chosen: dict[str, Any],
-    *,
-    keep_model: bool,
-) -> None:
-    """Store the results of a model: the map in obsm, what describes it in uns, and its clusters in obs."""
-    name, preset = type(model).__name__.lower(), getattr(sc.settings, "preset", None)  # from scanpy 1.13 on
+        X = _path_distances(X, settings) if of_tsne else X
+        settings["metric"] = "precomputed" if of_tsne else "affinities"
+    model = estimator(**_seeded(settings)).fit(X)
+    name, preset = estimator.__name__.lower(), getattr(sc.settings, "preset", None)  # from scanpy 1.13 on
     if key_added is None and getattr(getattr(preset, "umap", None), "key_added", None) is not None:
         key_added = name  # without "X_"
     basis, key = (f"X_{name}", name) if key_added is None else (key_added, key_added)
     adata.obsm[basis] = model.embedding_
     # h5ad files cannot hold functions, other objects or None.
-    settings = model.get_params() | chosen
-    params = {key: value for key, value in settings.items() if isinstance(value, str | int | float | np.number)}
+    params = model.get_params() | {"use_rep": use_rep, "n_pcs": n_pcs or None, "neighbors_key": neighbors_key}
+    params = {key: value for key, value in params.items() if isinstance(value, str | int | float | np.number)}
     found = {result: getattr(model, f"{result}_", None) for result in (*_RESULTS, *_EIGENVALUES)}
     results = {"params": params} | {result: value for result, value in found.items() if value is not None}
     results["cluster_tree"] = dict(vars(model.cluster_tree_))
@@ -194,6 +151,19 @@ def _store(
         for layer, labels in enumerate(model.cluster_layers_):
             column, names = f"{clusters_key}_layer{layer}" if layer else clusters_key, range(labels.max() + 1)
             adata.obs[column] = pd.Categorical.from_codes(labels, [str(k) for k in names])  # -1 is a missing value
+    return adata if copy else None
+
+
+def _seeded(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of an estimator, with scanpy's default seed and verbosity, and ``rng`` as a random state."""
+    parameters = {"verbose": int(sc.settings.verbosity) > 3} | parameters
+    if "rng" not in parameters:
+        return {"random_state": 0} | parameters
+    if "random_state" in parameters:
+        raise TypeError("rng and random_state are both given; omit one of them.")
+    rng = parameters.pop("rng")
+    seed = rng if isinstance(rng, Integral) or rng is None else int(np.random.default_rng(rng).integers(2**31))
+    return parameters | {"random_state": seed}
 
 
 def ingest(
@@ -344,12 +314,12 @@ def _graph(adata: AnnData, neighbors_key: str, kind: str, parameters: dict[str, 
     return adata.obsp[key]
 
 
-def _path_distances(edges: Any, n_jobs: int | None, parameters: dict[str, Any]) -> Any:
+def _path_distances(edges: Any, parameters: dict[str, Any]) -> Any:
     """Return the distances of as many neighbours as the perplexity takes, along the edges of scanpy's graph."""
     perplexity, wanted = (parameters.get(name, "auto") for name in ("perplexity", "n_neighbors"))
     if isinstance(wanted, str):
         wanted = int(3 * (auto_perplexity(edges.shape[0]) if isinstance(perplexity, str) else perplexity))
-    with Workers(n_jobs) as workers:
+    with Workers(parameters.get("n_jobs")) as workers:
         return nearest_by_path(edges, max(wanted, 1), workers)
 
 

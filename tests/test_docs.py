@@ -281,7 +281,8 @@ def test_parameters_named_for_those_who_come_from_elsewhere_exist():
     rows = re.findall(r"^\| `.*? \| (`.*?) \|", page, re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"(?:`|\(|, )(\w+)(?==|`|,)", row)}
     parameters = set(laptsne.LaptSNE().get_params()) | set(vars(laptsne.Descent()))
-    methods = {"transform", "labels_", "fit", "indices", "distances", "LandmarkLaptSNE", "model", "y", "Y"}
+    methods = {"transform", "update", "align", "slices", "labels_", "fit", "indices", "distances"}
+    methods |= {"LandmarkLaptSNE", "model", "y", "Y"}
     assert named - parameters <= methods
     assert {"perplexity", "contraction", "metric", "init", "max_iter", "exaggeration", "out_of_sample"} <= named
 

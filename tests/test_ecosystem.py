@@ -1,7 +1,11 @@
 """Data frames as input and output; fits in joblib, Dask and notebooks, with no more threads than cores; DataMapPlot."""
 
 import multiprocessing
+import os
 import re
+import shutil
+import subprocess
+import sys
 import threading
 import warnings
 from pathlib import Path
@@ -214,3 +218,40 @@ def test_the_recipe_for_datamapplot_draws_all_layers(tmp_path, monkeypatch):
     shown = {text.get_text().replace("\n", " ") for text in names["ax"].texts}
     assert shown == set(layers[0])
     assert (tmp_path / "digits.html").stat().st_size > 50_000
+
+
+def recipe_of(word, language="python"):
+    """The block of docs/coming-from.md with a word."""
+    page = (Path(__file__).parent.parent / "docs" / "coming-from.md").read_text()
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    [recipe] = [code for code in blocks if word in code]
+    return recipe
+
+
+@pytest.mark.parametrize("library", ["plotly", "altair"])
+def test_the_recipes_for_plotly_and_altair_draw_all_points(library, tmp_path, monkeypatch):
+    pytest.importorskip(library, reason=f"the recipe needs pip install {library}")
+    datasets = pytest.importorskip("sklearn.datasets")
+    monkeypatch.chdir(tmp_path)
+    X, y = datasets.load_digits(return_X_y=True)
+    names = {"X": X[:300], "y": y[:300], "LaptSNE": LaptSNE}
+    exec(compile(recipe_of(library), "coming-from.md", "exec"), names)
+    if library == "plotly":
+        assert sum(len(trace.x) for trace in names["figure"].data) == 300
+    else:
+        [rows] = names["chart"].to_dict()["datasets"].values()
+        assert len(rows) == 300
+    assert (tmp_path / "digits.html").stat().st_size > 10_000
+
+
+def test_the_recipe_for_r(tmp_path):
+    if shutil.which("Rscript") is None:
+        pytest.skip("the recipe needs R")
+    if subprocess.run(["Rscript", "-e", "library(reticulate)"], check=False, capture_output=True).returncode:
+        pytest.skip("the recipe needs install.packages('reticulate') in R")
+    (tmp_path / "recipe.R").write_text(recipe_of("reticulate", "r"))
+    env = os.environ | {"RETICULATE_PYTHON": sys.executable}
+    done = subprocess.run(["Rscript", "recipe.R"], cwd=tmp_path, env=env, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "setosa" in done.stdout
+    assert LaptSNE.load(tmp_path / "iris.laptsne").embedding_.shape == (150, 2)

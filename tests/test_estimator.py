@@ -1,3 +1,4 @@
+import inspect
 import warnings
 
 import numpy as np
@@ -8,13 +9,14 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_digits
+from sklearn.manifold import SpectralEmbedding
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
-from sklearn.neighbors import KNeighborsTransformer
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from laptsne import Descent, LaptSNE
+from laptsne import Descent, LandmarkLaptSNE, LaptSNE, LapUMAP
 from laptsne.contraction.term import Penalty
 from laptsne.kernels import Gaussian
 
@@ -295,7 +297,6 @@ class TestOddInput:
     @pytest.mark.parametrize(
         ("name", "value"),
         [
-            ("n_components", 4),
             ("n_components", 0),
             ("perplexity", 0),
             ("perplexity", 0.5),
@@ -359,3 +360,36 @@ class TestOddInput:
         with pytest.raises(ValueError, match="NaN"):
             model.fit(np.full((20, 6), np.nan))
         np.testing.assert_array_equal(model.embedding_, before)
+
+
+class TestOtherLibraries:
+    """Parameters by the names of other libraries, and neighbours in their form."""
+
+    @pytest.mark.parametrize("kind", [LaptSNE, LapUMAP, LandmarkLaptSNE])
+    def test_names_of_umap_and_opentsne_are_answered(self, kind):
+        with pytest.raises(TypeError, match=r"has no parameter 'precomputed_knn'; use metric='precomputed' and fit\("):
+            kind(precomputed_knn=(np.zeros((5, 2), int), np.zeros((5, 2))))
+        with pytest.raises(TypeError, match="has no parameter 'n_epochs'; use max_iter"):
+            kind(n_epochs=200)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'nonsense'"):
+            kind(nonsense=1)
+        assert next(iter(inspect.signature(kind).parameters)) != "args"
+
+    @pytest.mark.parametrize(("kind", "settings"), [(LaptSNE, {"perplexity": 10}), (LapUMAP, {"n_neighbors": 30})])
+    def test_neighbours_that_include_the_point_itself_as_those_of_umap_do(self, blobs, kind, settings):
+        X, settings = blobs[0], settings | {"max_iter": 50, "random_state": 0}
+        distances, indices = NearestNeighbors(n_neighbors=31 if kind is LaptSNE else 30).fit(X).kneighbors(X)
+        knn = (indices, distances, None)  # precomputed_knn of umap-learn ends with a search index
+        found = kind(metric="precomputed", **settings).fit(knn[:2]).affinities_
+        expected = kind(**settings).fit(X).affinities_
+        np.testing.assert_allclose(found.toarray(), expected.toarray(), rtol=1e-4, atol=1e-9)
+
+    @pytest.mark.parametrize("kind", [LaptSNE, LapUMAP, LandmarkLaptSNE])
+    def test_more_than_three_dimensions_are_refused_with_a_remedy(self, blobs, kind):
+        with pytest.raises(ValueError, match=r"n_components=5: maps have 1, 2 or 3.*labels_.*SpectralEmbedding"):
+            kind(n_components=5).fit(blobs[0])
+
+    def test_the_remedy_for_features(self, blobs):
+        model = LaptSNE(perplexity=10, max_iter=10, random_state=0).fit(blobs[0])
+        spectral = SpectralEmbedding(3, affinity="precomputed", random_state=0)
+        assert spectral.fit_transform(model.affinities_).shape == (120, 3)

@@ -3,17 +3,20 @@
 import textwrap
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgba_array
 from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d import proj3d
 from scipy.cluster import hierarchy
 from sklearn.exceptions import NotFittedError
 
 from laptsne import LandmarkLaptSNE, LaptSNE, plotting
-from laptsne._runtime.colours import MISSING, PALETTE, encode_labels
+from laptsne._runtime.colours import MISSING, MISSING_ON_DARK, PALETTE, category_colours, encode_labels
 from laptsne.plotting import canvas
 from laptsne.plotting.text_labels import find_islands
+from laptsne.reliability import Reliability
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -550,3 +553,95 @@ def test_notebooks_show_each_figure_once(tmp_path, monkeypatch):
     nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
     images = [sum("image/png" in output.get("data", {}) for output in cell.outputs) for cell in notebook.cells]
     assert images == [0, 1, 1, 1, 1, 1, 1, 1, 1]
+
+
+DARK = ["dark_background", {"axes.facecolor": "#1b1b1b", "figure.facecolor": "#1b1b1b"}]
+
+
+def lightness(colours):
+    """The weighted mean of the channels, from 0 to 1."""
+    return to_rgba_array(colours)[:, :3] @ [0.2126, 0.7152, 0.0722]
+
+
+class TestDarkStyles:
+    """Everything that is drawn can be seen on a dark background."""
+
+    @pytest.fixture(autouse=True, params=DARK, ids=["style", "colours"])
+    def _style(self, request):
+        with plt.style.context(request.param):
+            yield
+
+    @pytest.mark.parametrize("labels", [np.arange(360) % 12, np.linspace(0, 1, 360)])
+    def test_points_and_legend_are_light(self, rng, labels):
+        ax = plotting.scatter(rng.normal(size=(360, 2)), labels, legend="right")
+        assert lightness(ax.collections[0].get_facecolors()).min() > 0.2
+        if ax.get_legend() is not None:
+            assert lightness([h.get_color() for h in ax.get_legend().legend_handles]).min() > 0.2
+
+    def test_missing_labels_stay_behind_the_others(self, rng):
+        ax = plotting.scatter(rng.normal(size=(60, 2)), ["a", "b", None] * 20)
+        assert to_hex(ax.collections[0].get_facecolors()[0]) == MISSING_ON_DARK
+
+    def test_given_colours_are_kept(self, rng):
+        ax = plotting.scatter(rng.normal(size=(60, 2)), ["a"] * 60, palette=["#552288"])
+        assert {to_hex(colour) for colour in ax.collections[0].get_facecolors()} == {"#552288"}
+
+    def test_titles_and_text_are_light(self, rng):
+        Y = rng.normal(size=(30, 2))
+        figure = plotting.compare({"one": Y, "other": Y}, np.arange(30) % 3)
+        assert {ax.title.get_color() for ax in figure.axes} == {plt.rcParams["text.color"]}
+        text = plotting.eigenvalues([0, 0.01, 0.5], ax=Figure().add_subplot()).texts[0]
+        assert text.get_color() == plt.rcParams["text.color"]
+        assert lightness(figure.axes[0].collections[0].get_facecolors()).min() > 0.2
+
+    def test_panes_are_dark(self, rng):
+        ax = plotting.scatter(rng.normal(size=(30, 3)))
+        assert max(axis.pane.get_facecolor()[0] for axis in (ax.xaxis, ax.yaxis, ax.zaxis)) < 0.3
+
+
+def test_colours_for_dark_backgrounds_are_lighter_and_distinct():
+    ones = np.ones(len(PALETTE), int)
+    dark, light = (to_rgba_array(category_colours(ones, dark=is_dark))[:, :3] for is_dark in (False, True))
+    assert lightness(light).min() > 0.2
+    assert (lightness(light) >= lightness(dark) - 0.01).all()
+    assert (np.argmax(light, axis=1) == np.argmax(dark, axis=1)).mean() > 0.9
+    assert len(set(category_colours(ones, dark=True))) == len(PALETTE)
+
+
+def test_a_map_in_three_dimensions_has_one_scale_and_is_not_cut(rng):
+    ax = plotting.scatter(rng.normal(size=(300, 3)) * [1, 1, 0.3], figsize=(5.5, 5.5))
+    ax.figure.canvas.draw()
+    limits = np.array([ax.get_xlim3d(), ax.get_ylim3d(), ax.get_zlim3d()])
+    ratio = np.ptp(limits, axis=1) / ax.get_box_aspect()
+    np.testing.assert_allclose(ratio, ratio[0], rtol=1e-6)
+    corners = np.stack(np.meshgrid(*limits), axis=-1).reshape(-1, 3)
+    x, y, _ = proj3d.proj_transform(*corners.T, ax.get_proj())
+    shown = ax.transData.transform(np.column_stack([x, y]))
+    assert all(ax.bbox.contains(*corner) for corner in shown)
+
+
+def test_colour_bars_have_the_names_of_their_numbers(rng):
+    Y, ages = rng.normal(size=(50, 2)), pd.Series(np.linspace(0, 1, 50), name="age in $")
+    assert plotting.scatter(Y, ages).figure.axes[1].get_ylabel() == "age in $"
+    plt.close("all")
+    assert plotting.compare({"one": Y}, ages).axes[1].get_ylabel() == "age in $"
+    plt.close("all")
+    assert plotting.scatter(Y, ages.to_numpy()).figure.axes[1].get_ylabel() == ""
+
+
+def test_scores_of_reliability_have_a_logarithmic_scale(rng):
+    scores = np.append(rng.lognormal(sigma=2, size=399), 0.0)
+    ax = plotting.scatter(rng.normal(size=(400, 2)), Reliability(scores))
+    bar = ax.figure.axes[1]
+    assert (bar.get_yscale(), bar.get_ylabel()) == ("log", "perturbation")
+    assert len(np.unique(ax.collections[0].get_facecolors().round(1), axis=0)) > 10
+    with pytest.raises(ValueError, match="c has no scores: they were lost"):
+        plotting.scatter(rng.normal(size=(400, 2)), Reliability(None, reason="they were lost"))
+
+
+def test_eigenvalues_of_a_model(blobs):
+    model = LaptSNE(max_iter=20, random_state=0)
+    with pytest.raises(NotFittedError):
+        plotting.eigenvalues(model)
+    found, expected = (plotting.eigenvalues(v, figsize=(4, 3)) for v in (model.fit(blobs[0]), model.data_eigenvalues_))
+    np.testing.assert_array_equal(found.lines[0].get_ydata(), expected.lines[0].get_ydata())

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import warnings
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import scipy.sparse
 import scipy.sparse.csgraph
 
 import laptsne.scanpy as lsc
-from laptsne import LaptSNE
+from laptsne import LaptSNE, LapUMAP
 from laptsne._runtime.threads import Workers
 from laptsne.graph.neighbors import neighbor_distances
 from laptsne.graph.paths import nearest_by_path
@@ -332,3 +333,82 @@ def test_without_scanpy_the_error_names_the_extra():
     code = "import sys; sys.modules['scanpy'] = None; import laptsne.scanpy"
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert 'laptsne.scanpy requires scanpy; install it with pip install "laptsne[scanpy]"' in done.stderr
+
+
+def test_a_seed_or_a_generator_may_be_given_as_rng(adata):
+    maps = {}
+    for name, settings in {
+        "seed": {"random_state": 3},
+        "rng": {"rng": 3},
+        "generator": {"rng": np.random.default_rng(5)},
+        "same": {"rng": np.random.default_rng(5)},
+    }.items():
+        lsc.tl.laptsne(adata, key_added=name, init="random", **settings, **FAST)
+        maps[name] = adata.obsm[name]
+    np.testing.assert_array_equal(maps["seed"], maps["rng"])
+    np.testing.assert_array_equal(maps["generator"], maps["same"])
+    assert not np.allclose(maps["seed"], maps["generator"])
+    with pytest.raises(TypeError, match="rng and random_state are both given"):
+        lsc.tl.laptsne(adata, rng=1, random_state=1)
+
+
+class TestLapUMAP:
+    """Maps of scanpy's graph, as tl.umap makes them."""
+
+    def test_the_map_is_that_of_the_connectivities(self, adata, tmp_path):
+        lsc.tl.lapumap(adata, clusters_key="groups", **FAST)
+        model = LapUMAP(metric="affinities", random_state=0, **FAST).fit(adata.obsp["connectivities"])
+        np.testing.assert_array_equal(adata.obsm["X_lapumap"], model.embedding_)
+        assert adata.uns["lapumap"]["cross_entropy"] == model.cross_entropy_
+        assert "kl_divergence" not in adata.uns["lapumap"]
+        np.testing.assert_array_equal(adata.obs["groups"].astype(int), model.labels_)
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        found = lsc.get_model(sc.read_h5ad(tmp_path / "cells.h5ad"), "lapumap")
+        assert isinstance(found, LapUMAP)
+        with pytest.raises(ValueError, match="takes no new cells"):
+            lsc.tl.ingest(adata[:5].copy(), adata, key="lapumap")
+
+    def test_features_take_new_cells(self, adata):
+        reference, new = adata[:600].copy(), adata[600:].copy()
+        lsc.tl.lapumap(reference, neighbors_key=None, n_pcs=20, n_neighbors=10, **FAST)
+        lsc.tl.ingest(new, reference, key="lapumap")
+        assert new.obsm["X_lapumap"].shape == (100, 2)
+        assert lsc.pl.laptsne(reference, basis="lapumap", show=False) is not None
+
+    def test_a_missing_graph_is_named(self, small):
+        with pytest.raises(ValueError, match=r"neighbors_key='neighbors' is not in adata\.uns.*scanpy\.pp\.neighbors"):
+            lsc.tl.lapumap(small)
+
+
+def test_a_graph_of_jaccard_weights(adata):
+    if version("scanpy") < "1.12":
+        pytest.skip("scanpy has Jaccard weights from 1.12 on")
+    sc.pp.neighbors(adata, n_neighbors=15, use_rep="X_pca", method="jaccard")
+    for tool, key in ((lsc.tl.laptsne, "X_laptsne"), (lsc.tl.lapumap, "X_lapumap")):
+        tool(adata, neighbors_key="neighbors")
+        assert Faithfulness(adata.obsm["X_pca"]).neighbors_kept(adata.obsm[key]) > 0.45
+
+
+def test_keys_are_those_of_the_preset(adata):
+    """As scanpy 1.13 names its own results with the preset of 2.0, and with earlier versions by that name."""
+    reference, new = adata[:600].copy(), adata[600:].copy()
+    for part in (reference, new):
+        part.obsm["pca"], part.varm["pca"] = part.obsm.pop("X_pca"), part.varm.pop("PCs")
+    previous = getattr(sc.settings, "preset", None)
+    if previous is None:
+        lsc.tl.laptsne(reference, n_pcs=10, key_added="laptsne", **FAST)
+    else:
+        try:
+            sc.settings.preset = sc.Preset.ScanpyV2Preview
+            lsc.tl.laptsne(reference, n_pcs=10, **FAST)
+        except ImportError as error:
+            pytest.skip(f"the preset has requirements: {error}")
+        finally:
+            sc.settings.preset = previous
+    assert "X_laptsne" not in reference.obsm
+    assert reference.uns["laptsne"]["params"]["use_rep"] == "pca"
+    np.testing.assert_array_equal(reference.obsm["laptsne"], directly(reference.obsm["pca"][:, :10]).embedding_)
+    lsc.tl.ingest(new, reference)
+    expected = lsc.get_model(reference).transform(new.obsm["pca"][:, :10])
+    off = np.linalg.norm(new.obsm["laptsne"] - expected, axis=1)
+    assert np.median(off) < 0.02 * np.ptp(expected)

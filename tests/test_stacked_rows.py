@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from laptsne import LandmarkLaptSNE, LaptSNE
+from laptsne import LandmarkLaptSNE, LaptSNE, LapUMAP
 from laptsne._runtime.stacked_rows import stacked_rows
 
 QUICK = {"max_iter": 20, "perplexity": 10, "random_state": 0}
@@ -82,3 +82,11 @@ def test_what_is_wrong_is_said(X):
         LaptSNE().fit(pandas.Series([*X[:3], X[3, :2]]))
     with pytest.raises(ValueError, match="row 3 has no list"):
         LaptSNE().fit(pandas.Series([*X[:3], None]))
+
+
+def test_annotated_data_are_sent_to_scanpy():
+    anndata = pytest.importorskip("anndata", reason="needs the extra laptsne[scanpy]")
+    adata = anndata.AnnData(np.zeros((20, 3), np.float32))
+    for estimator in (LaptSNE(), LapUMAP(), LandmarkLaptSNE()):
+        with pytest.raises(TypeError, match=r"X is AnnData; use laptsne\.scanpy\.tl\.laptsne\(adata\)"):
+            estimator.fit(adata)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from laptsne.contraction.finished import contract
     from laptsne.engine.minimise import State
     from laptsne.engine.schedule import Descent
+    from laptsne.estimators.aligned import align
     from laptsne.estimators.landmarks import LandmarkLaptSNE
     from laptsne.estimators.laptsne import LaptSNE, LapUMAP
     from laptsne.fitted_map import FittedMap
@@ -23,6 +24,7 @@ __all__ = [
     "LaptSNE",
     "State",
     "__version__",
+    "align",
     "contract",
     "estimate_memory",
 ]
@@ -35,6 +37,7 @@ _MODULE_OF = {
     "LapUMAP": "estimators.laptsne",
     "LaptSNE": "estimators.laptsne",
     "State": "engine.minimise",
+    "align": "estimators.aligned",
     "contract": "contraction.finished",
     "estimate_memory": "memory",
 }

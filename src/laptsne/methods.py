@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import MAX_CONTRACTED, Contraction, Penalty
 from laptsne.engine.checkpoint import Checkpoint, digest_of
 from laptsne.engine.cross_entropy import CrossEntropy
-from laptsne.engine.initialization import initial_embedding
+from laptsne.engine.initialization import completed, initial_embedding
 from laptsne.engine.kl import Batches, KLDivergence
 from laptsne.engine.minimise import Callback, Descending, Loss, Result, minimise
 from laptsne.engine.progress import ProgressLines
@@ -45,6 +45,7 @@ _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
 # Clusters that share at least this part of their affinity are entangled. Separate ones, of which the map of t-SNE has
 # gaps, are contracted with _LEAST of the strength (docs/notes/method-what-was-tried.md).
 _SHARED, _LEAST = 0.03, 0.25
+_MAX_HOLD = 1.0  # weight of squared distances from earlier positions; with larger ones the descent may oscillate
 _LATE, _SMALL = 0.15, 400  # final exaggeration beyond 1 of entangled clusters with at most this number of points
 
 
@@ -124,6 +125,16 @@ class Method(ABC):
     schedule: Schedule
     init: str | ArrayLike
     kernel: Kernel | UmapKernel
+
+    def holding(self, positions: NDArray[np.float64], weight: float) -> Self:
+        """Return the method that holds points near earlier positions, NaN for those that have none.
+
+        Forces between distant groups are inverse to their distance. With a weight relative to the squared radius,
+        points therefore move by about the same share of the radius in small and in large maps.
+        """
+        square = float(np.nanvar(positions, axis=0).sum())
+        hold = min(weight / square, _MAX_HOLD) if square > 0 else _MAX_HOLD
+        return replace(self, init=positions, schedule=replace(self.schedule, hold=hold))
 
     @abstractmethod
     def graph(self, X: Any, workers: Workers) -> Any:
@@ -253,7 +264,11 @@ def fit(
         wanted = max(wanted, MAX_CLUSTERS, requested if isinstance(requested, int) else 0)
     spectrum = laplacian_spectrum(P, wanted + 1, workers)
     # From here on, points have the order of P.
-    Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
+    anchors = in_order(np.asarray(method.init), order) if method.schedule.hold else None
+    if anchors is None:
+        Y = in_order(method.start(X, P, spectrum.eigenvectors, order, random_state, workers), order)
+    else:
+        Y = completed(anchors, P, random_state)
     first = first_copies(X)
     first = first if order is None else np.argsort(order)[first[order]]
     labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, first, workers)
@@ -266,7 +281,7 @@ def fit(
     decisive = [getattr(method, field.name) for field in fields(method) if field.name not in ("init", "metric")]
     stored = None if checkpoint is None else Checkpoint(checkpoint, digest_of(decisive, P, Y))
     shown = [ProgressLines(schedule.max_iter, method.loss_name)] if verbose else []
-    descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order)
+    descent = Descending(method.loss(P, workers), term, schedule, Y, batches=batches, order=order, anchors=anchors)
     result = minimise(descent, callbacks=[*callbacks, *shown], checkpoint=stored)
     for lines in shown:
         lines.end(result.n_iter, result.loss)

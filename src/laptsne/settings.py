@@ -37,7 +37,7 @@ _UMAP_DECAY = 0.5  # fraction of the iterations, at the end, in which the step s
 _UMAP_MAX_EXACT = {1: 300, 2: 500, 3: 3000}
 
 _SHARED: dict[str, list[Any]] = {
-    "n_components": [Interval(Integral, 1, 3, closed="both")],
+    "n_components": [Interval(Integral, 1, None, closed="left")],
     "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto", "eigengap"})],
     "contraction": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
     "contraction_width": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
@@ -205,6 +205,10 @@ def has_method(name: str, p: dict[str, Any]) -> bool:
 
 
 def _check_shared(p: dict[str, Any], n_samples: int) -> None:
+    if p["n_components"] > len(_MAX_EXACT):
+        clusters = "Clusters are those of the data, in labels_, for any n_components"
+        features = "for features, use sklearn.manifold.SpectralEmbedding(affinity='precomputed') with affinities_"
+        raise ValueError(f"n_components={p['n_components']}: maps have 1, 2 or 3 dimensions. {clusters}; {features}.")
     if not isinstance(p["n_clusters"], str) and p["n_clusters"] >= n_samples:
         allowed = f"give a number from 1 to {n_samples - 1}, or 'auto'"
         raise ValueError(f"n_clusters={p['n_clusters']} is out of range for {n_samples} samples; {allowed}.")

@@ -24,8 +24,25 @@ afbeff cdaf82 91dc41 3c503c 466900 ff7814 87bebe 008c8c 826450 c3dc96 87aa78 469
 """
 PALETTE = tuple(f"#{code}" for code in _CODES.split())
 _MAX_COLOURED, _N_FREQUENT = 256, 36  # categories; beyond the first number, only the most frequent ones are coloured
-MISSING = "#c8c8c8"
+MISSING, MISSING_ON_DARK = "#c8c8c8", "#787e88"
 INK = "#222222"
+
+# From cone responses, of which cube roots make OKLab (Ottosson, 2020), to linear sRGB.
+_FROM_CONES = np.array([[4.07674, -3.30771, 0.23097], [-1.26844, 2.60976, -0.34132], [-0.0042, -0.70342, 1.70761]])
+
+
+def _lifted(code: str) -> str:
+    """Return a colour for a dark background: lighter in OKLab, and otherwise the same, as in the explorer."""
+    rgb = np.frombuffer(bytes.fromhex(code), np.uint8) / 255
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    cones = np.cbrt(np.linalg.solve(_FROM_CONES, linear))
+    more = 0.32 * max(0.0, 0.9 - cones @ [0.2105, 0.7936, -0.0041])
+    linear = np.clip(_FROM_CONES @ (cones + more) ** 3, 0, 1)
+    shown = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
+    return "#" + np.rint(255 * shown).astype(np.uint8).tobytes().hex()
+
+
+_PALETTE_ON_DARK = tuple(_lifted(code) for code in _CODES.split())
 
 _MAX_INTEGERS = 100  # more distinct integers than this are a scale
 _EXACT_IN_DOUBLE = 2**53  # larger integers are identifiers, which a scale could not tell apart
@@ -69,13 +86,14 @@ class Scale:
 LabelEncoding = Categories | Scale
 
 
-def category_colours(counts: NDArray[Any]) -> list[str]:
+def category_colours(counts: NDArray[Any], *, dark: bool = False) -> list[str]:
     """Return one colour per category, given the number of points in each; of very many, only for the frequent ones."""
+    palette, missing = (_PALETTE_ON_DARK, MISSING_ON_DARK) if dark else (PALETTE, MISSING)
     rank = np.arange(len(counts))
     if len(counts) > _MAX_COLOURED:
         rank[np.argsort(-counts, kind="stable")] = np.arange(len(counts))
-        return [PALETTE[i] if i < _N_FREQUENT else MISSING for i in rank]
-    return [PALETTE[i % len(PALETTE)] for i in rank]
+        return [palette[i] if i < _N_FREQUENT else missing for i in rank]
+    return [palette[i % len(palette)] for i in rank]
 
 
 def encode_labels(labels: ArrayLike | None, n_samples: int, *, continuous: bool | None = None) -> LabelEncoding:

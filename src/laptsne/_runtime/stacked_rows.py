@@ -8,8 +8,12 @@ import numpy as np
 def stacked_rows(X: Any) -> Any:
     """Return a column of lists or arrays as a matrix, one row per list; anything else as it is.
 
-    The column is a Series of pandas or polars, a one-dimensional array of objects, or an Arrow array.
+    The column is a Series of pandas or polars, a one-dimensional array of objects, or an Arrow array. For annotated
+    data, TypeError names what takes them.
     """
+    if hasattr(X, "obsm"):
+        tools = "laptsne.scanpy.tl.laptsne(adata) or tl.lapumap(adata)"
+        raise TypeError(f"X is {type(X).__name__}; use {tools}, or pass an array, such as adata.obsm['X_pca'].")
     if hasattr(X, "to_pylist") and hasattr(X, "type"):  # Arrow
         X = np.array([*X.to_pylist(), None], dtype=object)[:-1]
     shape: tuple[Any, ...] = getattr(X, "shape", ())

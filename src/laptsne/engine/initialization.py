@@ -45,6 +45,25 @@ def initial_embedding(
     return _SPREAD * ((Y / spread if spread > 0 else Y) + _JITTER * noise)
 
 
+def completed(positions: NDArray[np.float64], P: Any, random_state: np.random.RandomState) -> NDArray[np.float64]:
+    """Return positions with those that are NaN at the mean of their neighbours, weighted by the affinities P.
+
+    Points without a path to one with a position start at the centre of the others. Noise separates them.
+    """
+    known = ~np.isnan(positions[:, 0])
+    Y = np.where(known[:, None], positions, 0.0)
+    noise = _SPREAD * random_state.standard_normal(Y.shape) * ~known[:, None]
+    centre = Y[known].mean(axis=0)
+    while True:
+        weight = np.where(known, 0.0, P @ known.astype(P.dtype))
+        reached = weight > 0
+        if not reached.any():
+            Y[~known] = centre
+            return Y + noise
+        Y[reached] = (P @ Y)[reached] / weight[reached, None]
+        known |= reached
+
+
 def _principal(X: Any, n_components: int, metric: Any) -> NDArray[np.float64]:
     if isinstance(metric, str) and metric in ("precomputed", "affinities"):
         raise ValueError(f"init='pca' needs features, but metric={metric!r}; use init='spectral'.")

@@ -68,7 +68,8 @@ class Descending:
     """A descent on its way: what is minimised, by which schedule, and where it has got to.
 
     ``applied`` is the contraction strength of the last step; ``best`` and ``n_stalled`` are the lowest objective of the
-    convergence checks and the number of checks since. ``order`` has the indices of the points of the data.
+    convergence checks and the number of checks since. ``order`` has the indices of the points of the data. Points are
+    held near ``anchors``, which are NaN for those that are free.
     """
 
     def __init__(
@@ -79,8 +80,10 @@ class Descending:
         Y: Embedding,
         batches: Batches | None = None,
         order: Array | None = None,
+        anchors: Embedding | None = None,
     ) -> None:
         self.loss, self.term, self.schedule, self.batches, self.order = loss, term, schedule, batches, order
+        self.anchors = anchors
         self.Y, self.velocity = Y.copy(), np.zeros_like(Y)
         self.gains = np.ones_like(Y) if schedule.gains else None
         self.iteration, self.last_refresh, self.n_stalled = 0, 0, 0
@@ -109,6 +112,8 @@ class Descending:
             gradient = self.loss.gradient(near, exaggeration, rows, batches.normaliser)
         if contraction is not None:
             gradient += strength * contraction
+        if self.anchors is not None:
+            gradient += self.schedule.hold / len(self.Y) * np.nan_to_num(self.Y[rows] - self.anchors[rows])
         if self.loss.stiffness is not None:
             gradient /= self.loss.stiffness
         moved = self.moved(gradient, rows)

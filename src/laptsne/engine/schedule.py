@@ -86,6 +86,7 @@ class Schedule:
     max_step: float = 5.0  # longer steps of a point are clipped
     decay: float = 0.0  # fraction of the iterations, at the end, in which the step size falls to 0
     batch_size: int | None = None  # number of points that move in an iteration
+    hold: float = 0.0  # weight of the squared distances from earlier positions
     check_every: int = 50
 
     @property

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -41,6 +41,17 @@ _NOT_SAVED = {"affinities_", "fitted_map_", "embedding_", "labels_"}
 _ON_DEMAND = ("clusters_", "cluster_tree_", "data_eigenvalues_")
 
 
+# Parameters of umap-learn and openTSNE that have another name here.
+_NAMES_ELSEWHERE = {
+    "precomputed_knn": "metric='precomputed' and fit((indices, distances))",
+    "metric_kwds": "metric_params",
+    "n_epochs": "max_iter",
+    "n_iter": "max_iter",
+    "initialization": "init",
+    "negative_gradient_method": "method",
+}
+
+
 class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """Base class of the estimators; a subclass says which method its parameters stand for."""
 
@@ -56,6 +67,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     verbose: bool
     n_components: int
 
+    def __new__(cls, *args: Any, **settings: Any) -> Self:
+        """Raise TypeError for a parameter by the name that it has in another library."""
+        for name in _NAMES_ELSEWHERE.keys() & settings:
+            raise TypeError(f"{cls.__name__} has no parameter {name!r}; use {_NAMES_ELSEWHERE[name]}.")
+        return super().__new__(cls)
+
     def _store(self, parameters: dict[str, Any]) -> None:
         """Set the arguments of ``__init__``, its ``locals()``, as attributes."""
         self.__dict__.update({name: parameters[name] for name in self._get_param_names()})
@@ -64,35 +81,9 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _method(self, X: Any) -> Method:
         """Return the method that the parameters stand for; raise ValueError if they do not work together, or for X."""
 
-    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Compute the embedding of X.
-
-        A keyboard interrupt during the descent is raised after ``embedding_``, of the last iteration, has been set.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_samples, n_features), or column of lists
-            The data; see ``metric`` for distances, graphs and affinities. A column of lists or arrays of a data frame
-            is a matrix with one row per list.
-        y : ignored
-        """
-        if isinstance(X, tuple) and self.metric == "precomputed":
-            if len(X) != 2:
-                raise ValueError(f"X: expected a tuple (indices, distances), got one of {len(X)} elements.")
-            X = neighbor_graph(*X)
-        with self._unchanged_by_failure():
-            X = self._validated(X, ensure_min_samples=2)
-            method = self._method(X)
-            check_memory(self.get_params(deep=False), X)
-            random_state = check_random_state(self.random_state)
-            with Workers(self.n_jobs) as workers:
-                # The affinities are not bound to a name here, which would keep them beside their reordered copy.
-                found = self._descended(method, X, method.graph(X, workers), random_state, workers)
-            self.fitted_map_ = self._mapped(method, X, found, random_state)
-            self.embedding_ = self.fitted_map_.embedding
-        self._raise_if_interrupted(found)
-        return self
+        """Compute the embedding of X."""
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """Compute the embedding of X and return it; see :meth:`fit`."""
@@ -415,3 +406,95 @@ def _is_fitted(name: str) -> bool:
 # After the class: set_output would wrap a conditional method into one that is always there.
 _if_available = available_if(lambda self: has_method("transform", self.get_params(deep=False)))
 MapEstimator.transform = _if_available(MapEstimator.transform)  # type: ignore[method-assign]
+
+
+class UpdatableEstimator(MapEstimator):
+    """Base class of the estimators that embed all points together, and can do so near earlier positions."""
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Compute the embedding of X.
+
+        A keyboard interrupt during the descent is raised after ``embedding_``, of the last iteration, has been set.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features), or column of lists
+            The data; see ``metric`` for distances, graphs and affinities. A column of lists or arrays of a data frame
+            is a matrix with one row per list.
+        y : ignored
+        """
+        return self._fitted(X)
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def update(self, X: Any, positions: ArrayLike | None = None, *, weight: float = 50) -> Self:
+        r"""Compute the embedding of X again, with points near their earlier positions, so that the maps are comparable.
+
+        Points with a position start there, and others at the mean of their neighbours. The objective has the term
+        :math:`\frac{w}{2n} \sum_i \|y_i - y_i'\|^2 / R^2` over the points with a position :math:`y_i'`, where R is the
+        RMS radius of these, as in dynamic t-SNE (Rauber, Falcao and Telea, 2016). All other points are free, and so are
+        the clusters: rows that are not in X leave the map, and new clusters can appear. ``objective_`` lacks the term.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_samples, n_features)
+            All data, as in :meth:`fit`: rows of the last fit that are to stay, and new ones, in any order.
+        positions : array of shape (n_samples, n_components), optional
+            Earlier position of each row, NaN for new ones. By default, rows that equal rows of the last fit have their
+            position in ``embedding_``.
+        weight : float, default=50
+            The weight w. With the default, the median point moves by less than 10 % of R on ordinary data.
+        """
+        if not (np.isfinite(weight) and weight > 0):
+            raise ValueError(
+                f"weight={weight!r} must be a positive number; use fit for a map without earlier positions."
+            )
+        if positions is None:
+            check_is_fitted(self)
+        return self._fitted(X, positions, weight)
+
+    def _fitted(self, X: Any, positions: ArrayLike | None = None, weight: float = 0.0) -> Self:
+        if isinstance(X, tuple) and self.metric == "precomputed":
+            if len(X) != 2:
+                raise ValueError(f"X: expected a tuple (indices, distances), got one of {len(X)} elements.")
+            X = neighbor_graph(*X)
+        with self._unchanged_by_failure():
+            X = self._validated(X, ensure_min_samples=2)
+            method = self._method(X)
+            if weight:
+                method = method.holding(self._earlier(X, positions), weight)
+            check_memory(self.get_params(deep=False), X)
+            random_state = check_random_state(self.random_state)
+            with Workers(self.n_jobs) as workers:
+                # The affinities are not bound to a name here, which would keep them beside their reordered copy.
+                found = self._descended(method, X, method.graph(X, workers), random_state, workers)
+            self.fitted_map_ = self._mapped(method, X, found, random_state)
+            self.embedding_ = self.fitted_map_.embedding
+        self._raise_if_interrupted(found)
+        return self
+
+    def _earlier(self, X: Any, positions: ArrayLike | None) -> NDArray[np.float64]:
+        """Return the earlier position of each row of X, NaN for none; raise ValueError if no row has one."""
+        shape, remedy = (X.shape[0], self.n_components), "pass positions, with NaN for new rows"
+        if positions is None:
+            data, known = self.fitted_map_.data, self.fitted_map_.embedding
+            if data is None:
+                raise ValueError(f"This model keeps no data in which to find rows of X; {remedy}.")
+            if X.shape[1] != data.shape[1]:
+                raise ValueError(f"X has {X.shape[1]} features, and the last fit had {data.shape[1]}; {remedy}.")
+            both = [data, X.astype(data.dtype, copy=False)]
+            if any(map(scipy.sparse.issparse, both)):
+                rows = scipy.sparse.vstack([scipy.sparse.csr_matrix(part) for part in both], "csr")
+            else:
+                rows = np.concatenate(both)
+            first = first_copies(rows)[len(known) :]
+            Y = np.where(first[:, None] < len(known), known[np.minimum(first, len(known) - 1)], np.nan)
+        else:
+            Y = check_array(positions, dtype=np.float64, ensure_all_finite="allow-nan", input_name="positions")
+        if Y.shape != shape:
+            raise ValueError(f"positions has shape {Y.shape}, but (n_samples, n_components) is {shape}; {remedy}.")
+        Y = np.where(np.isnan(Y).any(axis=1, keepdims=True), np.nan, Y)
+        if np.isnan(Y).all():
+            where = "has a position" if positions is not None else "equals a row of the last fit"
+            raise ValueError(f"No row of X {where}, so that there is nothing to hold; {remedy}, or use fit.")
+        return np.asarray(Y, dtype=np.float64)

@@ -10,13 +10,13 @@ from numpy.typing import ArrayLike
 
 from laptsne.engine.minimise import Callback
 from laptsne.engine.schedule import Descent
-from laptsne.estimators.base import MapEstimator
+from laptsne.estimators.base import UpdatableEstimator
 from laptsne.kernels import Kernel
 from laptsne.methods import Tsne, Umap
 from laptsne.settings import TSNE_CONSTRAINTS, UMAP_CONSTRAINTS, paper_settings, tsne_method, umap_method
 
 
-class LaptSNE(MapEstimator):
+class LaptSNE(UpdatableEstimator):
     r"""Cluster-contractive t-SNE.
 
     LaptSNE minimises
@@ -223,7 +223,7 @@ class LaptSNE(MapEstimator):
         return tsne_method(self.get_params(deep=False), X)
 
 
-class LapUMAP(MapEstimator):
+class LapUMAP(UpdatableEstimator):
     r"""UMAP with contraction of the clusters of the data.
 
     The graph, the kernel and the parameters are those of umap-learn. The loss is the one that umap-learn effectively

@@ -17,7 +17,7 @@ try:
     from matplotlib import pyplot as plt
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
-    from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, Normalize, to_rgba_array
+    from matplotlib.colors import Colormap, LinearSegmentedColormap, ListedColormap, LogNorm, Normalize, to_rgba_array
     from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
@@ -25,10 +25,10 @@ try:
 except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
-from laptsne._runtime.colours import INK, MISSING, Categories, LabelEncoding, Scale, category_colours
+from laptsne._runtime.colours import MISSING, MISSING_ON_DARK, Categories, LabelEncoding, Scale, category_colours
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
-_ZOOM = 1.2  # of three-dimensional axes, which matplotlib draws with wide margins
+_ZOOM = 0.92  # of three-dimensional axes, of which no view is cut off
 _GRID = 64  # cells per side in which the density of points is counted
 _MARKER_AREAS = (0.8, 22.0)  # smallest and largest, in square points
 _BINS = 100  # of the histogram of one dimension
@@ -42,16 +42,19 @@ _FAINTEST = 0.4  # opacity of a lone point
 _CROWDED = 0.99  # quantile of the density that is opaque
 
 # Colours
+_DARK = 0.4  # luma below which a background is dark
+_LEAST_POSITIVE = 0.01  # quantile of the positive values at which a logarithmic scale begins
 _SAMPLED = 256  # entries of a colour map that are colours of a gradient rather than of a palette
-# As in the explorer: ten colours of viridis and those between, without the yellow end, hardly visible on white.
+# As in the explorer: ten colours of viridis and those between, without the end that is hardly visible.
 _VIRIDIS = LinearSegmentedColormap.from_list("viridis", colormaps["viridis"](np.linspace(0, 1, 10)), N=1000)
 _COLORMAP = ListedColormap(_VIRIDIS(np.linspace(0, 0.94, _SAMPLED)), "laptsne")
+_COLORMAP_ON_DARK = ListedColormap(_VIRIDIS(np.linspace(0.14, 1, _SAMPLED)), "laptsne_on_dark")
 
 # Legends and colour bars
 _MAX_ENTRIES = 40  # of a legend
 _FONT_SIZE = 9.0
 _LINE = 1.55 * _FONT_SIZE  # height of an entry, in points
-_COLOUR_BAR = 0.9  # width with its ticks, in inches
+_COLOUR_BAR, _LABEL = 0.9, 0.2  # width with its ticks, and of its name, in inches
 _PAD = 0.05  # beside a legend, in inches
 _DAY = 86_400_000  # milliseconds
 _DEFAULT_SHARE = 0.8  # height of axes before a layout engine enlarges them
@@ -69,38 +72,65 @@ class Colouring:
     rgba: NDArray[np.float64]
     entries: Sequence[tuple[str, Any]] = ()  # names and colours of the categories, unless they are too many
     mappable: ScalarMappable | None = None  # of numbers
+    name: str = ""  # of the numbers
+
+
+def is_dark(ax: Any = None) -> bool:
+    """Whether the background of axes, or of new ones, is dark."""
+    given = isinstance(ax, Axes)
+    face = to_rgba_array(ax.get_facecolor() if given else plt.rcParams["axes.facecolor"])[0]
+    if face[3] == 0:  # transparent
+        face = to_rgba_array(ax.figure.get_facecolor() if given else plt.rcParams["figure.facecolor"])[0]
+    return bool(face[3] and np.dot(face[:3], [0.2126, 0.7152, 0.0722]) < _DARK)
 
 
 def make_colouring(
     encoding: LabelEncoding,
     palette: Palette | None = None,
     cmap: str | Colormap | None = None,
+    *,
     missing_name: str = "no label",
+    name: Any = None,
+    dark: bool = False,
+    log: bool = False,
 ) -> Colouring:
     """Return the colours of labels; a palette also serves numbers, and a colour map categories, if given alone."""
+    missing = MISSING_ON_DARK if dark else MISSING
     if isinstance(encoding, Categories):
-        rgba = np.concatenate([_category_rgba(encoding, cmap if palette is None else palette), to_rgba_array(MISSING)])
+        known = _category_rgba(encoding, cmap if palette is None else palette, dark=dark)
+        rgba = np.concatenate([known, to_rgba_array(missing)])
         present = np.flatnonzero(encoding.counts)
         entries: list[tuple[str, Any]] = []
         if 1 <= present.size <= _MAX_ENTRIES and encoding.names != ("",):
             entries = [(shorten(encoding.names[code]), rgba[code]) for code in present]
-            entries += [(missing_name, MISSING)] if encoding.missing.any() else []
+            entries += [(missing_name, missing)] if encoding.missing.any() else []
         return Colouring(encoding, rgba[encoding.codes], entries)
     chosen = palette if cmap is None else cmap
     if chosen is not None and not isinstance(chosen, str | Colormap):
         raise ValueError("palette must be the name of a colour map for numbers; pass cmap, or continuous=False.")
-    cmap = _COLORMAP if chosen is None else colormaps.get_cmap(chosen)
-    margin = 0.0 if encoding.low < encoding.high else 0.5
-    norm = Normalize(encoding.low - margin, encoding.high + margin, clip=True)
-    mappable = ScalarMappable(norm, cmap.with_extremes(bad=MISSING))
-    return Colouring(encoding, mappable.to_rgba(encoding.values), mappable=mappable)
+    default = _COLORMAP_ON_DARK if dark else _COLORMAP
+    cmap = default if chosen is None else colormaps.get_cmap(chosen)
+    norm = _norm(encoding, log=log)
+    mappable = ScalarMappable(norm, cmap.with_extremes(bad=missing))
+    return Colouring(encoding, mappable.to_rgba(encoding.values), mappable=mappable, name=str(name or ""))
+
+
+def _norm(scale: Scale, *, log: bool) -> Normalize:
+    """Return the range of the colours, of logarithms of the positive values if that is wanted."""
+    low, high, positive = scale.low, scale.high, scale.values[scale.values > 0]
+    if log and positive.size:
+        low = max(low, float(np.quantile(positive, _LEAST_POSITIVE)))
+        if low < high:
+            return LogNorm(low, high, clip=True)
+    margin = 0.0 if low < high else 0.5
+    return Normalize(low - margin, high + margin, clip=True)
 
 
 def add_key_beside(ax: Axes, colouring: Colouring) -> float:
     """Add a legend or a colour bar to the right of the axes; return the width it takes, in inches."""
     if isinstance(colouring.encoding, Scale):
-        _add_colour_bar(ax, colouring.mappable, colouring.encoding)
-        return _COLOUR_BAR
+        _add_colour_bar(ax, colouring, colouring.encoding)
+        return _COLOUR_BAR + (_LABEL if colouring.name else 0)
     if not colouring.entries:
         return 0.0
     n_columns = math.ceil(len(colouring.entries) * _LINE / max(size_in_points(ax)[1], _LINE))
@@ -124,7 +154,7 @@ def size_in_points(ax: Axes) -> NDArray[np.float64]:
 def add_key_below(host: Figure, axes: list[Axes], colouring: Colouring) -> None:
     """Add one colour bar beside all axes, or one legend below them."""
     if isinstance(colouring.encoding, Scale):
-        _add_colour_bar(axes, colouring.mappable, colouring.encoding)
+        _add_colour_bar(axes, colouring, colouring.encoding)
     elif colouring.entries:
         width = host.get_window_extent().width * 72 / host.figure.dpi
         entry_width = max(len(name) for name, _ in colouring.entries) * 0.6 * _FONT_SIZE + 24  # in points
@@ -138,14 +168,14 @@ def shorten(name: str) -> str:
     return line if excess <= 0 else f"{line[:_LONG_NAME_START]}…{line[_LONG_NAME_START + 1 + excess :]}"
 
 
-def _category_rgba(categories: Categories, palette: Any) -> NDArray[np.float64]:
+def _category_rgba(categories: Categories, palette: Any, *, dark: bool) -> NDArray[np.float64]:
     """Return one colour per category; a shorter sequence is repeated, and names that a mapping lacks are grey."""
     n_names = len(categories.names)
     if palette is None:
-        chosen: Any = category_colours(categories.counts)
+        chosen: Any = category_colours(categories.counts, dark=dark)
     elif isinstance(palette, Mapping):
         by_name = {str(name): colour for name, colour in palette.items()}
-        chosen = [by_name.get(name, MISSING) for name in categories.names]
+        chosen = [by_name.get(name, MISSING_ON_DARK if dark else MISSING) for name in categories.names]
     elif isinstance(palette, str | Colormap):
         cmap = colormaps.get_cmap(palette)  # a qualitative one, or a gradient
         chosen = cmap(np.arange(n_names) % cmap.N if cmap.N < _SAMPLED else np.linspace(0, 1, n_names))
@@ -169,9 +199,10 @@ def _add_legend(host: Any, colouring: Colouring, n_columns: int, **place: Any) -
     return legend
 
 
-def _add_colour_bar(axes: Any, mappable: Any, scale: Scale) -> None:
+def _add_colour_bar(axes: Any, colouring: Colouring, scale: Scale) -> None:
     """Add a colour bar on the right, with arrows if values lie outside its range."""
-    below, above = bool((scale.values < scale.low).any()), bool((scale.values > scale.high).any())
+    mappable: Any = colouring.mappable
+    below, above = bool((scale.values < mappable.norm.vmin).any()), bool((scale.values > mappable.norm.vmax).any())
     extend = [["neither", "max"], ["min", "both"]][below][above]
     if scale.are_times:  # matplotlib's dates are in days
         mappable.set_clim(*np.divide(mappable.get_clim(), _DAY))
@@ -183,6 +214,7 @@ def _add_colour_bar(axes: Any, mappable: Any, scale: Scale) -> None:
         bar.ax.yaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8)
+    bar.ax.set_ylabel(colouring.name, fontsize=_FONT_SIZE, parse_math=False)
 
 
 class PyplotFigure(Figure):
@@ -245,6 +277,9 @@ def draw_points(
         areas = np.asarray(size if s is None else s)
         style = {"alpha": opacity if alpha is None else alpha, "linewidths": 0, "rasterized": rasterized}
         ax.scatter(*Y[order].T, s=areas[order] if areas.ndim else areas, c=rgba[order], **style)
+        if n_components == 3:  # once the limits are known
+            ax.set_aspect("equal")
+            ax.set_box_aspect(ax.get_box_aspect(), zoom=_ZOOM)
 
 
 def draw_panels(
@@ -264,7 +299,7 @@ def draw_panels(
     axes = [figure.add_subplot(n_rows, n_columns, i + 1, box_aspect=1) for i in range(len(maps))]
     for ax, Y, title in zip(axes, maps, titles, strict=True):
         draw_points(ax, Y, colouring, rasterized=rasterized)
-        ax.set_title(str(title), fontsize=fontsize, color=INK)
+        ax.set_title(str(title), fontsize=fontsize)
     add_key_below(figure, axes, colouring)
     return figure
 
@@ -300,11 +335,11 @@ def _clear(ax: Any, n_components: int) -> None:
     """Remove ticks and spines: neither the directions nor the units of an embedding mean anything."""
     ax.set(xticks=[], yticks=[])
     if n_components == 3:  # the faint panes show the perspective
-        ax.set(zticks=[], aspect="equal")
-        ax.set_box_aspect(None, zoom=_ZOOM)
+        ax.set(zticks=[])
         for axis, grey in ((ax.xaxis, 0.95), (ax.yaxis, 0.97), (ax.zaxis, 0.93)):
             axis.line.set_color((0, 0, 0, 0))
-            axis.set_pane_color((grey, grey, grey, 1))
+            shade = 1.07 - grey if is_dark(ax) else grey
+            axis.set_pane_color((shade, shade, shade, 1))
         return
     ax.spines[:].set_visible(False)
     if n_components == 2:

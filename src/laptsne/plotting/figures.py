@@ -9,19 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
-from laptsne._runtime.colours import INK, PALETTE, encode_clusters, encode_labels
+from laptsne._runtime.colours import PALETTE, encode_clusters, encode_labels
 from laptsne.engine.minimise import State
+from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.explorer.maps import Shown, embedding_of, labels_of, rotations, same_points
 from laptsne.graph.spectrum import eigengap_clusters
+from laptsne.reliability import Reliability
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
-    from laptsne.plotting.canvas import Palette
+    from laptsne.plotting.canvas import Colouring, Palette
 
 _SIZES = {1: (6.5, 2.6), 2: (5.5, 5.5), 3: (5.5, 5.5)}  # of new figures by number of components, in inches
 _LEGENDS = {"auto": "auto", "right": "right", "on": "on", None: None, True: "right", False: None}
@@ -53,10 +56,11 @@ def scatter(
     ----------
     Y : array-like or DataFrame of shape (n_samples, n_components), fitted model or FittedMap
         The map; the landmarks of a LandmarkLaptSNE that was read from a file or fitted to an iterator.
-    c : array-like of shape (n_samples,) or str, optional
+    c : array-like of shape (n_samples,), str or Reliability, optional
         Strings, booleans, numbers, times, or a pandas Categorical, whose order is kept. Points without a label (None or
         NaN) are grey. A matplotlib colour such as "tab:blue" colours all points. The default is the clusters of a
         model by their numbers in ``clusters_``, with points in no cluster (-1) in grey; a single cluster has no number.
+        The scores of a ``reliability_`` have a logarithmic scale. The name of a Series is that of the colour bar.
     layer : int, default=0
         Row of ``cluster_layers_`` whose clusters are drawn: 0 is the finest, ``labels_``, and -1 the coarsest. Clusters
         of a layer are numbered by their size.
@@ -106,16 +110,23 @@ def scatter(
     if c is not None and layer != 0:
         raise ValueError(f"layer={layer!r} is for the clusters of a model; omit it, or omit c.")
     labels, where = _clusters(Y, n_samples, layer) if c is None else None, _LEGENDS[legend]
+    dark = canvas.is_dark(ax)
     if labels is not None:
         clusters = encode_clusters(labels)
         if len(clusters.names) < 2:  # one cluster is no cluster
             clusters = replace(clusters, names=("",))
-        chosen = canvas.make_colouring(clusters, palette, cmap, "no cluster")
+        chosen = canvas.make_colouring(clusters, palette, cmap, missing_name="no cluster", dark=dark)
         where = "on" if where == "auto" else where
     elif isinstance(c, str):
         chosen = canvas.make_colouring(encode_labels(None, n_samples), [c])
     else:
-        chosen = canvas.make_colouring(encode_labels(c, n_samples, continuous=continuous), palette, cmap)
+        log, name = isinstance(c, Reliability), getattr(c, "name", None)
+        if isinstance(c, Reliability):
+            if c.perturbation is None:
+                raise ValueError(f"c has no scores: {c.reason}.")
+            c, name, continuous = c.perturbation, "perturbation", True
+        encoding = encode_labels(c, n_samples, continuous=continuous)
+        chosen = canvas.make_colouring(encoding, palette, cmap, name=name, dark=dark, log=log)
     ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
     if title:
         ax.set_title(title)
@@ -162,7 +173,7 @@ def compare(
     embeddings = same_points(maps)
     if align:
         embeddings = embeddings @ rotations(embeddings)
-    chosen = canvas.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
+    chosen = _panel_colouring(labels, embeddings.shape[1], continuous=continuous)
     size, panels = 4.0 if len(maps) < 3 else 3.2, zip(map(str, maps), embeddings, strict=True)
     return canvas.draw_panels(panels, chosen, size, size + 0.3, fontsize=11, rasterized=rasterized)
 
@@ -241,7 +252,7 @@ def trajectory(
     if len(headings) != len(given):
         raise ValueError(f"titles must have one title for each of the {len(given)} maps, got {len(headings)}.")
     embeddings = same_points(dict(enumerate(given)))
-    chosen = canvas.make_colouring(encode_labels(labels, embeddings.shape[1], continuous=continuous))
+    chosen = _panel_colouring(labels, embeddings.shape[1], continuous=continuous)
     last = len(embeddings) - 1
     stride = max(1, math.ceil(last / (_MAX_SNAPSHOTS - 1)))
     panels = [(headings[i], embeddings[i]) for i in [*range(0, last, stride), last]]
@@ -249,7 +260,7 @@ def trajectory(
 
 
 def eigenvalues(
-    values: ArrayLike,
+    values: MapEstimator | ArrayLike,
     n_clusters: int | None = None,
     *,
     ax: Axes | None = None,
@@ -259,8 +270,8 @@ def eigenvalues(
 
     Parameters
     ----------
-    values : array-like of shape (n_values,)
-        Eigenvalues in ascending order, such as ``data_eigenvalues_``.
+    values : fitted model or array-like of shape (n_values,)
+        Eigenvalues in ascending order; of a model, its ``data_eigenvalues_``.
     n_clusters : int, optional
         Number of eigenvalues below the gap, such as ``n_clusters_``. By default, it is read off the eigenvalues.
     ax, figsize : optional
@@ -274,6 +285,9 @@ def eigenvalues(
     """
     from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
 
+    if isinstance(values, MapEstimator):
+        check_is_fitted(values)
+        values = values.data_eigenvalues_
     sigma = np.asarray(values, dtype=np.float64)
     if sigma.ndim != 1 or sigma.size == 0:
         raise ValueError(f"values must have shape (n_values,) with at least one value, got shape {sigma.shape}.")
@@ -293,8 +307,15 @@ def eigenvalues(
         ax.axvline(x, color=_GAP, linewidth=1.2)
     offset, side = ((-5, 0), "right") if x > (1 + sigma.size) / 2 else ((5, 0), "left")  # where there is more space
     style: dict[str, Any] = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points", "va": "top"}
-    ax.annotate(text, (x, 1), offset, color=INK, weight="bold", ha=side, **style)
+    ax.annotate(text, (x, 1), offset, weight="bold", ha=side, **style)
     return ax
+
+
+def _panel_colouring(labels: Any, n_samples: int, *, continuous: bool | None) -> Colouring:
+    from laptsne.plotting import canvas  # noqa: PLC0415  matplotlib is slow to import
+
+    encoding, name = encode_labels(labels, n_samples, continuous=continuous), getattr(labels, "name", None)
+    return canvas.make_colouring(encoding, name=name, dark=canvas.is_dark())
 
 
 def _clusters(Y: Shown, n_samples: int, layer: int) -> NDArray[Any] | None:

@@ -13,7 +13,7 @@ def laptsne(adata: AnnData, *, basis: str = "laptsne", **settings: Any) -> Any:
     ----------
     adata : AnnData
     basis : str, default="laptsne"
-        Name of the map, if it was computed with ``key_added``.
+        Name of the map: "lapumap" from that function, or its ``key_added``.
     **settings
         Arguments of ``scanpy.pl.embedding``, such as ``color``, ``legend_loc``, ``show`` and ``save``.
     """

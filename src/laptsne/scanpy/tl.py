@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterable
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,19 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.warn import warn
-from laptsne.estimators.laptsne import LaptSNE
+from laptsne.estimators.laptsne import LaptSNE, LapUMAP
 from laptsne.graph.affinity import auto_perplexity
 from laptsne.graph.paths import nearest_by_path
 
-__all__ = ["ingest", "laptsne"]
+__all__ = ["ingest", "laptsne", "lapumap"]
 
-_RESULTS = ("perplexity", "n_clusters", "contraction", "kl_divergence", "objective", "n_iter")
+_RESULTS = ("perplexity", "n_clusters", "contraction", "kl_divergence", "cross_entropy", "objective", "n_iter")
 _EIGENVALUES = ("eigenvalues", "data_eigenvalues")
+_PLACES = ("use_rep", "n_pcs", "key_added", "clusters_key")
+_COMPONENTS = {
+    "X_pca": "PCs",
+    "pca": "pca",
+}  # keys of scanpy.pp.pca in obsm and varm, without and with the preset of 2.0
 _N_VOTES = 15  # neighbours whose most frequent label is that of a new cell
 _CHECKED = 500  # cells of the reference on which the projection is checked
 _PCA_TOLERANCE = 0.07  # RMS error of the projection, relative to the spread; randomised solvers leave 0.04
@@ -35,7 +41,6 @@ def laptsne(
     key_added: str | None = None,
     clusters_key: str | None = None,
     keep_model: bool = True,
-    random_state: Any = 0,
     n_jobs: int | None = None,
     copy: bool = False,
     **parameters: Any,
@@ -47,7 +52,7 @@ def laptsne(
     adata : AnnData
     use_rep : str, optional
         A key of ``adata.obsm``, or "X". By default chosen as in scanpy: ``X`` if it has at most 50 columns, otherwise
-        ``X_pca``, which is computed with a warning if it is missing.
+        the principal components, which are computed with a warning if they are missing.
     n_pcs : int, optional
         Number of leading columns of ``adata.obsm[use_rep]`` to use. All by default; 0 means ``use_rep="X"``.
     neighbors_key : str, optional
@@ -62,15 +67,17 @@ def laptsne(
         Whether to store the fitted model, which :func:`laptsne.scanpy.tl.ingest` needs. It contains the features.
     copy : bool, default=False
         Whether to return a modified copy and leave `adata` unchanged.
-    random_state, n_jobs, **parameters
-        Parameters of :class:`laptsne.LaptSNE`.
+    n_jobs, **parameters
+        Parameters of :class:`laptsne.LaptSNE`. ``random_state`` is 0 by default; ``rng``, a seed or a generator of
+        NumPy, can be given instead, as in scanpy 1.13.
 
     Returns
     -------
     adata : AnnData or None
-        The copy if ``copy=True``. ``adata.obsm["X_laptsne"]`` is the map. ``adata.uns["laptsne"]`` has ``params``,
-        scalar attributes and eigenvalues of the model, the ``parent``, ``size`` and ``chance`` of the nodes of its
-        ``cluster_tree``, and the model, for :func:`laptsne.scanpy.get_model`.
+        The copy if ``copy=True``. ``adata.obsm["X_laptsne"]``, or "laptsne" with scanpy's preset of 2.0, is the map.
+        ``adata.uns["laptsne"]`` has ``params``, scalar attributes and eigenvalues of the model, the ``parent``,
+        ``size`` and ``chance`` of the nodes of its ``cluster_tree``, and the model, for
+        :func:`laptsne.scanpy.get_model`.
 
     Examples
     --------
@@ -79,24 +86,59 @@ def laptsne(
     >>> adata = sc.datasets.pbmc68k_reduced()
     >>> lsc.tl.laptsne(adata, clusters_key="clusters", max_iter=300)
     """
+    options = {"use_rep": use_rep, "n_pcs": n_pcs, "key_added": key_added, "clusters_key": clusters_key, "copy": copy}
+    return _mapped(LaptSNE, adata, neighbors_key, keep_model=keep_model, n_jobs=n_jobs, **options, **parameters)
+
+
+def lapumap(adata: AnnData, *, neighbors_key: str | None = "neighbors", **settings: Any) -> AnnData | None:
+    """Compute a map of the graph of ``scanpy.pp.neighbors`` with :class:`laptsne.LapUMAP`, as ``scanpy.tl.umap`` does.
+
+    Parameters
+    ----------
+    adata : AnnData
+    neighbors_key : str or None, default="neighbors"
+        Key of ``adata.uns`` at which ``scanpy.pp.neighbors`` stored its graph, whose connectivities are embedded. With
+        None, LapUMAP finds the neighbours of the features, and :func:`laptsne.scanpy.tl.ingest` can add cells.
+    **settings
+        Other arguments of :func:`laptsne`, and parameters of LapUMAP. ``use_rep`` and ``n_pcs`` need
+        ``neighbors_key=None``.
+
+    Returns
+    -------
+    adata : AnnData or None
+        As for :func:`laptsne`, with "lapumap" in place of "laptsne".
+    """
+    return _mapped(LapUMAP, adata, neighbors_key, **settings)
+
+
+def _mapped(
+    estimator: type[LaptSNE | LapUMAP], adata: AnnData, neighbors_key: str | None, **settings: Any
+) -> AnnData | None:
+    """Fit an estimator to features or to scanpy's graph, and store the results; see :func:`laptsne`."""
+    use_rep, n_pcs, key_added, clusters_key = (settings.pop(name, None) for name in _PLACES)
+    copy, keep_model = settings.pop("copy", False), settings.pop("keep_model", True)
     adata = adata.copy() if copy else adata
     if neighbors_key is None:
-        if use_rep is None:  # as in scanpy
-            use_rep = "X" if n_pcs == 0 or adata.n_vars <= sc.settings.N_PCS else "X_pca"
+        use_rep = _representation(adata, use_rep, n_pcs)
         X = _features(adata, use_rep, n_pcs or None)
     else:
-        X = _path_distances(adata, neighbors_key, n_jobs, parameters | {"use_rep": use_rep, "n_pcs": n_pcs})
-        parameters["metric"] = "precomputed"
-    parameters.setdefault("verbose", int(sc.settings.verbosity) > 3)
-    model = LaptSNE(random_state=random_state, n_jobs=n_jobs, **parameters).fit(X)
-    basis, name = ("X_laptsne", "laptsne") if key_added is None else (key_added, key_added)
+        of_tsne, given = estimator is LaptSNE, settings | {"use_rep": use_rep, "n_pcs": n_pcs}
+        X = _graph(adata, neighbors_key, "distances" if of_tsne else "connectivities", given)
+        X = _path_distances(X, settings) if of_tsne else X
+        settings["metric"] = "precomputed" if of_tsne else "affinities"
+    model = estimator(**_seeded(settings)).fit(X)
+    name, preset = estimator.__name__.lower(), getattr(sc.settings, "preset", None)  # from scanpy 1.13 on
+    if key_added is None and getattr(getattr(preset, "umap", None), "key_added", None) is not None:
+        key_added = name  # without "X_"
+    basis, key = (f"X_{name}", name) if key_added is None else (key_added, key_added)
     adata.obsm[basis] = model.embedding_
     # h5ad files cannot hold functions, other objects or None.
-    settings = model.get_params() | {"use_rep": use_rep, "n_pcs": n_pcs or None, "neighbors_key": neighbors_key}
-    params = {key: value for key, value in settings.items() if isinstance(value, str | int | float | np.number)}
-    results = {"params": params} | {result: getattr(model, f"{result}_") for result in (*_RESULTS, *_EIGENVALUES)}
+    params = model.get_params() | {"use_rep": use_rep, "n_pcs": n_pcs or None, "neighbors_key": neighbors_key}
+    params = {key: value for key, value in params.items() if isinstance(value, str | int | float | np.number)}
+    found = {result: getattr(model, f"{result}_", None) for result in (*_RESULTS, *_EIGENVALUES)}
+    results = {"params": params} | {result: value for result, value in found.items() if value is not None}
     results["cluster_tree"] = dict(vars(model.cluster_tree_))
-    adata.uns[name] = results
+    adata.uns[key] = results
     if keep_model:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "model")
@@ -107,9 +149,21 @@ def laptsne(
                 warn(f"the model is not kept, so that new cells cannot be added: {error}")
     if clusters_key is not None:
         for layer, labels in enumerate(model.cluster_layers_):
-            key, names = f"{clusters_key}_layer{layer}" if layer else clusters_key, range(labels.max() + 1)
-            adata.obs[key] = pd.Categorical.from_codes(labels, [str(k) for k in names])  # -1 is a missing value
+            column, names = f"{clusters_key}_layer{layer}" if layer else clusters_key, range(labels.max() + 1)
+            adata.obs[column] = pd.Categorical.from_codes(labels, [str(k) for k in names])  # -1 is a missing value
     return adata if copy else None
+
+
+def _seeded(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return parameters of an estimator, with scanpy's default seed and verbosity, and ``rng`` as a random state."""
+    parameters = {"verbose": int(sc.settings.verbosity) > 3} | parameters
+    if "rng" not in parameters:
+        return {"random_state": 0} | parameters
+    if "random_state" in parameters:
+        raise TypeError("rng and random_state are both given; omit one of them.")
+    rng = parameters.pop("rng")
+    seed = rng if isinstance(rng, Integral) or rng is None else int(np.random.default_rng(rng).integers(2**31))
+    return parameters | {"random_state": seed}
 
 
 def ingest(
@@ -181,24 +235,25 @@ def _new_features(adata: AnnData, adata_ref: AnnData, name: str, n_pcs: int | No
     """Return the features of new cells; their principal components are those on the loadings of the reference."""
     if use_rep is None and name == "X":
         return _genes(adata, adata_ref.var_names).X
-    if use_rep is not None or name != "X_pca" or "PCs" not in adata_ref.varm:
+    loadings_key = _COMPONENTS.get(name or "")
+    if use_rep is not None or loadings_key not in adata_ref.varm:
         if use_rep is None and name not in adata.obsm:
             raise ValueError(
                 f"the map was computed from adata_ref.obsm[{name!r}], which the new cells lack; compute it for them in "
                 "the space of the reference, or pass another key of adata.obsm as use_rep."
             )
         return _features(adata, use_rep or name, n_pcs)
-    loadings = np.nan_to_num(adata_ref.varm["PCs"])
+    loadings = np.nan_to_num(adata_ref.varm[loadings_key])
     used = (loadings != 0).any(axis=1)  # scanpy stores zeros, or NaN, for genes that are not highly variable
     genes, loadings = adata_ref.var_names[used], loadings[used]
     sample = slice(None, None, -(-adata_ref.n_obs // _CHECKED))
-    known = np.asarray(adata_ref.obsm["X_pca"])[sample]
+    known = np.asarray(adata_ref.obsm[name])[sample]
     residuals = known - _genes(adata_ref, genes).X[sample] @ loadings
     shift = residuals.mean(axis=0)  # the components of the mean of the cells
     if not np.linalg.norm(residuals - shift) <= _PCA_TOLERANCE * np.linalg.norm(known - known.mean(axis=0)):
         raise ValueError(
-            "adata_ref.X is not what adata_ref.obsm['X_pca'] was computed from, so that new cells cannot be projected; "
-            "restore it, or compute the components of the new cells and pass their key as use_rep."
+            f"adata_ref.X is not what adata_ref.obsm[{name!r}] was computed from, so that new cells cannot be "
+            "projected; restore it, or compute the components of the new cells and pass their key as use_rep."
         )
     return (_genes(adata, genes).X @ loadings + shift)[:, :n_pcs]
 
@@ -213,14 +268,23 @@ def _genes(adata: AnnData, names: Any) -> AnnData:
     return adata[:, names]
 
 
-def _features(adata: AnnData, use_rep: str, n_pcs: int | None) -> Any:
-    """Return the features of the cells; principal components are computed with a warning if they are missing."""
-    if use_rep == "X_pca" and use_rep not in adata.obsm and adata.X is not None:
+def _representation(adata: AnnData, use_rep: str | None, n_pcs: int | None) -> str:
+    """Return the key of the features, chosen as in scanpy; components are computed with a warning if missing."""
+    if use_rep is not None or n_pcs == 0 or adata.n_vars <= sc.settings.N_PCS:
+        return use_rep or "X"
+    found = next((key for key in _COMPONENTS if key in adata.obsm), None)
+    if found is None and adata.X is not None:
         warn(
             f"adata has {adata.n_vars} variables but no 'X_pca': computing it with scanpy.pp.pca. "
             "Run scanpy.pp.pca first to silence this warning, or pass use_rep='X' to use all variables.",
         )
         sc.pp.pca(adata, n_comps=n_pcs)
+        found = next(key for key in _COMPONENTS if key in adata.obsm)
+    return found or "X_pca"
+
+
+def _features(adata: AnnData, use_rep: str, n_pcs: int | None) -> Any:
+    """Return the features of the cells."""
     if use_rep == "X" and "X" not in adata.obsm:
         if adata.X is None or adata.isbacked:
             raise ValueError("adata.X is not in memory; load it with adata.to_memory(), or pass a key of adata.obsm.")
@@ -233,25 +297,30 @@ def _features(adata: AnnData, use_rep: str, n_pcs: int | None) -> Any:
     return X if n_pcs is None else X[:, :n_pcs]
 
 
-def _path_distances(adata: AnnData, neighbors_key: str, n_jobs: int | None, parameters: dict[str, Any]) -> Any:
-    """Return the distances of as many neighbours as the perplexity takes, along the edges of scanpy's graph."""
+def _graph(adata: AnnData, neighbors_key: str, kind: str, parameters: dict[str, Any]) -> Any:
+    """Return the "distances" or the "connectivities" of scanpy's graph."""
     for name in ("use_rep", "n_pcs", "metric", "metric_params"):  # the graph stands for them
         if parameters.get(name) is not None:
             raise ValueError(
                 f"{name}={parameters[name]!r} cannot be combined with neighbors_key={neighbors_key!r}, which supplies "
                 "the graph; omit one of them."
             )
-    key = adata.uns.get(neighbors_key, {}).get("distances_key", "distances")
+    key = adata.uns.get(neighbors_key, {}).get(f"{kind}_key", kind)
     if neighbors_key not in adata.uns or key not in adata.obsp:
         raise ValueError(
             f"neighbors_key={neighbors_key!r} is not in adata.uns, or adata.obsp[{key!r}] is missing; "
             "run scanpy.pp.neighbors(adata) first."
         )
+    return adata.obsp[key]
+
+
+def _path_distances(edges: Any, parameters: dict[str, Any]) -> Any:
+    """Return the distances of as many neighbours as the perplexity takes, along the edges of scanpy's graph."""
     perplexity, wanted = (parameters.get(name, "auto") for name in ("perplexity", "n_neighbors"))
     if isinstance(wanted, str):
-        wanted = int(3 * (auto_perplexity(adata.n_obs) if isinstance(perplexity, str) else perplexity))
-    with Workers(n_jobs) as workers:
-        return nearest_by_path(adata.obsp[key], max(wanted, 1), workers)
+        wanted = int(3 * (auto_perplexity(edges.shape[0]) if isinstance(perplexity, str) else perplexity))
+    with Workers(parameters.get("n_jobs")) as workers:
+        return nearest_by_path(edges, max(wanted, 1), workers)
 
 
 def get_model(adata: AnnData, key: str = "laptsne") -> LaptSNE:

@@ -76,7 +76,7 @@ POINTS = {
     "calibrate": [300, 1000, 3000],
 }
 FAR = 30  # points of the far group beside data without clusters
-CONTRASTS = (0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0)
+CONTRASTS = (0.5, 0.7, 1.0, 1.1, 1.2, 1.3, 1.4, 1.6)
 _SAME_DENSITY = 23.928  # likelihood ratio of two densities that agree, as in DPA
 _Z = 1.65  # standard errors of a saddle
 

@@ -199,7 +199,7 @@ def test_the_method_has_the_constants_of_the_code():
         f"e^{{-k / {1 / cuts._VARIATION:g}h}}",
         f"Groups of {counting._MIN_DIVISIBLE} points",
         rf"at most {reciprocity._EVIDENT}, and below {mean} by ${reciprocity._MARGIN} / \sqrt b$",
-        f"graphs of {counting.N_NEIGHBORS} and of {counting._COARSE_SCALE} neighbours",
+        f"among the {counting.N_NEIGHBORS} neighbours",
         f"below {mean} stay apart",
         f"{table._CHANCE:.1%}".replace("%", " %") + " at a contrast of 1, and falls with its power 11.5",
         f"the ratio {linkage._RATIO}",

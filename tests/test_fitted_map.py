@@ -182,16 +182,6 @@ def test_new_points_of_a_large_map_do_not_take_sums_over_all_pairs(blobs, monkey
     assert model.transform(X[:5] + 0.1).shape == (5, 2)
 
 
-def test_moved_modules_can_be_imported_with_a_warning():
-    for name, kind in (("contraction_path", "contraction_path"), ("landmarks", "LandmarkLaptSNE")):
-        code = f"import warnings; warnings.simplefilter('error'); from laptsne.{name} import {kind}"
-        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-        assert "DeprecationWarning" in done.stderr
-        code = f"from laptsne.{name} import {kind}; print({kind}.__name__)"
-        done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, capture_output=True, text=True)
-        assert done.stdout.strip() == kind
-
-
 def test_saving_takes_a_small_part_of_a_fit(tmp_path):
     X = np.random.default_rng(0).normal(size=(4000, 10))
     started = time.perf_counter()

@@ -3,7 +3,6 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from laptsne._runtime.moved import MOVED
 from laptsne._runtime.version import __version__
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ _NAMESPACES = ("clusters", "contraction", "explorer", "kernels", "metrics", "plo
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NAMESPACES or name in MOVED:
+    if name in _NAMESPACES:
         return import_module(f"laptsne.{name}")
     if name in _MODULE_OF:
         globals()[name] = value = getattr(import_module(f"laptsne.{_MODULE_OF[name]}"), name)

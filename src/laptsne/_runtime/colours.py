@@ -36,10 +36,10 @@ def _lifted(code: str) -> str:
     rgb = np.frombuffer(bytes.fromhex(code), np.uint8) / 255
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     cones = np.cbrt(np.linalg.solve(_FROM_CONES, linear))
-    more = 0.32 * max(0.0, 0.9 - cones @ [0.2105, 0.7936, -0.0041])
+    more = 0.32 * max(0.0, 0.9 - float(cones @ [0.2105, 0.7936, -0.0041]))
     linear = np.clip(_FROM_CONES @ (cones + more) ** 3, 0, 1)
     shown = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return "#" + np.rint(255 * shown).astype(np.uint8).tobytes().hex()
+    return f"#{np.rint(255 * shown).astype(np.uint8).tobytes().hex()}"
 
 
 _PALETTE_ON_DARK = tuple(_lifted(code) for code in _CODES.split())

@@ -17,13 +17,11 @@ from laptsne.clusters.reciprocity import (
     CONTINUUM,
     NeighborGraph,
     feasible_neighbors,
-    graph_of,
     nearest_graph,
-    strongest_neighbors,
 )
 from laptsne.graph.communities import communities, communities_of_pieces, smallest_communities
 
-N_NEIGHBORS, _COARSE_SCALE = 20, 30  # in the graph of which the clusters are found; in another one for evidence
+N_NEIGHBORS = 20  # in the graph in which clusters are found
 MIN_SIZE, _MIN_OF_MEAN = 8, 0.25  # points of a cluster; size of one that is contracted, relative to the mean
 _SMALLEST = 40  # points of a community that is not divided further
 _MIN_DIVISIBLE = 80  # points of a group whose communities are compared by reciprocity
@@ -35,9 +33,9 @@ def find_clusters(P: Any, *, first: Array | None = None, workers: Workers | None
 
     Groups of points are merged until the border of any two has significantly fewer edges of the neighbour graph than
     the best balanced cut through either (:class:`~laptsne.clusters.cuts.Bodies`): small communities of the graph, then,
-    within each group that is left, large ones. A group that is left after that is divided
-    further into the communities of the graph if affinities across the borders of some are significantly less
-    reciprocated than those across cuts through continua, in graphs of 20 and of 30 neighbours.
+    within each group that is left, large ones. A group that is left after that is divided further into the communities
+    of the graph if affinities across the borders of some are significantly less reciprocated than those across cuts
+    through continua.
 
     Parameters
     ----------
@@ -70,8 +68,7 @@ def find_clusters(P: Any, *, first: Array | None = None, workers: Workers | None
 def clusters_below(contrast: float, P: Any, workers: Workers, first: Array | None = None) -> Array:
     """Find the clusters whose borders have less than a given contrast; see :func:`find_clusters`."""
     first = np.arange(P.shape[0]) if first is None else first
-    neighbors = strongest_neighbors(P, _COARSE_SCALE, workers, first)
-    graph = graph_of(neighbors[:, :N_NEIGHBORS])
+    graph = nearest_graph(P, N_NEIGHBORS, workers, first)
     bodies = bodies_of(graph, workers)
     found = communities_of_pieces(graph, bodies.smallest)
 
@@ -83,7 +80,7 @@ def clusters_below(contrast: float, P: Any, workers: Workers, first: Array | Non
     # Small pieces may have been joined across a border that is narrow as a whole.
     parts = np.unique(np.stack([labels, found]), axis=1, return_inverse=True)[1].ravel()
     labels = completed(bodies.grouped(bodies.within(labels, parts).merge(contrast)).merge(contrast))
-    return completed(_communities_with_evidence(contrast, graph, neighbors, found, labels, workers))
+    return completed(_communities_with_evidence(contrast, graph, found, labels, workers))
 
 
 def bodies_of(graph: Any, workers: Workers) -> Bodies:
@@ -95,33 +92,19 @@ def bodies_of(graph: Any, workers: Workers) -> Bodies:
     return Bodies(mutual, smallest_communities(mutual, _SMALLEST), n_neighbors, workers)
 
 
-def _communities_with_evidence(
-    contrast: float, graph: Any, neighbors: Array, found: Array, labels: Array, workers: Workers
-) -> Array:
-    """Divide groups of nodes into communities if affinities across the borders of these are not reciprocated.
-
-    The communities are those of the whole graph, so that a group that is not one of several is not divided more finely.
-    """
-    coarse = None
+def _communities_with_evidence(contrast: float, graph: Any, found: Array, labels: Array, workers: Workers) -> Array:
+    """Divide groups of nodes into communities of the graph if affinities across their borders are not reciprocated."""
     fine = labels.copy()  # -1 stays
     for group in range(int(labels.max()) + 1):
         nodes = np.flatnonzero(labels == group)
-        if nodes.size < _MIN_DIVISIBLE or np.unique(found[nodes]).size == 1:
-            continue
         parts = np.unique(found[nodes], return_inverse=True)[1]
-        own = NeighborGraph(graph[nodes][:, nodes], workers)
-        if not _is_divided(own, parts, contrast):
+        if nodes.size < _MIN_DIVISIBLE or parts.max() == 0:
             continue
-        coarse = graph_of(neighbors) if coarse is None else coarse
-        other = NeighborGraph(coarse[nodes][:, nodes], workers)
-        if _is_divided(other, communities(other.graph, np.zeros(nodes.size, np.int64)), contrast):
+        own = NeighborGraph(graph[nodes][:, nodes], workers)
+        separate = own.merged(parts, lambda pairs: pairs.contrast >= contrast)
+        if (np.bincount(separate) >= MIN_SIZE).sum() > 1:
             fine[nodes] = int(fine.max()) + 1 + own.merged(parts, lambda pairs: pairs.value >= CONTINUUM)
     return fine
-
-
-def _is_divided(graph: NeighborGraph, parts: Array, contrast: float) -> bool:
-    """Whether at least two groups of communities are separate by their reciprocity."""
-    return int((np.bincount(graph.merged(parts, lambda pairs: pairs.contrast >= contrast)) >= MIN_SIZE).sum()) > 1
 
 
 def given_clusters(P: Any, n_clusters: int, *, first: Array | None = None, workers: Workers | None = None) -> Array:

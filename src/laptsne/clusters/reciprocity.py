@@ -53,8 +53,8 @@ def feasible_neighbors(n_neighbors: int, n_samples: int) -> int:
     return max(min(n_neighbors, n_samples // 6), min(5, n_samples - 1))
 
 
-def strongest_neighbors(P: Any, n_neighbors: int, workers: Workers, first: Array | None = None) -> Array:
-    """Return the neighbours of the highest affinity, the first ones first, and -1 where there are fewer.
+def nearest_graph(P: Any, n_neighbors: int, workers: Workers, first: Array | None = None) -> Any:
+    """Return the graph of the neighbours of the highest affinity: 1 for mutual neighbours, 1/2 for others, in CSR.
 
     If ``first`` has the first copy of every point, further copies have no neighbours, and are none: they would take the
     places of neighbours at a distance, and where rows are repeated at random, affinities are less reciprocated.
@@ -62,22 +62,12 @@ def strongest_neighbors(P: Any, n_neighbors: int, workers: Workers, first: Array
     P = scipy.sparse.csr_matrix(P)
     n_samples = P.shape[0]
     is_copy = np.zeros(n_samples, np.bool_) if first is None else first != np.arange(n_samples)
-    found = np.empty((n_samples, feasible_neighbors(n_neighbors, n_samples)), np.int32)
-    args = (P.indptr, P.indices, P.data, is_copy, found)
+    neighbors = np.empty((n_samples, feasible_neighbors(n_neighbors, n_samples)), np.int32)
+    args = (P.indptr, P.indices, P.data, is_copy, neighbors)
     workers.rows(_strongest_rows, n_samples, *args, work=100.0 * P.nnz)
-    return found
-
-
-def nearest_graph(P: Any, n_neighbors: int, workers: Workers, first: Array | None = None) -> Any:
-    """Return the graph of the neighbours of the highest affinity; see :func:`strongest_neighbors`."""
-    return graph_of(strongest_neighbors(P, n_neighbors, workers, first))
-
-
-def graph_of(neighbors: Array) -> Any:
-    """Return the graph of neighbours: 1 for mutual neighbours, 1/2 for others, as a CSR matrix."""
     found = neighbors >= 0
     parts = (np.full(found.sum(), 0.5), neighbors[found], np.append(0, np.cumsum(found.sum(axis=1))))
-    return plus_transpose(scipy.sparse.csr_matrix(parts, (len(neighbors), len(neighbors))))
+    return plus_transpose(scipy.sparse.csr_matrix(parts, P.shape))
 
 
 class Reciprocity(NamedTuple):

@@ -71,7 +71,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Raise TypeError for a parameter by the name that it has in another library."""
         for name in _NAMES_ELSEWHERE.keys() & settings:
             raise TypeError(f"{cls.__name__} has no parameter {name!r}; use {_NAMES_ELSEWHERE[name]}.")
-        return super().__new__(cls)
+        created: Self = super().__new__(cls)
+        return created
 
     def _store(self, parameters: dict[str, Any]) -> None:
         """Set the arguments of ``__init__``, its ``locals()``, as attributes."""

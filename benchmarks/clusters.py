@@ -409,9 +409,9 @@ def is_divided(X: Array, thresholds: tuple[float, ...]) -> list[bool]:
 def power_law(thresholds: Array, n_divided: Array, n_sets: int) -> tuple[float, float]:
     """Return the chance at a threshold of 1, and the power, of the greatest likelihood given counts.
 
-    Thresholds at which most of the data sets are divided do not count: there the share approaches 1.
+    Thresholds at which more than a quarter of the data sets are divided do not count: there the share approaches 1.
     """
-    rare = n_divided <= n_sets / 2
+    rare = n_divided <= n_sets / 4
     thresholds, n_divided = thresholds[rare], n_divided[rare]
 
     def loss(parameters: Array) -> float:

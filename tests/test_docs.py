@@ -201,11 +201,11 @@ def test_the_method_has_the_constants_of_the_code():
         rf"at most {reciprocity._EVIDENT}, and below {mean} by ${reciprocity._MARGIN} / \sqrt b$",
         f"among the {counting.N_NEIGHBORS} neighbours",
         f"below {mean} stay apart",
-        f"{table._CHANCE:.1%}".replace("%", " %") + " at a contrast of 1, and falls with its power 11.5",
+        f"{table._CHANCE:.1%}".replace("%", " %") + " at a contrast of 1, and falls with its power 11.3",
         f"the ratio {linkage._RATIO}",
     ):
         assert text in " ".join(section.split()), f"method.md lacks {text!r}"
-    assert table._POWER == 11.5
+    assert table._POWER == 11.3
     assert counting.MIN_SIZE == 8  # "fewer than eight points"
 
 

@@ -16,7 +16,7 @@ from laptsne.clusters.reciprocity import NeighborGraph, nearest_graph
 
 CLEAR, LIKELY = 0.001, 0.01  # the largest chance of a border of a clear and of a likely cluster
 # Chance of a border at the threshold of evidence, and by which power of the contrast it rises (benchmarks/clusters.py).
-_CHANCE, _POWER = 0.0034, 11.5
+_CHANCE, _POWER = 0.0045, 11.3
 
 # Evidence for one cluster; see ClusterTable.
 ClusterRow = namedtuple("ClusterRow", "cluster size nearest chance verdict")

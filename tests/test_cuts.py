@@ -186,7 +186,9 @@ class TestBodies:
     def test_the_contrast_falls_with_the_distance(self):
         labels, found = np.repeat([0, 1], 200), []
         for distance in (2, 3, 4, 5):
-            first, second, contrast = bodies(gaussians(np.random.default_rng(0), 2, 200, distance)).contrasts(labels)
+            first, second, contrast = (
+                bodies(gaussians(np.random.default_rng(0), 2, 200, distance)).grouped(labels).borders()[:3]
+            )
             assert (first.tolist(), second.tolist()) == ([0], [1])
             found.append(contrast[0])
         assert (np.diff(found) < 0).all()
@@ -197,12 +199,14 @@ class TestBodies:
         labels = body.merge()
         assert labels.max() == 2
         assert (body.borders()[2] < 1).all()
-        np.testing.assert_array_equal(body.contrasts(labels)[2], body.borders()[2])
+        np.testing.assert_array_equal(body.grouped(labels).borders()[2], body.borders()[2])
 
     def test_of_a_group_that_is_in_parts_no_border_is_evident(self):
         """Whatever the number of edges: the contrast is large but finite."""
         graph = cliques((40, 40, 40), 12)
-        first, second, contrast = Bodies(graph, np.arange(120), 20, Workers(1)).contrasts(np.repeat([0, 1, 0], 40))
+        first, second, contrast = (
+            Bodies(graph, np.arange(120), 20, Workers(1)).grouped(np.repeat([0, 1, 0], 40)).borders()[:3]
+        )
         assert (first.tolist(), second.tolist()) == ([0], [1])
         assert 1e6 < contrast[0] < np.inf
 

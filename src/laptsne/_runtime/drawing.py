@@ -25,10 +25,7 @@ def draw_map(Y: Array, encoding: LabelEncoding, title: str = "") -> Any:
     ax.set_title(title, loc="left", parse_math=False)
     style: dict[str, Any] = {"s": np.clip(_AREA / len(Y), _LEAST, _MOST), "linewidths": 0}
     if not isinstance(encoding, Categories):
-        points = ax.scatter(Y[:, 0], Y[:, 1], c=encoding.values, vmin=encoding.low, vmax=encoding.high, **style)
-        if not encoding.are_times:
-            figure.colorbar(points, cax=figure.add_axes((0.8, 0.2, 0.02, 0.6)))
-        return points
+        return ax.scatter(Y[:, 0], Y[:, 1], c=encoding.values, vmin=encoding.low, vmax=encoding.high, **style)
     colours = category_colours(encoding.counts)
     points = ax.scatter(Y[:, 0], Y[:, 1], c=np.array([*colours, MISSING])[encoding.codes], **style)
     if 1 < len(colours) <= _MAX_ENTRIES:

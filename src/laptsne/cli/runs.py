@@ -149,8 +149,9 @@ def _maps(model: Model, X: Any, *, quiet: bool) -> ContractionPath | Array:
     Y: Array = model.embedding_
     if model.n_clusters_ == 1 or isinstance(model, LandmarkLaptSNE):
         return Y
-    if len(Y) > _MAX_POINTS:
-        caution(f"the explorer has no contraction slider: its maps take too long for more than {_MAX_POINTS} points.")
+    if len(Y) > _MAX_POINTS or Y.shape[1] == 3:
+        large = "maps in three dimensions" if Y.shape[1] == 3 else f"more than {_MAX_POINTS} points"
+        caution(f"the explorer has no contraction slider: its maps take too long for {large}.")
         return Y
     with waiting("fitting maps at increasing contraction", quiet=quiet), input_errors():
         return contraction_path(model, X)

@@ -13,12 +13,7 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.cuts import Bodies
 from laptsne.clusters.linkage import linked
-from laptsne.clusters.reciprocity import (
-    CONTINUUM,
-    NeighborGraph,
-    feasible_neighbors,
-    nearest_graph,
-)
+from laptsne.clusters.reciprocity import CONTINUUM, NeighborGraph, feasible_neighbors, nearest_graph
 from laptsne.graph.communities import communities, communities_of_pieces, smallest_communities
 
 N_NEIGHBORS = 20  # in the graph in which clusters are found

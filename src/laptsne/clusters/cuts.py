@@ -265,10 +265,6 @@ class Bodies:
         other._cut, other._volume = np.zeros((2, n_groups))
         return other
 
-    def contrasts(self, labels: Array) -> tuple[Array, Array, Array]:
-        """Return the adjacent pairs of given groups, and their contrasts."""
-        return self.grouped(labels).borders()[:3]
-
     def _expected_ratios(self, n_groups: int) -> Array:
         """Return the ratio of border and cut that the continuum of each group would have at least."""
         size, degree, growth = (

@@ -127,7 +127,7 @@ def _borders(labels: Array, P: Any, workers: Workers, first: Array) -> tuple[Arr
     # Points of no cluster form a group of their own, as do further copies.
     groups = np.where((labels < 0) | (first != np.arange(labels.size)), n_clusters, labels)
     graph = nearest_graph(P, N_NEIGHBORS, workers, first)
-    first, second, contrast = bodies_of(graph, workers).contrasts(groups)
+    first, second, contrast, *_ = bodies_of(graph, workers).grouped(groups).borders()
     pairs = NeighborGraph(graph, workers).reciprocity(groups)
     reciprocity = np.full((n_clusters + 1, n_clusters + 1), 0.0)
     reciprocity[pairs.first, pairs.second] = pairs.contrast

@@ -342,10 +342,10 @@ def test_contraction_and_late_exaggeration_follow_the_affinity_between_clusters(
         return model.contraction_, last[-1]
 
     assert fitted(50, 300) == pytest.approx((0.12 / 2, 1))
-    assert fitted(1, 300) == pytest.approx((1.2 / 2, 1.15))
+    assert fitted(2, 300) == pytest.approx((1.2 / 2, 1.15))
     strength, exaggeration = fitted(0, 3200)  # four times 400 points per cluster
     share = (2 * strength - 0.12) / 1.08
-    assert 0.25 < share < 1
+    assert 0.5 < share < 1
     assert exaggeration == pytest.approx(1 + 0.15 * share / 4)
     assert fitted(2, 300, optimizer=Descent(exaggeration=1.5))[1] == pytest.approx(1.5)
     assert fitted(2, 300, contraction=0) == pytest.approx((0, 1))

@@ -45,8 +45,8 @@ def test_contraction_presses_eigenvalues_and_costs_divergence(near_blobs, path):
     _, labels, _ = near_blobs
     # The model's own map was stopped earlier, where the others had more iterations.
     pressed, divergences = (np.delete(v, path.chosen) for v in (path.eigenvalues.sum(axis=1), path.kl_divergences))
-    # Both level off once the clusters are apart.
-    assert np.all(np.diff(pressed) < 0.01 * pressed[0])
+    # Both level off once the clusters are apart; eigenvalues are those of the finest level, the least of the term.
+    assert np.all(np.diff(pressed) < 0.03 * pressed[0])
     assert pressed[-1] < 0.25 * pressed[0]
     assert np.all(np.diff(divergences) > -0.01 * divergences[0])
     assert divergences[-1] > 1.01 * divergences[0]

@@ -44,7 +44,7 @@ from laptsne.kernels import Kernel
 _SPAN = 10.0  # of the initial embedding of UMAP, as in umap-learn
 # Clusters that share at least this part of their affinity are entangled. Separate ones, of which the map of t-SNE has
 # gaps, are contracted with _LEAST of the strength (docs/notes/method-what-was-tried.md).
-_SHARED, _LEAST = 0.06, 0.1
+_SHARED, _LEAST = 0.03, 0.1
 _MAX_HOLD = 1.0  # weight of squared distances from earlier positions; with larger ones the descent may oscillate
 _LATE, _SMALL = 0.15, 400  # final exaggeration beyond 1 of entangled clusters with at most this number of points
 

@@ -24,7 +24,6 @@ extensions = [
     "myst_parser",
     "sphinx_gallery.gen_gallery",
     "docstrings",
-    "maps",
     "mathml",
     "links",
 ]
@@ -53,7 +52,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     # Without scanpy, its example is shown but not run.
     "filename_pattern": "/plot_" if find_spec("scanpy") else "/plot_(?!single_cell)",
-    "ignore_pattern": r"(side_by_side|contraction_slider)\.py",
+    "ignore_pattern": r"(side_by_side|contraction_slider|parameter_maps)\.py",
     "within_subsection_order": "order.reading_order",
     "capture_repr": (),
     "image_scrapers": ("figures.scraper",),

@@ -66,7 +66,7 @@ def drawn(data: str, n_added: int, lines: list[str]) -> Image.Image:
         if n_added:
             ax.scatter(*model.transform(X[n_fit:]).T, s=10, c="black", linewidths=0)
         kept = Faithfulness(X[:n_fit]).neighbors_kept(model.embedding_)
-        ax.set_title(line, fontsize=10, family="monospace")
+        ax.set_title(line.replace(", ", ",\n") if len(line) > 38 else line, fontsize=10, family="monospace")
         clusters = f"{model.n_clusters_} cluster{'s' if model.n_clusters_ > 1 else ''}"
         ax.set_xlabel(f"{clusters}, KL {model.kl_divergence_:.2f}, neighbours kept {kept:.2f}", fontsize=9)
     buffer = io.BytesIO()

@@ -15,11 +15,13 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 @contextlib.contextmanager
 def chromium():
     """A browser; the test is skipped where there is none."""
-    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    api = pytest.importorskip(
+        "playwright.sync_api", reason='the explorer is not tested without Playwright: pip install ".[test]"'
+    )
     with api.sync_playwright() as playwright:
         found = next((path for name in NAMES if (path := shutil.which(name))), playwright.chromium.executable_path)
         if not Path(found).exists():
-            pytest.skip("there is no Chromium or Chrome on the path, nor Playwright's own")
+            pytest.skip("the explorer is not tested without a browser: apt-get install chromium")
         browser = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
         yield browser
         browser.close()

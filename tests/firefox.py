@@ -81,7 +81,7 @@ def firefox(profile):
     websocket = pytest.importorskip("websocket", reason="websocket-client is not installed")
     found = shutil.which("firefox-esr") or shutil.which("firefox")
     if found is None:
-        pytest.skip("there is no Firefox on the path")
+        pytest.skip("the explorer is not tested in Firefox: apt-get install firefox-esr")
     command = [found, "--headless", "--no-remote", "--profile", str(profile), "--remote-debugging-port=0"]
     log = profile / "stderr"
     with log.open("wb") as file:  # not a pipe, which blocks Firefox when it is full

@@ -39,9 +39,9 @@ def test_the_readme_on_pypi_has_absolute_links_to_files_that_exist():
     assert sum(bool(image) for image, _ in links) >= 3
 
 
-def test_the_readme_installs_from_pypi_first():
+def test_the_readme_installs_from_the_repository_until_the_package_is_published():
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    assert blocks[0].startswith("pip install laptsne ")
+    assert blocks[0].startswith(f'pip install "laptsne[cli] @ git+{HOME}"')
 
 
 def test_links_of_the_project_agree():

@@ -70,7 +70,8 @@ def test_the_conda_recipe_has_the_requirements_of_the_package():
 
 def test_the_entry_for_scverse():
     entry = load("packaging/scverse/meta.yaml")
-    assert {"name", "description", "project_home", "documentation_home", "install", "tags", "license"} <= set(entry)
+    required = {"name", "description", "project_home", "documentation_home", "install", "license", "language"}
+    assert required | {"primary_category", "tags", "contact", "category"} <= set(entry)
     assert entry["install"] == {"pypi": PROJECT["project"]["name"]}
     assert entry["project_home"] == HOME
     for field in ("documentation_home", "tutorials_home"):
@@ -98,3 +99,16 @@ def test_actions_are_pinned(workflow):
             assert re.fullmatch(r"actions/[\w-]+@v\d+(\.\d+)*", line)
         elif owner != ".":
             assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line)
+
+
+def test_the_paper_has_what_its_journal_asks_for():
+    """The sections, the length and the references of a paper in the Journal of Open Source Software."""
+    text = (ROOT / "paper" / "paper.md").read_text(encoding="utf-8").split("---\n", 2)[2]
+    sections = ["Summary", "Statement of need", "State of the field", "Software design", "Research impact statement"]
+    sections += ["AI usage disclosure", "Acknowledgements", "References"]
+    assert re.findall(r"^# (.+)$", text, re.MULTILINE) == sections
+    assert 750 <= len(text.split()) <= 1750
+    known = re.findall(r"^@\w+\{(\w+),", (ROOT / "paper" / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    assert set(re.findall(r"\[-?@(\w+)", text)) == set(known)
+    for script in re.findall(r"`python (benchmarks/\w+\.py)", text):
+        assert (ROOT / script).exists()

@@ -192,7 +192,7 @@ def by_hand(Y, labels, width, groups):
     n_levels, n_clusters = groups.shape
     for level, group in enumerate(groups):
         n_groups = group.max() + 1
-        weight = (level + 1) / n_levels * n_clusters / n_groups
+        weight = n_clusters / n_groups
         wide = width * (n_clusters / n_groups) ** (1 / Y.shape[1])
         sigma, gradient = level_by_hand(Y[rows], group[labels[rows]], wide)
         finest = sigma if finest is None else finest

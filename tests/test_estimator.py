@@ -73,7 +73,7 @@ def test_fitted_attributes(blobs):
     assert model.embedding_.shape == (120, 2)
     assert scipy.sparse.issparse(model.affinities_)
     assert model.n_clusters_ == 3
-    assert model.contraction_ == pytest.approx(0.12 / (3 * 1.5))  # two levels, with 3 and 2 separate clusters
+    assert model.contraction_ == pytest.approx(0.12 / (3 * 2))  # two levels, with 3 and 2 separate clusters
     assert model.data_eigenvalues_.shape == (31,)
     assert model.eigenvalues_.shape == (3,)
     assert (np.diff(model.eigenvalues_) >= 0).all()

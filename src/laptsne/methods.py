@@ -97,7 +97,7 @@ class ContractionSettings:
         """Return the strength per cluster; 0 for a single one, of which the first eigenvalue is always 0."""
         if term.n_clusters > 1:
             total = self.total * (_LEAST + (1 - _LEAST) * entanglement)
-            default = min(self.most, total / (term.n_clusters * term.total_weight))
+            default = min(self.most, total / (term.n_clusters * term.n_levels))
             return default if self.strength is None else self.strength
         if self.strength and self.n_clusters == "auto":
             remedy = "Set n_clusters to contract nevertheless."

@@ -48,8 +48,7 @@ class ClusterTerm(Contraction):
     times as much. It is a constant in the gradient, and follows the embedding from refresh to refresh until it is
     fixed.
 
-    The value is the sum over the levels with weights :math:`K / K_l`, times a factor that rises linearly to 1 from the
-    finest level to the coarsest.
+    The value is the sum over the levels with weights :math:`K / K_l`, so that all levels count alike.
 
     Points keep their gradients between refreshes. Points with the label -1 are in no cluster: they exert no force and
     feel none. So do stray points, for a few refreshes: those in whose position the share of their cluster in the field
@@ -77,9 +76,8 @@ class ClusterTerm(Contraction):
         super().__init__(sizes.size, penalty)
         self.labels, self.wanted_width, self.min_share = labels, wanted_width, min_share
         self.groups = np.arange(sizes.size)[None] if groups is None else groups
-        share = np.arange(1, len(self.groups) + 1) / len(self.groups)
-        self.total_weight = float(share.sum())
-        self._weights = share * sizes.size / (self.groups.max(axis=1) + 1)
+        self.n_levels = len(self.groups)
+        self._weights = sizes.size / (self.groups.max(axis=1) + 1)
         self.fixed = False
         self._ordered = np.argsort(labels, kind="stable")[np.count_nonzero(labels < 0) :]
         self.members = self._ordered  # points by cluster, without stray points

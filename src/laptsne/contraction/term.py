@@ -103,7 +103,7 @@ class Contraction(ABC):
     width: float | None = None  # at the last refresh; None for the similarities of the loss
     fixed = True  # whether the width stays as it is, rather than following the embedding at each refresh
     eigenvalues: NDArray[np.float64]  # the K smallest at the last refresh
-    total_weight = 1.0  # of all levels of clusters, relative to one with full weight
+    n_levels = 1  # of the clusters
     residual = 0.0  # largest residual norm of the eigenpairs: a bound on the error of each eigenvalue
     stored: tuple[str, ...]  # names of the attributes from which the next refresh can start
 

@@ -40,7 +40,7 @@ class LaptSNE(UpdatableEstimator):
         1, and the result is t-SNE. "eigengap" is the rule of the paper: the largest gap between the eigenvalues
         of the data's graph, which finds a number whether or not there are clusters.
     contraction : float or "auto", default="auto"
-        Strength :math:`\lambda` per cluster of the finest level; 0 is t-SNE. "auto" is 0.12 over all clusters and
+        Strength :math:`\lambda` per cluster; 0 is t-SNE. "auto" is 0.12 over all clusters and
         levels of their tree if the clusters are separate in the data, and up to 1.2 if they share affinity. With
         ``contraction_kernel="student"`` it is 0.4 over all clusters, but at most 0.04 each.
     contraction_kernel : {"gaussian", "student"}, default="gaussian"

@@ -16,7 +16,7 @@ REASON = "the recipe needs pip install --no-deps bertopic, with hdbscan and plot
 
 
 def recipe():
-    section = PAGE.read_text().partition("## BERTopic")[2]
+    section = PAGE.read_text().partition("## BERTopic")[2].partition("\n## ")[0]
     found = re.findall(r"^```python\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
     assert len(found) == 2
     return "\n".join(["from laptsne import LaptSNE", *found])

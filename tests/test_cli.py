@@ -252,9 +252,9 @@ class TestEmbed:
             assert list(rows_of("cells-map.csv")[0])[: dims + 1] == [*names, "cluster"]
             assert sorted(os.listdir(tmp_path)) == ["cells-map.csv", "cells-map.png", "cells.csv"]
             assert (tmp_path / "cells-map.png").read_bytes().startswith(b"\x89PNG")
-            result = run("embed", table, "--dims", dims, "--html", "m.html")
-            assert result.exit_code == 2
-            assert f"m.html shows two dimensions, not {dims}; embed with --dims 2" in result.stderr
+        result = run("embed", table, "--dims", 1, "--html", "m.html")
+        assert result.exit_code == 2
+        assert "m.html shows two or three dimensions, not one; embed with --dims 2" in result.stderr
 
     def test_what_sets_clusters_apart(self, run, table):
         result = run("embed", table, "--label", "kind", *QUICK, "--distinguish", "features.csv")
@@ -763,7 +763,7 @@ class TestProcess:
         assert result.returncode == 0
         assert len(result.stdout.splitlines()) == 121
         assert result.stdout.startswith(b"x,y,cluster,kind,note\n")
-        assert len(result.stderr.splitlines()) == 7 + 6  # and the evidence for three clusters
+        assert len(result.stderr.splitlines()) == 8 + 6  # and the evidence for three clusters
         assert os.listdir(table.parent) == ["cells.csv"]
 
     def test_an_error(self, tmp_path):

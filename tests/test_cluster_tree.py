@@ -12,7 +12,7 @@ from laptsne import FittedMap, LandmarkLaptSNE, LaptSNE, LapUMAP
 from laptsne._runtime.files import read_archive, write_archive
 from laptsne._runtime.threads import Workers
 from laptsne.clusters import ClusterTable, find_clusters
-from laptsne.clusters.counting import given_clusters
+from laptsne.clusters.counting import by_size, given_clusters
 from laptsne.clusters.linkage import linked
 from laptsne.clusters.table import evidence, percent
 from laptsne.graph.affinity import joint_affinities
@@ -98,7 +98,7 @@ class TestTree:
 
     def test_layers_are_nested_from_fine_to_coarse(self, digits):
         P, labels = digits
-        labels = np.where(np.arange(len(labels)) < 9, -1, labels)
+        labels = by_size(np.where(np.arange(len(labels)) < 9, -1, labels))
         layers = linked(labels, P).layers(labels)
         np.testing.assert_array_equal(layers[0], labels)
         assert (layers[:, :9] == -1).all()

@@ -13,7 +13,7 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.clusters.cuts import Bodies
 from laptsne.clusters.linkage import linked
-from laptsne.clusters.reciprocity import CONTINUUM, NeighborGraph, feasible_neighbors, nearest_graph
+from laptsne.clusters.reciprocity import CONTINUUM, ERROR, NeighborGraph, Reciprocity, feasible_neighbors, nearest_graph
 from laptsne.graph.communities import communities, communities_of_pieces, smallest_communities
 
 N_NEIGHBORS = 20  # in the graph in which clusters are found
@@ -98,8 +98,13 @@ def _communities_with_evidence(contrast: float, graph: Any, found: Array, labels
         own = NeighborGraph(graph[nodes][:, nodes], workers)
         separate = own.merged(parts, lambda pairs: pairs.contrast >= contrast)
         if (np.bincount(separate) >= MIN_SIZE).sum() > 1:
-            fine[nodes] = int(fine.max()) + 1 + own.merged(parts, lambda pairs: pairs.value >= CONTINUUM)
+            fine[nodes] = int(fine.max()) + 1 + own.merged(parts, _is_that_of_a_continuum)
     return fine
+
+
+def _is_that_of_a_continuum(pairs: Reciprocity) -> Array:
+    """Whether the reciprocity of pairs of groups is within two standard errors of that of a continuum."""
+    return np.asarray(pairs.value + 2 * ERROR / np.sqrt(pairs.n_points) >= CONTINUUM)
 
 
 def given_clusters(P: Any, n_clusters: int, *, first: Array | None = None, workers: Workers | None = None) -> Array:

@@ -5,6 +5,7 @@ import { button } from "./dom.js";
 import { between, brief, clamp, percent } from "./number.js";
 
 const SECONDS_PER_STEP = 1.1;
+const SPAN = 0.05; // of shares, which the axes cover at least: less than that looks flat, as it is
 
 export class Stops {
   /** `path` has the strengths and curves of a contraction path; otherwise `maps` has the names of the maps. */
@@ -78,9 +79,9 @@ export class Stops {
       .map(([title, curves, options]) => new Chart(title, curves, options));
     const shown = made([
       ["Trustworthiness", [trustworthiness],
-        { tell: digits(4), help: "1 if all neighbours in the map are neighbours in the data." }],
-      ["Neighbours kept", [kept], { tell: share, help: "Nearest neighbours in the data kept in the map." }],
-      ["Neighbours seen", [seen], { tell: share, help: "The same after the map is drawn in 400 × 400 pixels." }],
+        { tell: digits(4), span: SPAN, help: "1 if all neighbours in the map are neighbours in the data." }],
+      ["Neighbours kept", [kept], { tell: share, span: SPAN, help: "Nearest neighbours in the data kept in the map." }],
+      ["Neighbours seen", [seen], { tell: share, span: SPAN, help: "The same after the map is drawn in 400 × 400 pixels." }],
     ]);
     const details = made([
       ["KL divergence", [kl],

@@ -252,9 +252,9 @@ class TestEmbed:
             assert list(rows_of("cells-map.csv")[0])[: dims + 1] == [*names, "cluster"]
             assert sorted(os.listdir(tmp_path)) == ["cells-map.csv", "cells-map.png", "cells.csv"]
             assert (tmp_path / "cells-map.png").read_bytes().startswith(b"\x89PNG")
-            result = run("embed", table, "--dims", dims, "--html", "m.html")
-            assert result.exit_code == 2
-            assert f"m.html shows two dimensions, not {dims}; embed with --dims 2" in result.stderr
+        result = run("embed", table, "--dims", 1, "--html", "m.html")
+        assert result.exit_code == 2
+        assert "m.html shows two or three dimensions, not one; embed with --dims 2" in result.stderr
 
     def test_what_sets_clusters_apart(self, run, table):
         result = run("embed", table, "--label", "kind", *QUICK, "--distinguish", "features.csv")
@@ -291,10 +291,12 @@ class TestEmbed:
         scatter = laptsne.plotting.scatter
         monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c, **k: drawn.append(list(c)) or scatter(Y, c, **k))
         files = ("--out", "m.csv", "--plot", "m.png", "--html", "m.html")
-        assert run("embed", table, *QUICK, "--clusters", 1, "--no-label", *files).exit_code == 0
-        assert [row["cluster"] for row in rows_of("m.csv")[:6]] == ["-1"] * 5 + ["0"]
+        assert run("embed", table, *QUICK, "--clusters", 3, "--no-label", *files).exit_code == 0
+        labels = [row["cluster"] for row in rows_of("m.csv")]
+        assert labels[:5] == ["-1"] * 5
         for shown in (drawn[0], pages[0]["columns"]["cluster"].tolist()):
-            assert shown[:6] == [None] * 5 + [0]
+            assert shown[:5] == [None] * 5
+            assert list(map(str, shown[5:])) == labels[5:]
 
     def test_a_column_to_colour_by(self, run, table, blobs, pages):
         run("embed", table, *QUICK, "--clusters", 1, "--color", "a", "--html", "m.html", "--out", "m.csv")
@@ -763,7 +765,7 @@ class TestProcess:
         assert result.returncode == 0
         assert len(result.stdout.splitlines()) == 121
         assert result.stdout.startswith(b"x,y,cluster,kind,note\n")
-        assert len(result.stderr.splitlines()) == 7 + 6  # and the evidence for three clusters
+        assert len(result.stderr.splitlines()) == 8 + 6  # and the evidence for three clusters
         assert os.listdir(table.parent) == ["cells.csv"]
 
     def test_an_error(self, tmp_path):

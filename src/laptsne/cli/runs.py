@@ -118,7 +118,6 @@ def _write(
     names = labels
     if (labels < 0).any():
         names = np.array([None if label < 0 else label for label in labels], dtype=object)  # None is grey
-    is_divided = labels.min() < labels.max()  # one cluster is no cluster
     with input_errors():
         if files.save is not None:
             model.save(files.save)
@@ -132,15 +131,16 @@ def _write(
     outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
     if files.plot is not None:
         panels: dict[str, Any] = {} if color is None else {color: dataset.values(color)}
-        panels |= {free_name(CLUSTERS, list(panels)): names} if is_divided else {} if panels else {"no clusters": None}
+        clusters = {} if evidence is None else {free_name(CLUSTERS, list(panels)): names}
+        panels |= clusters if clusters or panels else {"no clusters": None}
         outputs.save_plot(model.embedding_, panels, files.plot, dataset, f"{len(labels):,} points")
     if files.html is not None:
-        columns = explorer_columns(dataset, {CLUSTERS: names} if is_divided else {})
+        columns = explorer_columns(dataset, {} if evidence is None else {CLUSTERS: names})
         options = outputs.explorer_features(dataset)
         if evidence is not None and CLUSTERS not in dataset.columns.column_names:
             options |= {"clusters": evidence, "tree": model.cluster_tree_, "text": files.text}
         maps = _maps(model, X, quiet=quiet)
-        color = color or (next(iter(columns)) if is_divided else None)
+        color = color or (None if evidence is None else next(iter(columns)))
         outputs.write_explorer(maps, files.html, dataset, columns=columns, color=color, **options)
 
 
@@ -268,7 +268,7 @@ def prepare(
         steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
     if X.shape[1] == 1 and dataset.inputs is not None:
         caution(f"only one column is embedded, {listed(dataset.inputs)}: the map shows no more than a histogram of it.")
-    if options.scale is None and options.pca is None:
+    if options.scale is None and options.pca is None and not options.log1p:
         _warn_of_scales(kept, X)
     say(() if data.quiet else kept.notes[len(dataset.notes) :], "dim")
     return kept, X, steps

@@ -30,10 +30,10 @@ _GAP = 1.5  # between names, in points
 _OUTLINE = 1.15  # width of outlined letters, which are drawn as paths, relative to that of glyphs, at most
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
-_MAX_COVERAGE = 0.3  # share of the axes that names may take up
+_MAX_COVERAGE = 0.36  # share of the axes that names may take up
 _LETTER = 0.62 * 1.3 * 1.4  # area of a bold letter in broken lines, relative to the square of the font size
 _FONT_SIZES = (6.0, 9.0)  # smallest and largest, in points
-_LINE = 22  # characters, beyond which a name is broken into lines
+_LINE = 24  # characters, beyond which a name is broken into lines
 _MANY, _LONG = 12, 20  # names, and characters of one, beyond which a legend would be large
 _RINGS, _DIRECTIONS = 200, 48  # places around an anchor where a name is tried
 

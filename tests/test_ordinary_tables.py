@@ -617,6 +617,11 @@ class TestTablesOfManyKinds:
         write_csv("missing.csv", holes)
         assert "values are missing in" in embed("missing.csv").stderr
         assert read("missing.csv", impute="median")[0] == list(holes)
+        assert "of the values are medians of their columns" in embed("missing.csv", "--impute", "median").stderr
+        write_csv(
+            "missing.csv", holes | {"v0": ["", *range(1, N)]} | {f"v{i}": range(0, 7 * N, 7) for i in range(1, 5)}
+        )
+        assert "medians" not in embed("missing.csv", "--impute", "median", "--column", "v*").stderr
 
     def test_genes(self, read, rng):
         genes = {f"GENE{i}": counts for i, counts in enumerate(rng.poisson(2, (200, N)))}

@@ -419,7 +419,9 @@ def test_long_names_are_truncated_and_omitted_without_space(rng):
 
 def test_thirty_long_names_stand_on_the_map_and_are_whole(rng):
     grid = np.argwhere(np.ones((5, 6))) * 10.0
-    names = [f"Books and stationery in warehouse {i}" for i in range(29)] + ["Chinstrap penguin (Pygoscelis antarctica)"]
+    names = [f"Books and stationery in warehouse {i}" for i in range(29)] + [
+        "Chinstrap penguin (Pygoscelis antarctica)"
+    ]
     ax = fresh(np.repeat(grid, 20, axis=0) + rng.normal(size=(600, 2)), np.repeat(names, 20))
     assert ax.get_legend() is None
     assert {text.get_text().replace("\n", " ") for text in ax.texts} == set(names)

@@ -40,6 +40,7 @@ from laptsne.transform.support import MIN_SUPPORT
 Model = LaptSNE | LandmarkLaptSNE | LapUMAP
 
 _MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smaller one
+_MAX_IMPUTED = 0.1  # share of medians among the values, beyond which rows may look alike by what they lack
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
 _CHANCE = (
     "chance: how often data without clusters look as divided as a cluster and its nearest one; "
@@ -256,6 +257,10 @@ def prepare(
     dataset = load_dataset(data, options, color)
     say(() if data.quiet else dataset.notes, "dim")
     medians = None if options.impute != "median" or scipy.sparse.issparse(dataset.X) else _medians(dataset)
+    if medians is not None and (share := np.isnan(dataset.X).mean()) > _MAX_IMPUTED:
+        caution(
+            f"{share:.0%} of the values are medians of their columns: clusters may be rows that lack the same ones."
+        )
     steps = Preprocessing(options.impute, medians, log1p=options.log1p)
     kept, X = preprocessed(dataset, steps)
     if X.shape[0] < 2:

@@ -67,10 +67,9 @@ def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOpti
     model = _fit(X, given | {"n_jobs": data.n_jobs}, quiet=data.quiet)
     _store_preprocessing(model, dataset, steps, data.rep)
     seconds = time.perf_counter() - fit_started
-    evidence = None
-    if model.n_clusters_ > 1:  # with sizes in rows, even of clusters that were found among landmarks
-        sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
-        evidence = replace(model.clusters_, size=sizes)
+    # With sizes in rows, even of clusters that were found among landmarks; one cluster is no cluster.
+    sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
+    evidence = replace(model.clusters_, size=sizes) if model.n_clusters_ > 1 else None
     _write(dataset, X, model, evidence, files, quiet=data.quiet)
     if data.quiet:
         return
@@ -116,9 +115,7 @@ def _write(
     dataset: Dataset, X: Any, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
 ) -> None:
     color, labels = [*dataset.colours, dataset.label][0], model.labels_
-    names = labels
-    if (labels < 0).any():
-        names = np.array([None if label < 0 else label for label in labels], dtype=object)  # None is grey
+    names = np.where(labels < 0, np.array(None), labels) if labels.min() < 0 else labels  # None is grey
     with input_errors():
         if files.save is not None:
             model.save(files.save)

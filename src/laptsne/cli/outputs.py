@@ -92,6 +92,9 @@ def save_plot(Y: Array, panels: Mapping[str, Array | None], path: Path, dataset:
     from matplotlib.figure import Figure  # noqa: PLC0415  slow to import
 
     width, height = SIZES[Y.shape[1]]
+    if Y.shape[1] == 2:  # a flat map takes less room
+        across, up = np.ptp(Y, axis=0)
+        height = float(np.clip(1.1 * width * up / max(across, 1e-9), height / 2, height))
     figure = Figure(figsize=(width * len(panels), height + _HEADINGS), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, subplot_kw={"projection": "3d"} if Y.shape[1] == 3 else {})[0]
     for ax, (name, values) in zip(axes, panels.items(), strict=True):

@@ -139,6 +139,16 @@ class TestNames:
             below = (places > [name["x"], name["y"]]) & (places < [right, bottom])
             assert not below.all(axis=1).any()
 
+    def test_an_eighth_of_a_category_is_an_island_unless_it_is_a_point_or_two(self, browser, tmp_path):
+        rng = np.random.default_rng(0)
+        sizes, centres = [70, 10, 7, 1, 60], np.array([[0, 0], [20, 0], [20, 20], [0, 20], [10, 10]])
+        which = np.repeat(np.arange(5), sizes)
+        kinds = np.array(["many", "many", "few", "few", "other"])[which]
+        Y = centres[which] + 0.3 * rng.normal(size=(148, 2))
+        with opened(browser, explorer(Y, tmp_path / "map.html", columns={"kind": kinds})) as page:
+            names = [" ".join(name["lines"]) for name in page.read("explorer.names")]
+            assert sorted(names) == ["few", "many", "many", "other"]
+
     def test_each_island_is_named(self, browser, tmp_path):
         rng = np.random.default_rng(0)
         centres = [[0, 0], [20, 0], [20, 20], [0, 20]]

@@ -542,12 +542,12 @@ def _() -> str:
     import anndata
     import scanpy
 
-    from laptsne.scanpy import tl
+    import laptsne.scanpy as lsc
 
     cells = anndata.AnnData(groups(6)[0].astype(np.float32))
     scanpy.pp.neighbors(cells, use_rep="X")
-    tl.lapumap(cells)
-    tl.laptsne(cells, rng=np.random.default_rng(0))
+    lsc.tl.lapumap(cells)
+    lsc.tl.laptsne(cells, rng=np.random.default_rng(0))
     return ", ".join(cells.obsm)
 
 

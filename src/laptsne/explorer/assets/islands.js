@@ -3,8 +3,7 @@
 import { UNIT } from "./places.js";
 
 const CELLS = 32; // per side of the map: gaps narrower than one of them do not separate islands
-const MIN_SHARE = 0.12; // of the points of a category, that an island must have to be named
-const MIN_POINTS = 3;
+const MIN_SHARE = 0.12; // of the points of a category, and at least three, that an island must have to be named
 const THIN = 2000; // cells with fewer than one in so many points of their category count as empty
 const CROWD = 2; // points per cell, on average; of categories with fewer, cells are joined
 const MAX_ROWS = 64; // at the densest place of an island
@@ -30,7 +29,7 @@ export function islands(positions, { values, names, counts, isLayer }) {
       grid = joined(grid, CELLS >> shift++);
     }
     const parts = groups(grid, CELLS >> shift).sort((a, b) => b.size - a.size);
-    const large = parts.filter(({ size }, i) => !i || (!isLayer && size >= Math.max(MIN_SHARE * counts[code], MIN_POINTS)));
+    const large = parts.filter(({ size }, i) => !i || (!isLayer && size >= Math.max(MIN_SHARE * counts[code], 3)));
     return large.map((part) => ({ ...part, code, shift, rows: /** @type {number[]} */ ([]) }));
   });
   for (let row = 0; row < n; row++) {

@@ -68,8 +68,8 @@ export class Stops {
 
   draw() {
     const { kl, trustworthiness, kept, seen, eigenvalues } = this.path;
-    const share = ([value]) => percent(value);
     const digits = (n) => ([value]) => value.toFixed(n);
+    const share = (help) => ({ tell: ([value]) => percent(value), span: SPAN, help });
     // The smallest eigenvalue is always 0.
     const sigmas = eigenvalues[0].map((_, k) => eigenvalues.map((row) => row[k])).slice(1);
     const known = (curves) => curves.some((curve) => curve.some((value) => value !== null));
@@ -80,8 +80,8 @@ export class Stops {
     const shown = made([
       ["Trustworthiness", [trustworthiness],
         { tell: digits(4), span: SPAN, help: "1 if all neighbours in the map are neighbours in the data." }],
-      ["Neighbours kept", [kept], { tell: share, span: SPAN, help: "Nearest neighbours in the data kept in the map." }],
-      ["Neighbours seen", [seen], { tell: share, span: SPAN, help: "The same after the map is drawn in 400 × 400 pixels." }],
+      ["Neighbours kept", [kept], share("Nearest neighbours in the data kept in the map.")],
+      ["Neighbours seen", [seen], share("The same after the map is drawn in 400 × 400 pixels.")],
     ]);
     const details = made([
       ["KL divergence", [kl],

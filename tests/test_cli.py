@@ -21,6 +21,8 @@ from typer.testing import CliRunner
 import laptsne
 from laptsne import LaptSNE, LapUMAP
 from laptsne.cli.commands import app
+from laptsne.cli.outputs import save_plot
+from laptsne.cli.tables import Dataset
 from laptsne.contraction import ContractionPath
 from laptsne.engine.minimise import Descending
 from laptsne.fitted_map import FittedMap
@@ -291,10 +293,12 @@ class TestEmbed:
         scatter = laptsne.plotting.scatter
         monkeypatch.setattr("laptsne.plotting.scatter", lambda Y, c, **k: drawn.append(list(c)) or scatter(Y, c, **k))
         files = ("--out", "m.csv", "--plot", "m.png", "--html", "m.html")
-        assert run("embed", table, *QUICK, "--clusters", 1, "--no-label", *files).exit_code == 0
-        assert [row["cluster"] for row in rows_of("m.csv")[:6]] == ["-1"] * 5 + ["0"]
+        assert run("embed", table, *QUICK, "--clusters", 3, "--no-label", *files).exit_code == 0
+        labels = [row["cluster"] for row in rows_of("m.csv")]
+        assert labels[:5] == ["-1"] * 5
         for shown in (drawn[0], pages[0]["columns"]["cluster"].tolist()):
-            assert shown[:6] == [None] * 5 + [0]
+            assert shown[:5] == [None] * 5
+            assert list(map(str, shown[5:])) == labels[5:]
 
     def test_a_column_to_colour_by(self, run, table, blobs, pages):
         run("embed", table, *QUICK, "--clusters", 1, "--color", "a", "--html", "m.html", "--out", "m.csv")
@@ -700,6 +704,13 @@ class TestPlot:
             line.split()[0] for line in result.stderr.splitlines() if line.endswith(("clear", "likely", "doubtful"))
         ]
         assert {text.get_text() for text in figure.axes[1].texts} == set(rows) == {"0", "1", "2"}
+
+    @pytest.mark.parametrize(("up", "height"), [(1.0, 5.5), (0.7, 4.2), (0.1, 2.75), (3.0, 5.5), (0.0, 2.75)])
+    def test_a_flat_map_takes_less_room(self, figures, tmp_path, up, height):
+        Y = np.random.default_rng(0).random((50, 2))
+        Y = (Y - Y.min(axis=0)) / np.ptp(Y, axis=0) * [1, up]
+        save_plot(Y, {"no clusters": None}, tmp_path / "m.png", Dataset("t.csv"), "50 points")
+        np.testing.assert_allclose(figures[0].get_size_inches(), [5.5, height + 0.4], atol=0.05)
 
     def test_one_panel_is_enough(self, run, table, figures):
         run("embed", table, *QUICK, "--clusters", 1, "--plot", "m.png")

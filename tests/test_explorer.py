@@ -4,6 +4,7 @@ import json
 import re
 import zlib
 from base64 import b64decode
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -193,7 +194,7 @@ class TestPage:
         assert page.read("explorer.pinned") == 110
         x, y = page.read("explorer.screen(110)")
         stage = page.page.locator("#stage").bounding_box()
-        assert abs(x - stage["width"] / 2) < 1
+        assert abs(x - (stage["width"] + 56) / 2) < 1  # beside the tools
         assert abs(y - stage["height"] / 2) < 1
         page.page.get_by_role("searchbox").fill("no such fruit")
         page.wait("document.getElementById('matches').textContent == 'no match'")
@@ -359,6 +360,17 @@ def test_reduced_motion_plays_from_map_to_map(browser, file):
         assert page.read("explorer.slider") == 1
         page.wait("explorer.slider != 1")
         assert page.read("explorer.slider") == 2
+
+
+def test_curves_that_hardly_change_look_flat(browser, tmp_path, path):
+    """Between 98.9 and 99 % a curve is nearly flat; between 40 and 50 % it has the height of its chart."""
+    steady = replace(
+        path, trustworthiness=np.linspace(0.99, 0.989, N_MAPS), neighbors_kept=np.linspace(0.5, 0.4, N_MAPS)
+    )
+    with opened(browser, explorer(steady, tmp_path / "map.html")) as page:
+        heights = page.read("[...document.querySelectorAll('.charts .curve')].map((curve) => curve.getBBox().height)")
+        assert heights[0] < 2
+        assert heights[1] > 30
 
 
 def test_one_map_without_columns_has_no_slider(browser, tmp_path, maps):

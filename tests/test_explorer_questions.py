@@ -126,6 +126,29 @@ class TestNames:
             assert overlaps(after) == []
             assert max(name["size"] for name in after) > max(name["size"] for name in before)
 
+    def test_a_small_island_is_not_hidden_by_its_name(self, browser, tmp_path):
+        rng = np.random.default_rng(0)
+        centres, spreads = np.array([[0, 0], [20, 0], [10, 10]]), np.array([[1.0], [1.0], [0.1]])
+        which = np.repeat([0, 1, 2], [100, 100, 10])
+        Y = centres[which] + spreads[which] * rng.normal(size=(210, 2))
+        kinds = np.array(["left", "right", "a few between them"])[which]
+        with opened(browser, explorer(Y, tmp_path / "map.html", columns={"kind": kinds})) as page:
+            name = page.page.locator("#names text", has_text="few").bounding_box()
+            places = np.array([page.place(row) for row in range(200, 210)])
+            right, bottom = name["x"] + name["width"], name["y"] + name["height"]
+            below = (places > [name["x"], name["y"]]) & (places < [right, bottom])
+            assert not below.all(axis=1).any()
+
+    def test_an_eighth_of_a_category_is_an_island_unless_it_is_a_point_or_two(self, browser, tmp_path):
+        rng = np.random.default_rng(0)
+        sizes, centres = [70, 10, 7, 1, 60], np.array([[0, 0], [20, 0], [20, 20], [0, 20], [10, 10]])
+        which = np.repeat(np.arange(5), sizes)
+        kinds = np.array(["many", "many", "few", "few", "other"])[which]
+        Y = centres[which] + 0.3 * rng.normal(size=(148, 2))
+        with opened(browser, explorer(Y, tmp_path / "map.html", columns={"kind": kinds})) as page:
+            names = [" ".join(name["lines"]) for name in page.read("explorer.names")]
+            assert sorted(names) == ["few", "many", "many", "other"]
+
     def test_each_island_is_named(self, browser, tmp_path):
         rng = np.random.default_rng(0)
         centres = [[0, 0], [20, 0], [20, 20], [0, 20]]
@@ -470,10 +493,12 @@ def test_the_view_fits_every_map(browser, tmp_path, model):
         for at in (0, 1):
             page.read(f"explorer.slider = {at}")
             screen = np.array([page.read(f"explorer.screen({row})") for row in range(N)])
-            share = np.ptp(screen, axis=0) / [stage["width"], stage["height"]]
+            tools = np.array([56, 0])  # on the left of the map, where no point is below them
+            free = [stage["width"], stage["height"]] - tools
+            share = np.ptp(screen, axis=0) / free
             assert share.max() == pytest.approx(0.92, abs=0.01)
             middle = (screen.min(axis=0) + screen.max(axis=0)) / 2
-            np.testing.assert_allclose(middle, [stage["width"] / 2, stage["height"] / 2], atol=1)
+            np.testing.assert_allclose(middle, tools + free / 2, atol=1)
 
 
 def test_many_points_are_drawn_as_a_density_until_zoomed(browser, tmp_path):

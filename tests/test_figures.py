@@ -339,6 +339,15 @@ class TestIslands:
         islands = find_islands(Y, encode_labels(["a"] * 200, 200))
         assert [(island.name, island.size) for island in islands] == [("a", 190)]
 
+    def test_one_point_of_few_is_none(self, rng):
+        Y = np.concatenate([rng.normal(size=(7, 2)) * 0.1, [[9, 0]], [[18, 0]] * 20])
+        islands = find_islands(Y, encode_labels(["a"] * 8 + ["b"] * 20, 28))
+        assert [island.name for island in islands] == ["b", "a"]
+
+    def test_an_eighth_is_one(self, rng):
+        Y = np.concatenate([rng.normal(size=(70, 2)) * 0.1, rng.normal(size=(10, 2)) * 0.1 + 9])
+        assert len(find_islands(Y, encode_labels(["a"] * 80, 80))) == 2
+
     def test_every_category_may_have_one(self, rng):
         pairs = np.column_stack([np.repeat(np.arange(20) * 60.0, 2) + [0, 0.01] * 20, np.full(40, 50)])
         Y = np.concatenate([rng.normal(size=(200, 2)), pairs])

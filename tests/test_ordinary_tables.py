@@ -242,6 +242,10 @@ class TestScales:
         write_csv("t.csv", measured(Z))
         assert embed("t.csv", "--log1p").exit_code == 0
         assert is_map_of(np.log1p(Z))
+        write_csv("t.csv", measured(np.abs(X * [1, 1, 1, 100])))  # whoever takes logarithms has thought of scales
+        assert "variances" in embed("t.csv").stderr
+        assert "variances" not in embed("t.csv", "--log1p").stderr
+        write_csv("t.csv", measured(Z))
         assert embed("t.csv", "--log1p", "--scale", "standard", "--pca", 2).exit_code == 0
         scaled = StandardScaler().fit_transform(np.log1p(Z))
         pca = PCA(2).fit(scaled)
@@ -560,6 +564,13 @@ class TestTablesOfManyKinds:
         assert features == ["Größe (m²)", "Preis"]
         assert "read as cp1252 (guessed" in notes
 
+    @pytest.mark.parametrize("name", ["Kunden-Nr.", "Nr.", "No.", "Kundennummer", "#"])
+    def test_numbers_of_rows_by_their_abbreviations(self, read, rng, name):
+        write_csv("t.csv", {name: 10_000 + rng.permutation(N), "no_of_rooms": rng.integers(1, 9, N)})
+        features, notes = read("t.csv")
+        assert features == ["no_of_rooms"]
+        assert f"identify the rows: {name}" in notes
+
     def test_survey(self, read, embed, rng):
         scale, words = rng.integers(1, 6, (N, 3)), ["Disagree", "Neutral", "Agree"]
         columns = {"Timestamp": [f"2024/03/{i % 28 + 1:02} {i % 12 + 1}:{i % 60:02}:11 PM GMT+1" for i in range(N)]}
@@ -575,7 +586,10 @@ class TestTablesOfManyKinds:
         write_csv("words.csv", dict.fromkeys(("Q1", "Q2"), columns["Overall"]))
         result = embed("words.csv")
         assert result.exit_code == 2
-        assert "no column of numbers to embed: not embedded, since they hold text: Q1, Q2." in result.stderr
+        assert (
+            "no column of numbers to embed: not embedded, since they hold text: Q1, Q2. Write categories"
+            in result.stderr
+        )
 
     def test_one_hot(self, read, rng):
         colour, size = rng.integers(0, 3, N), rng.integers(0, 2, N)
@@ -585,11 +599,29 @@ class TestTablesOfManyKinds:
         write_csv("onehot.csv", columns | {"answer_no": size, "has_id": size})
         assert read("onehot.csv")[0] == [*columns, "answer_no", "has_id"]
 
+    def test_copies_of_few_rows_are_no_cluster_to_be_named(self, run, monkeypatch):
+        drawn, pages = [], []
+        monkeypatch.setattr("laptsne.cli.outputs.save_plot", lambda Y, panels, *rest: drawn.extend(panels))
+        monkeypatch.setattr("laptsne.plotting.explorer", lambda Y, out, columns, **rest: pages.extend(columns))
+        rng = np.random.default_rng(0)
+        rows = np.vstack([rng.normal(size=(100, 4)), np.tile(rng.normal(size=(5, 4)) + 100, (8, 1))])
+        write_csv("t.csv", measured(rows))
+        result = run("embed", "t.csv", "--iterations", 5, "--plot", "m.png", "--html", "m.html", "--out", "m.csv")
+        assert "clusters     none" in result.stderr
+        assert {row["cluster"] for row in rows_of("m.csv")} == {"0", "-1"}
+        assert drawn == ["no clusters"]
+        assert pages == ["a", "b", "c", "d"]
+
     def test_a_third_is_missing(self, read, embed, rng):
         holes = {f"v{i}": ["NA" if rng.random() < 0.3 else f"{v:.3f}" for v in rng.normal(size=N)] for i in range(5)}
         write_csv("missing.csv", holes)
         assert "values are missing in" in embed("missing.csv").stderr
         assert read("missing.csv", impute="median")[0] == list(holes)
+        assert "of the values are medians of their columns" in embed("missing.csv", "--impute", "median").stderr
+        write_csv(
+            "missing.csv", holes | {"v0": ["", *range(1, N)]} | {f"v{i}": range(0, 7 * N, 7) for i in range(1, 5)}
+        )
+        assert "medians" not in embed("missing.csv", "--impute", "median", "--column", "v*").stderr
 
     def test_genes(self, read, rng):
         genes = {f"GENE{i}": counts for i, counts in enumerate(rng.poisson(2, (200, N)))}

@@ -412,9 +412,20 @@ def test_a_line_leads_from_a_name_that_was_moved_far():
 def test_long_names_are_truncated_and_omitted_without_space(rng):
     Y, labels = rng.normal(size=(40, 2)), ["one\nline " + "x" * 100] * 40
     ax = fresh(Y, labels)
-    assert ax.texts[0].get_text().replace("\n", "") == "one line " + "x" * 13 + "…" + "x" * 17
+    assert ax.texts[0].get_text().replace("\n", "") == "one line " + "x" * 19 + "…" + "x" * 19
     assert len(word_boxes(ax)) == 1
     assert not word_boxes(plotting.scatter(Y, labels, ax=Figure(figsize=(1, 1)).add_subplot()))
+
+
+def test_thirty_long_names_stand_on_the_map_and_are_whole(rng):
+    grid = np.argwhere(np.ones((5, 6))) * 10.0
+    names = [f"Books and stationery in warehouse {i}" for i in range(29)] + [
+        "Chinstrap penguin (Pygoscelis antarctica)"
+    ]
+    ax = fresh(np.repeat(grid, 20, axis=0) + rng.normal(size=(600, 2)), np.repeat(names, 20))
+    assert ax.get_legend() is None
+    assert {text.get_text().replace("\n", " ") for text in ax.texts} == set(names)
+    assert len(word_boxes(ax)) == 30
 
 
 def test_names_are_text_not_formulas(rng, tmp_path):

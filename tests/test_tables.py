@@ -560,7 +560,7 @@ class TestRoles:
     def test_no_column_of_numbers(self):
         message = refusal(choose_columns, table(note=WORDS, id=CODES, comment=WORDS))
         assert "no column of numbers to embed: not embedded, since they hold text: note, comment; " in message
-        assert message.endswith("since they count or identify the rows: id.")
+        assert "since they count or identify the rows: id. Write categories as numbers" in message
         assert "no column of numbers" in refusal(choose, table(a=MEASURED), label="a")
 
     def test_features_by_name_and_in_their_order(self):

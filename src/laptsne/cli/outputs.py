@@ -21,9 +21,9 @@ from laptsne.cli.options import STDOUT
 from laptsne.cli.reading import read_genes
 from laptsne.cli.tables import Dataset, spelled_times
 from laptsne.explorer.payload import CLUSTERS
+from laptsne.plotting.figures import SIZES
 
 _ROWS = 1 << 16  # of text, written at a time
-_SQUARE, _SIZES = (5.5, 5.5), {1: (6.5, 2.6)}  # of panels by number of dimensions, in inches
 _HEADINGS, _COLOUR_BAR = 0.4, 0.9  # height of the titles, and width of a colour bar with its ticks, in inches
 _MAX_FEATURES = 20  # that are columns of the explorer; more would bury the others
 
@@ -36,7 +36,10 @@ def write_map(out: Path | None, Y: Array, columns: pa.Table, found: Mapping[str,
     elif out is not None:
         own, names = {**dict(zip("xyz", Y.T, strict=False)), **(found or {})}, columns.column_names
         assembled = {free_name(name, names): pa.chunked_array([values]) for name, values in own.items()}
-        write_table(out, pa.table(assembled | {name: _plain(columns[name]) for name in names}))
+        for name, column in zip(names, columns.columns, strict=True):
+            is_coded = pa.types.is_dictionary(column.type)
+            assembled[name] = column.cast(column.type.value_type) if is_coded else column
+        write_table(out, pa.table(assembled))
 
 
 def write_table(out: Path, table: pa.Table) -> None:
@@ -61,10 +64,6 @@ def free_name(name: str, taken: list[str]) -> str:
     while name in taken:
         name = f"map_{name}"
     return name
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _write_text(file: IO[str], table: pa.Table, delimiter: str) -> None:
@@ -92,7 +91,10 @@ def save_plot(Y: Array, panels: Mapping[str, Array | None], path: Path, dataset:
     """Write a plot of an embedding, with a panel for each colouring; keys make it wider, and the maps no smaller."""
     from matplotlib.figure import Figure  # noqa: PLC0415  slow to import
 
-    width, height = _SIZES.get(Y.shape[1], _SQUARE)
+    width, height = SIZES[Y.shape[1]]
+    if Y.shape[1] == 2:  # a flat map takes less room
+        across, up = np.ptp(Y, axis=0)
+        height = float(np.clip(1.1 * width * up / max(across, 1e-9), height / 2, height))
     figure = Figure(figsize=(width * len(panels), height + _HEADINGS), layout="constrained")
     axes = figure.subplots(1, len(panels), squeeze=False, subplot_kw={"projection": "3d"} if Y.shape[1] == 3 else {})[0]
     for ax, (name, values) in zip(axes, panels.items(), strict=True):

@@ -40,6 +40,7 @@ from laptsne.transform.support import MIN_SUPPORT
 Model = LaptSNE | LandmarkLaptSNE | LapUMAP
 
 _MAX_RATIO = 100.0  # of two variances: distances then hardly depend on the smaller one
+_MAX_IMPUTED = 0.1  # share of medians among the values, beyond which rows may look alike by what they lack
 _MAX_POINTS = 200_000  # with a contraction path, whose embeddings take as long as several fits
 _CHANCE = (
     "chance: how often data without clusters look as divided as a cluster and its nearest one; "
@@ -66,10 +67,9 @@ def embed_source(data: InputOptions, features: FeatureOptions, settings: MapOpti
     model = _fit(X, given | {"n_jobs": data.n_jobs}, quiet=data.quiet)
     _store_preprocessing(model, dataset, steps, data.rep)
     seconds = time.perf_counter() - fit_started
-    evidence = None
-    if model.n_clusters_ > 1:  # with sizes in rows, even of clusters that were found among landmarks
-        sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
-        evidence = replace(model.clusters_, size=sizes)
+    # With sizes in rows, even of clusters that were found among landmarks; one cluster is no cluster.
+    sizes = np.bincount(model.labels_[model.labels_ >= 0], minlength=model.n_clusters_)
+    evidence = replace(model.clusters_, size=sizes) if model.n_clusters_ > 1 else None
     _write(dataset, X, model, evidence, files, quiet=data.quiet)
     if data.quiet:
         return
@@ -115,10 +115,7 @@ def _write(
     dataset: Dataset, X: Any, model: Model, evidence: ClusterTable | None, files: OutputFiles, *, quiet: bool
 ) -> None:
     color, labels = [*dataset.colours, dataset.label][0], model.labels_
-    names = labels
-    if (labels < 0).any():
-        names = np.array([None if label < 0 else label for label in labels], dtype=object)  # None is grey
-    is_divided = labels.min() < labels.max()  # one cluster is no cluster
+    names = np.where(labels < 0, np.array(None), labels) if labels.min() < 0 else labels  # None is grey
     with input_errors():
         if files.save is not None:
             model.save(files.save)
@@ -132,15 +129,16 @@ def _write(
     outputs.write_map(files.out, model.embedding_, dataset.columns, {"cluster": labels})
     if files.plot is not None:
         panels: dict[str, Any] = {} if color is None else {color: dataset.values(color)}
-        panels |= {free_name(CLUSTERS, list(panels)): names} if is_divided else {} if panels else {"no clusters": None}
+        clusters = {} if evidence is None else {free_name(CLUSTERS, list(panels)): names}
+        panels |= clusters if clusters or panels else {"no clusters": None}
         outputs.save_plot(model.embedding_, panels, files.plot, dataset, f"{len(labels):,} points")
     if files.html is not None:
-        columns = explorer_columns(dataset, {CLUSTERS: names} if is_divided else {})
+        columns = explorer_columns(dataset, {} if evidence is None else {CLUSTERS: names})
         options = outputs.explorer_features(dataset)
         if evidence is not None and CLUSTERS not in dataset.columns.column_names:
             options |= {"clusters": evidence, "tree": model.cluster_tree_, "text": files.text}
         maps = _maps(model, X, quiet=quiet)
-        color = color or (next(iter(columns)) if is_divided else None)
+        color = color or (None if evidence is None else next(iter(columns)))
         outputs.write_explorer(maps, files.html, dataset, columns=columns, color=color, **options)
 
 
@@ -256,6 +254,10 @@ def prepare(
     dataset = load_dataset(data, options, color)
     say(() if data.quiet else dataset.notes, "dim")
     medians = None if options.impute != "median" or scipy.sparse.issparse(dataset.X) else _medians(dataset)
+    if medians is not None and (share := np.isnan(dataset.X).mean()) > _MAX_IMPUTED:
+        caution(
+            f"{share:.0%} of the values are medians of their columns: clusters may be rows that lack the same ones."
+        )
     steps = Preprocessing(options.impute, medians, log1p=options.log1p)
     kept, X = preprocessed(dataset, steps)
     if X.shape[0] < 2:
@@ -268,7 +270,7 @@ def prepare(
         steps, X = replace(steps, **parts), Preprocessing(**parts).apply(X)
     if X.shape[1] == 1 and dataset.inputs is not None:
         caution(f"only one column is embedded, {listed(dataset.inputs)}: the map shows no more than a histogram of it.")
-    if options.scale is None and options.pca is None:
+    if options.scale is None and options.pca is None and not options.log1p:
         _warn_of_scales(kept, X)
     say(() if data.quiet else kept.notes[len(dataset.notes) :], "dim")
     return kept, X, steps

@@ -35,7 +35,8 @@ _MIN_COUNTED = 10  # rows from which on equidistant whole numbers are row number
 # Names of whole numbers that are identifiers: the last word, or what pandas calls an index.
 _IDENTIFIER = re.compile(
     r"(^|[^a-zA-Z])(?i:id|ids|uid|uuid|guid|barcode|isbn|ean|sku|ssn|zip|zipcode|postcode)$|[a-z]I[dD]s?$"
-    r"|[^a-zA-Z](?i:number|nr|no\.)$|[a-z]Number$|^(?i:index|row|unnamed: 0|__index_level_0__)$"
+    r"|[^a-zA-Z](?i:number|nr\.?|no\.)$|[a-z]Number$|(?i:nummer)$"
+    r"|^(?i:no|nr|#|index|row|unnamed: 0|__index_level_0__)\.?$"
 )
 # Names of numbers that are dates, by their last word, unless it is a unit, as in "visits per year".
 _DATE = re.compile(
@@ -53,6 +54,7 @@ _LABELS = (
     *("category", "categories", "species", "variety", "kind", "cluster", "clusters", "leiden", "louvain"),
     *("group", "groups", "type", "y", "digit"),
 )
+_TO_NUMBERS = "Write categories as numbers, such as one column of 0 and 1 for each."
 _ROLES = ("date", "identifier")  # kinds of columns that may hold numbers
 _REASONS = {
     "text": "not embedded, since they hold text",
@@ -351,7 +353,7 @@ def _chosen(
         found += matches
     if not found:
         why = "; ".join(_left_out(contents, kinds, ())) or _described(contents)
-        raise InputError(f"{contents.name} has no column of numbers to embed: {why}.")
+        raise InputError(f"{contents.name} has no column of numbers to embed: {why}. {_TO_NUMBERS}")
     return tuple(dict.fromkeys(found))
 
 

@@ -29,9 +29,9 @@ def say(lines: Iterable[str], style: str | None = None) -> None:
         console.print(_CONTROL.sub("\ufffd", line), style=style, markup=False, soft_wrap=True)
 
 
-def caution(text: str) -> None:
-    """Print a warning."""
-    say([f"laptsne: {text}"], "yellow")
+def caution(text: str, style: str = "yellow") -> None:
+    """Print a warning, or an error, in one line."""
+    say([f"laptsne: {' '.join(text.split())}"], style)
 
 
 def waiting(text: str, *, quiet: bool) -> contextlib.AbstractContextManager[object]:
@@ -60,13 +60,14 @@ def reported(*, debug: bool = False) -> Iterator[None]:
             if debug:
                 say(traceback.format_exc().splitlines())
             memory = f"there is not enough memory ({error}); give fewer rows or columns."
-            say([_on_one_line(memory if isinstance(error, MemoryError) else str(error))], "red")
+            caution(memory if isinstance(error, MemoryError) else str(error), "red")
             raise typer.Exit(2) from error
         else:
             if any(issubclass(warning.category, StoppedEarlyWarning) for warning in recorded):
                 raise typer.Exit(130)  # after the embedding so far was written
         finally:
-            say(dict.fromkeys(_on_one_line(str(warning.message)) for warning in recorded), "yellow")
+            for text in dict.fromkeys(str(warning.message) for warning in recorded):
+                caution(text)
 
 
 @contextlib.contextmanager
@@ -76,7 +77,3 @@ def input_errors() -> Iterator[None]:
         yield
     except ValueError as error:
         raise InputError(str(error)) from error
-
-
-def _on_one_line(text: str) -> str:
-    return f"laptsne: {' '.join(text.split())}"

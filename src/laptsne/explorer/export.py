@@ -115,7 +115,7 @@ def explorer(
     if clusters is None and known is not None:
         clusters = getattr(Y, "clusters_", None)
     table = encode_columns(columns, n_samples, continuous)
-    if labels is None and known is not None and known.min() < known.max():  # one cluster is no cluster
+    if labels is None and known is not None and known.max() > 0:  # one cluster is no cluster
         labels, tree = known, tree or getattr(Y, "cluster_tree_", None)
     if labels is not None and CLUSTERS not in table:
         table[CLUSTERS] = cluster_column(labels, n_samples)

@@ -59,7 +59,7 @@ _PAD = 0.05  # beside a legend, in inches
 _DAY = 86_400_000  # milliseconds
 _DEFAULT_SHARE = 0.8  # height of axes before a layout engine enlarges them
 _LEAST_SHARE = 0.4  # of the width of the axes that a legend beside them must leave
-_MAX_NAME_LENGTH, _LONG_NAME_START = 40, 22
+_MAX_NAME_LENGTH, _LONG_NAME_START = 48, 28
 
 Palette = str | Colormap | Sequence[Any] | Mapping[Any, Any]
 
@@ -162,7 +162,7 @@ def add_key_below(host: Figure, axes: list[Axes], colouring: Colouring) -> None:
 
 
 def shorten(name: str) -> str:
-    """Return a name on one line of at most 40 characters; long ones keep their end, in which they often differ."""
+    """Return a name on one line of at most 48 characters; long ones keep their end, in which they often differ."""
     line = " ".join(name.split())
     excess = len(line) - _MAX_NAME_LENGTH
     return line if excess <= 0 else f"{line[:_LONG_NAME_START]}…{line[_LONG_NAME_START + 1 + excess :]}"

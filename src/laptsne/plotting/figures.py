@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from laptsne.plotting.canvas import Colouring, Palette
 
-_SIZES = {1: (6.5, 2.6), 2: (5.5, 5.5), 3: (5.5, 5.5)}  # of new figures by number of components, in inches
+SIZES = {1: (6.5, 2.6), 2: (5.5, 5.5), 3: (5.5, 5.5)}  # of new figures by number of components, in inches
 _LEGENDS = {"auto": "auto", "right": "right", "on": "on", None: None, True: "right", False: None}
 _MAX_SNAPSHOTS = 12  # in one figure
 _BELOW_GAP, _GAP, _ABOVE_GAP = PALETTE[0], PALETTE[1], "#8a8a8a"
@@ -127,13 +127,13 @@ def scatter(
             c, name, continuous = c.perturbation, "perturbation", True
         encoding = encode_labels(c, n_samples, continuous=continuous)
         chosen = canvas.make_colouring(encoding, palette, cmap, name=name, dark=dark, log=log)
-    ax, is_default = canvas.choose_axes(ax, n_components, _SIZES[n_components], figsize)
+    ax, is_default = canvas.choose_axes(ax, n_components, SIZES[n_components], figsize)
     if title:
         ax.set_title(title)
     canvas.draw_points(ax, embedding, chosen, s=s, alpha=alpha, rasterized=rasterized)
     width = text_labels.name_labels(ax, embedding, chosen, where)
     if is_default and width:  # the map keeps its size
-        ax.figure.set_figwidth(_SIZES[n_components][0] + width)  # type: ignore[union-attr]
+        ax.figure.set_figwidth(SIZES[n_components][0] + width)  # type: ignore[union-attr]
     return ax
 
 
@@ -336,7 +336,7 @@ def _check_embedding(Y: Shown) -> NDArray[Any]:
     """Return an embedding as an array of shape (n_samples, n_components); raise ValueError if it cannot be drawn."""
     array = np.asarray(embedding_of(Y), dtype=np.float64)
     array = array[:, None] if array.ndim == 1 else array
-    if array.ndim != 2 or array.shape[1] not in _SIZES:
+    if array.ndim != 2 or array.shape[1] not in SIZES:
         raise ValueError(f"Y must have shape (n_samples, 1 or 2 or 3), got {array.shape}; fit with n_components=2.")
     rows = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if rows.size:

@@ -21,7 +21,7 @@ from laptsne.plotting.canvas import Colouring, add_key_beside, shorten, size_in_
 # Islands
 _CELLS = 32  # per side of the map: gaps narrower than one of them do not separate islands
 _SPACING = 3.0  # cells are at least this multiple of the distance between neighbours
-_MIN_SHARE = 0.15  # share of a category's points that an island must have to be named
+_MIN_SHARE, _MIN_POINTS = 0.12, 3  # of a category, that an island must have to be named
 _SAMPLE = 2000  # points of a category that are looked at
 _SCATTERED = 0.85  # categories whose spread is more than this share of the map's have no region of their own
 
@@ -30,10 +30,10 @@ _GAP = 1.5  # between names, in points
 _OUTLINE = 1.15  # width of outlined letters, which are drawn as paths, relative to that of glyphs, at most
 _LEADER = 4.0  # distance between a name and its anchor, in points, beyond which a line connects them
 _COVERED = 1.3  # a cluster smaller than this multiple of its name's size would be covered by it
-_MAX_COVERAGE = 0.3  # share of the axes that names may take up
+_MAX_COVERAGE = 0.36  # share of the axes that names may take up
 _LETTER = 0.62 * 1.3 * 1.4  # area of a bold letter in broken lines, relative to the square of the font size
 _FONT_SIZES = (6.0, 9.0)  # smallest and largest, in points
-_LINE = 22  # characters, beyond which a name is broken into lines
+_LINE = 24  # characters, beyond which a name is broken into lines
 _MANY, _LONG = 12, 20  # names, and characters of one, beyond which a legend would be large
 _RINGS, _DIRECTIONS = 200, 48  # places around an anchor where a name is tried
 
@@ -48,7 +48,7 @@ class Island(NamedTuple):
 
 
 def find_islands(Y: Array, categories: Categories, *, every: bool = False) -> list[Island]:
-    """Return the islands with at least 15 % of the points of their category, the largest first.
+    """Return the islands with at least 12 % of the points of their category, the largest first.
 
     With ``every``, a category without one has its largest group of points instead.
     """
@@ -106,7 +106,7 @@ def _parts(members: Array, extent: float, *, every: bool) -> list[Array]:
     occupied[tuple(cells.T)] = True
     regions = label(occupied, np.ones((3,) * members.shape[1]))[0][tuple(cells.T)]
     counts = np.bincount(regions)
-    least = min(_MIN_SHARE * len(members), counts.max() if every else np.inf)
+    least = max(min(_MIN_SHARE * len(members), counts.max() if every else np.inf), min(_MIN_POINTS, counts.max()))
     return [members[regions == region] for region in np.flatnonzero(counts >= least)]
 
 

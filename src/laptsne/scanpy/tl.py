@@ -23,10 +23,7 @@ __all__ = ["ingest", "laptsne", "lapumap"]
 _RESULTS = ("perplexity", "n_clusters", "contraction", "kl_divergence", "cross_entropy", "objective", "n_iter")
 _EIGENVALUES = ("eigenvalues", "data_eigenvalues")
 _PLACES = ("use_rep", "n_pcs", "key_added", "clusters_key")
-_COMPONENTS = {
-    "X_pca": "PCs",
-    "pca": "pca",
-}  # keys of scanpy.pp.pca in obsm and varm, without and with the preset of 2.0
+_COMPONENTS = {"X_pca": "PCs", "pca": "pca"}  # keys of scanpy.pp.pca in obsm and varm, the second of its preset of 2.0
 _N_VOTES = 15  # neighbours whose most frequent label is that of a new cell
 _CHECKED = 500  # cells of the reference on which the projection is checked
 _PCA_TOLERANCE = 0.07  # RMS error of the projection, relative to the spread; randomised solvers leave 0.04

@@ -8,7 +8,7 @@ const MARGIN = 0.92; // share of the view that the map fills
 export class Camera {
   constructor() {
     this.width = this.height = 1;
-    this.inset = 0; // pixels at the bottom that something else covers
+    this.insets = [0, 0]; // pixels on the left and at the bottom that the tools cover
     this.centre = [0.5, 0.5];
     this.sides = [1, 1];
     this.away = [0, 0]; // from the centre of the map
@@ -29,17 +29,24 @@ export class Camera {
     this.zoom = 1;
   }
 
+  /** What is in the middle of the part that nothing covers. */
+  get middle() {
+    return this.centre.map((at, axis) => at + this.away[axis]);
+  }
+
+  /** What is in the middle of the view. */
   get x() {
-    return this.centre[0] + this.away[0];
+    return this.middle[0] - this.insets[0] / 2 / this.scale;
   }
 
   get y() {
-    return this.centre[1] + this.away[1] - this.inset / 2 / this.scale;
+    return this.middle[1] - this.insets[1] / 2 / this.scale;
   }
 
   /** Pixels per unit of map coordinates. */
   get scale() {
-    return MARGIN * Math.min(this.width / this.sides[0], (this.height - this.inset) / this.sides[1]) * this.zoom;
+    const [left, bottom] = this.insets;
+    return MARGIN * Math.min((this.width - left) / this.sides[0], (this.height - bottom) / this.sides[1]) * this.zoom;
   }
 
   toScreen(x, y) {
@@ -50,24 +57,23 @@ export class Camera {
     return [this.x + (left - this.width / 2) / this.scale, this.y - (top - this.height / 2) / this.scale];
   }
 
-  /** Move a place to the middle of the view. */
-  look(x, y) {
-    const place = [x, y + this.inset / 2 / this.scale];
-    this.away = [0, 1].map((axis) => {
+  /** Move a place to the middle of the part that nothing covers. */
+  look(...place) {
+    this.away = this.centre.map((at, axis) => {
       const half = this.sides[axis] / 2;
-      return clamp(place[axis] - this.centre[axis], -half, half);
+      return clamp(place[axis] - at, -half, half);
     });
   }
 
   pan(right, down) {
-    this.look(this.x - right / this.scale, this.y + down / this.scale);
+    this.look(this.middle[0] - right / this.scale, this.middle[1] + down / this.scale);
   }
 
-  /** Zoom about a pixel, the centre by default. */
-  zoomAt(factor, left = this.width / 2, top = this.height / 2) {
+  /** Zoom about a pixel, by default in the middle of the part that nothing covers. */
+  zoomAt(factor, left = (this.width + this.insets[0]) / 2, top = (this.height - this.insets[1]) / 2) {
     const [x, y] = this.toMap(left, top);
     this.zoom = clamp(this.zoom * factor, 0.5, MAX_ZOOM);
     const [newX, newY] = this.toMap(left, top);
-    this.look(this.x + x - newX, this.y + y - newY);
+    this.look(this.middle[0] + x - newX, this.middle[1] + y - newY);
   }
 }

@@ -6,11 +6,12 @@ import { between, brief } from "./number.js";
 const CHART = { width: 280, height: 46, side: 8, top: 6, bottom: 6 };
 
 export class Chart {
-  /** Curves are lists of values, one per map, null if unknown. `tell` formats the values at the cursor. */
-  constructor(title, curves, { tell = ([value]) => brief(value), help = "", log = false } = {}) {
+  /** Curves are lists of values, one per map, null if unknown. `tell` formats the values at the cursor; an axis covers at least `span`. */
+  constructor(title, curves, { tell = ([value]) => brief(value), help = "", log = false, span = 0 } = {}) {
     this.curves = curves;
     this.tell = tell;
     this.log = log;
+    this.span = span;
     this.last = curves[0].length - 1;
     this.box = element("figure", "chart");
     const known = curves.flat().filter((value) => value !== null).map((value) => this.raised(value));
@@ -41,7 +42,8 @@ export class Chart {
   }
 
   up(value) {
-    const share = this.high > this.low ? (this.raised(value) - this.low) / (this.high - this.low) : 0.5;
+    const span = Math.max(this.high - this.low, this.span);
+    const share = 0.5 + (span && (this.raised(value) - (this.low + this.high) / 2) / span);
     return CHART.height - CHART.bottom - share * (CHART.height - CHART.top - CHART.bottom);
   }
 

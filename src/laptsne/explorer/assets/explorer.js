@@ -24,7 +24,7 @@ import { Theme } from "./theme.js";
 import { Tooltip } from "./tooltip.js";
 
 const NARROW = 720; // pixels, below which the panels are under the map
-const TOOLS = 56; // height of the tools in pixels, which are below the map there
+const TOOLS = 56; // pixels that the tools take up on the left of the map, and below it there
 
 export class Explorer {
   /**
@@ -88,7 +88,7 @@ export class Explorer {
       hover: (left, top, reach) => this.hover(left, top, reach),
       pin: (left, top, reach) => this.pin(stage.at(left, top, reach)),
       leave: () => this.tooltip.hide(),
-      middle: () => this.pin(stage.at(stage.camera.width / 2, stage.camera.height / 2, 200)),
+      middle: () => this.pin(stage.at(...stage.camera.toScreen(...stage.camera.middle), 200)),
       lasso: (outline) => get("outline").setAttribute("points", outline.map((place) => place.join(",")).join(" ")),
       close: (outline, mode) => this.enclose(outline, mode),
     });
@@ -270,7 +270,7 @@ export class Explorer {
   arrange() {
     const narrow = this.host.clientWidth <= NARROW;
     this.host.classList.toggle("narrow", narrow);
-    this.stage.camera.inset = narrow ? TOOLS : 0;
+    this.stage.camera.insets = narrow ? [0, TOOLS] : [TOOLS, 0];
   }
 
   resize() {

@@ -3,14 +3,14 @@
 import { UNIT } from "./places.js";
 
 const CELLS = 32; // per side of the map: gaps narrower than one of them do not separate islands
-const MIN_SHARE = 0.15; // of the points of a category, that an island must have to be named
+const MIN_SHARE = 0.12; // of the points of a category, and at least three, that an island must have to be named
 const THIN = 2000; // cells with fewer than one in so many points of their category count as empty
 const CROWD = 2; // points per cell, on average; of categories with fewer, cells are joined
 const MAX_ROWS = 64; // at the densest place of an island
 
 /**
  * The islands of each category in one map, the largest first: its groups of points in adjacent cells that have at least
- * 15 % of its points, or else the largest group; of a group of categories, the largest alone. `rows` are points at the densest place.
+ * 12 % of its points, or else the largest group; of a group of categories, the largest alone. `rows` are points at the densest place.
  * @returns {{code: number, size: number, cell: number, most: number, shift: number, rows: number[]}[]}
  */
 export function islands(positions, { values, names, counts, isLayer }) {
@@ -29,7 +29,7 @@ export function islands(positions, { values, names, counts, isLayer }) {
       grid = joined(grid, CELLS >> shift++);
     }
     const parts = groups(grid, CELLS >> shift).sort((a, b) => b.size - a.size);
-    const large = parts.filter(({ size }, i) => !i || (!isLayer && size >= MIN_SHARE * counts[code]));
+    const large = parts.filter(({ size }, i) => !i || (!isLayer && size >= Math.max(MIN_SHARE * counts[code], 3)));
     return large.map((part) => ({ ...part, code, shift, rows: /** @type {number[]} */ ([]) }));
   });
   for (let row = 0; row < n; row++) {

@@ -13,9 +13,9 @@ const MAX_LINES = 3;
 const RINGS = 9; // of places around the densest one
 const DIRECTIONS = 12;
 const COVERED = 0.12; // pixels that a name moves to uncover one square pixel of points
+const HIDDEN = 1; // the same of an island that a name could hide
 const MIXED = 65535; // owner of a cell with points of several categories
 const LEADER = 18; // pixels between an island and its name, beyond which a line connects them
-const CORNER = { width: 56, height: 192 }; // pixels that the tools take up in the upper left corner
 const FONT = "600 {}px system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
 
 export const fontOf = (size) => FONT.replace("{}", String(size));
@@ -61,7 +61,9 @@ export class Naming {
     }
     return this.known.get(key).found.map((island) => {
       const of = island.rows.map((row) => places.of(row));
-      return { ...island, at: [0, 1].map((axis) => of.reduce((sum, place) => sum + place[axis], 0) / of.length) };
+      const at = [0, 1].map((axis) => of.reduce((sum, place) => sum + place[axis], 0) / of.length);
+      const reach = at.map((middle, axis) => Math.max(...of.map((place) => Math.abs(place[axis] - middle))));
+      return { ...island, at, reach };
     });
   }
 
@@ -101,10 +103,9 @@ export class Naming {
     const found = this.anchors(column).filter(({ code }) => !lit.size || lit.has(code));
     const most = found[0]?.size || 1;
     const count = new Set(found.map(({ code }) => code)).size;
-    // With the whole map in view, no name is below the tools.
-    const tools = { left: -camera.width / 2, top: -camera.height / 2, ...CORNER };
-    const placed = camera.zoom <= 1 && !camera.inset ? [tools] : [];
-    for (const { code, size: points, at } of found) {
+    /** @type {any[]} */
+    const placed = [];
+    for (const { code, size: points, at, reach } of found) {
       const size = fontSize(points / most, count, camera);
       const text = lines(column.caption(code));
       this.pen.font = fontOf(size);
@@ -112,10 +113,11 @@ export class Naming {
       const height = 1.15 * size * text.length;
       const x = (at[0] - camera.centre[0]) * camera.scale;
       const y = (camera.centre[1] - at[1]) * camera.scale;
-      const spot = room({ x, y, width, height, owner: code + 1 }, placed, camera, owners);
+      const weight = 2 * reach[0] * camera.scale < width && 1.4 * reach[1] * camera.scale < height ? HIDDEN : COVERED;
+      const spot = room({ x, y, width, height, weight, owner: code + 1 }, placed, camera, owners);
       if (spot) placed.push({ ...spot, width, height, size, code, lines: text });
     }
-    return placed.filter((box) => box !== tools);
+    return placed;
   }
 }
 
@@ -127,11 +129,11 @@ function fontSize(share, count, camera) {
 }
 
 /** The place for a box on or around a point that is free, near, and covers few points; null if none is free. */
-function room({ x, y, width, height, owner }, placed, camera, owners) {
+function room({ x, y, width, height, weight, owner }, placed, camera, owners) {
   const free = (left, top) => placed.every((other) => left + width + 4 < other.left || other.left + other.width + 4 < left
     || top + height + 2 < other.top || other.top + other.height + 2 < top);
   // With the whole map in view, names stay in it.
-  const inside = [camera.width / 2 - 4, (camera.height - camera.inset) / 2 - 4];
+  const inside = [(camera.width - camera.insets[0]) / 2 - 4, (camera.height - camera.insets[1]) / 2 - 4];
   const [right, bottom] = camera.zoom <= 1 ? inside : [Infinity, Infinity];
   /** @type {any} */
   let best = null;
@@ -142,9 +144,9 @@ function room({ x, y, width, height, owner }, placed, camera, owners) {
       const away = [ring * Math.cos(angle) * (0.2 * width + 8), ring * Math.sin(angle) * (0.4 * height + 6)];
       const left = clamp(x + away[0] - width / 2, -right, right - width);
       const top = clamp(y + away[1] - height / 2, -bottom, bottom - height);
-      const cost = Math.hypot(...away) + COVERED * covered({ left, top, width, height }, camera, owners);
-      if (cost >= least || !free(left, top)) continue;
       const box = { left, top, width, height };
+      const cost = Math.hypot(...away) + weight * covered(box, camera, owners);
+      if (cost >= least || !free(left, top)) continue;
       const end = [clamp(x, left, left + width), clamp(y, top, top + height)];
       const line = leaderTo([x, y], end, owner, camera, owners);
       if (line && placed.every((other) => !crosses(line, other) && !(other.end && crosses(other, box)))) {

@@ -5,6 +5,7 @@ import { button } from "./dom.js";
 import { between, brief, clamp, percent } from "./number.js";
 
 const SECONDS_PER_STEP = 1.1;
+const SPAN = 0.05; // of shares, which the axes cover at least: less than that looks flat, as it is
 
 export class Stops {
   /** `path` has the strengths and curves of a contraction path; otherwise `maps` has the names of the maps. */
@@ -67,8 +68,8 @@ export class Stops {
 
   draw() {
     const { kl, trustworthiness, kept, seen, eigenvalues } = this.path;
-    const share = ([value]) => percent(value);
     const digits = (n) => ([value]) => value.toFixed(n);
+    const share = (help) => ({ tell: ([value]) => percent(value), span: SPAN, help });
     // The smallest eigenvalue is always 0.
     const sigmas = eigenvalues[0].map((_, k) => eigenvalues.map((row) => row[k])).slice(1);
     const known = (curves) => curves.some((curve) => curve.some((value) => value !== null));
@@ -78,9 +79,9 @@ export class Stops {
       .map(([title, curves, options]) => new Chart(title, curves, options));
     const shown = made([
       ["Trustworthiness", [trustworthiness],
-        { tell: digits(4), help: "1 if all neighbours in the map are neighbours in the data." }],
-      ["Neighbours kept", [kept], { tell: share, help: "Nearest neighbours in the data kept in the map." }],
-      ["Neighbours seen", [seen], { tell: share, help: "The same after the map is drawn in 400 × 400 pixels." }],
+        { tell: digits(4), span: SPAN, help: "1 if all neighbours in the map are neighbours in the data." }],
+      ["Neighbours kept", [kept], share("Nearest neighbours in the data kept in the map.")],
+      ["Neighbours seen", [seen], share("The same after the map is drawn in 400 × 400 pixels.")],
     ]);
     const details = made([
       ["KL divergence", [kl],

@@ -189,8 +189,8 @@ def level_by_hand(Y, labels, width):
 def by_hand(Y, labels, width, groups):
     """The Ritz values of the finest level, the value over all levels, and its gradient."""
     rows, whole, value, finest = labels >= 0, np.zeros(Y.shape), 0.0, None
-    n_levels, n_clusters = groups.shape
-    for level, group in enumerate(groups):
+    n_clusters = groups.shape[1]
+    for group in groups:
         n_groups = group.max() + 1
         weight = n_clusters / n_groups
         wide = width * (n_clusters / n_groups) ** (1 / Y.shape[1])

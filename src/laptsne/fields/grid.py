@@ -28,7 +28,7 @@ _MIN_PERIOD = 24.0
 _REACH = 6.0  # distance, in widths, beyond which a Gaussian kernel is negligible
 _MAX_SHARP = 0.7  # spacing, in widths, above which compensating the window would amplify the error
 # Cells per side up to which a Gaussian kernel is faster by matrices, one per axis, than by transforms.
-_MAX_SIDE = 256
+_MAX_SIDE = 400
 _OPERATIONS = 16  # of a matrix product, in the time of an elementary one
 _MIN_THREADED = 1 << 17  # cells of a transform; below, several threads are slower than one
 SPACING_PER_WIDTH = 0.35  # of a mesh for a Gaussian kernel; errors are quadratic in it, up to 6 % of gradients here
@@ -93,13 +93,17 @@ def kernel_spectrum(sizes: tuple[int, ...], spacing: float, window: Window, kern
 
 def _convolve_by_axis(start: int, stop: int, grids: Array, matrices: list[Array], out: Array) -> None:
     """Set out to the grids convolved with a Gaussian kernel, given its matrix for each axis."""
+    axes = range(grids.ndim - 1)
+    # Charges of a cluster fill a small part of the mesh: only there, the products take time.
     for g in range(start, stop):  # one by one: the bits of a product depend on its number of rows
-        product = grids[g]
-        if product.ndim == 2:  # the matrices are symmetric
-            np.matmul(matrices[0], product @ matrices[1], out=out[g])
+        filled = [np.flatnonzero(grids[g].any(axis=tuple({*axes} - {axis}))) for axis in axes]
+        box = [slice(nodes[0], nodes[-1] + 1) if nodes.size else slice(0, 0) for nodes in filled]
+        product = grids[g][tuple(box)]
+        if len(axes) == 2:
+            np.matmul(matrices[0][:, box[0]], product @ matrices[1][box[1]], out=out[g])
             continue
-        for matrix in reversed(matrices):  # the last axis becomes the first: after one turn, they are in order
-            product = np.moveaxis(np.ascontiguousarray(product) @ matrix, -1, 0)
+        for axis in reversed(axes):  # the last axis becomes the first: after one turn, they are in order
+            product = np.moveaxis(np.ascontiguousarray(product) @ matrices[axis][box[axis]], -1, 0)
         out[g] = product
 
 

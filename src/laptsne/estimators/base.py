@@ -26,7 +26,7 @@ from laptsne.clusters.table import ClusterTable, evidence
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
-from laptsne.graph.neighbors import first_copies, neighbor_graph
+from laptsne.graph.neighbors import check_file, first_copies, first_not_finite, neighbor_graph
 from laptsne.graph.spectrum import MAX_CLUSTERS, laplacian_spectrum
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Method, fit
@@ -365,7 +365,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise
 
     def _validated(self, X: Any, **options: Any) -> Any:
-        X = validate_data(self, stacked_rows(X), **CHECKS, **options)
+        check_file(X)
+        try:
+            X = validate_data(self, stacked_rows(X), **CHECKS, **options)
+        except ValueError as error:
+            where = "" if (row := first_not_finite(X)) is None else f", row {row:,},"
+            raise ValueError(str(error).replace("Input X contains", f"Input X{where} contains")) from None
         return scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # sparse arrays lack some methods
 
     def _new(self, X: Any) -> Any:

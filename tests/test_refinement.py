@@ -117,7 +117,7 @@ def reference(X, perplexity):
                 low, high = (beta, high) if entropy > np.log(perplexity) else (low, beta)
             total[i, near] += share[i] * p
     total += total.T
-    total[total < 2e-3] = 0
+    total[total < 0.06 / perplexity] = 0
     return total / total.sum()
 
 

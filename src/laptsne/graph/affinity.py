@@ -17,8 +17,10 @@ from laptsne.graph.paths import mutual_edges, nearest_along
 from laptsne.graph.row_blocks import stacked
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
-# Refined affinities below this share of the mean row sum are left out: 2 % of the total, half of the entries.
-_SMALLEST = 1e-3
+# Refined affinities below this share of the mean row sum, divided by the perplexity, are left out: 2 % of the total, half
+# of the entries.
+_SMALLEST = 0.03
+MAX_WIDE = 500_000  # points up to which the default perplexity is 30; beyond, affinities take half of the memory
 _BLOCK = 1024
 _ROWS, _BLOCKS, _ADDED = 256, 128, 48  # least rows, and most blocks, of what is computed in blocks of rows, and added
 _MAX_UNITS = 6  # of distances in which the precision is searched
@@ -155,8 +157,8 @@ def joint_affinities(
 
 
 def auto_perplexity(n_samples: int) -> float:
-    """Default perplexity for a number of samples; docs/evaluation.md has the evidence for it."""
-    return max(1.0, min(30.0, (n_samples - 1) / 3))
+    """Default perplexity for a number of samples; docs/evaluation.md and docs/scale.md have the evidence for it."""
+    return max(1.0, min(30.0 if n_samples <= MAX_WIDE else 15.0, (n_samples - 1) / 3))
 
 
 def feasible_perplexity(X: Any, *, perplexity: float, n_neighbors: Any = "auto", metric: Any = "euclidean") -> float:
@@ -202,7 +204,8 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine:
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
     directed = _directed(graph, perplexity, workers, refine=refine)
     del graph
-    return _normalised(plus_transpose(directed, smallest=2 * _SMALLEST if refine else 0.0, workers=workers))
+    smallest = 2 * _SMALLEST / perplexity if refine else 0.0
+    return _normalised(plus_transpose(directed, smallest=smallest, workers=workers))
 
 
 def _directed(graph: Any, perplexity: float, workers: Workers, *, refine: bool) -> Any:

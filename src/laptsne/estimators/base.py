@@ -471,7 +471,7 @@ class UpdatableEstimator(MapEstimator):
                 method = method.holding(self._earlier(X, positions), weight)
             check_memory(self.get_params(deep=False), X)
             random_state = check_random_state(self.random_state)
-            with Workers(self.n_jobs) as workers:
+            with Workers(self.n_jobs, verbose=bool(self.verbose)) as workers:
                 # The affinities are not bound to a name here, which would keep them beside their reordered copy.
                 found = self._descended(method, X, method.graph(X, workers), random_state, workers)
             self.fitted_map_ = self._mapped(method, X, found, random_state)

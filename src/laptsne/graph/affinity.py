@@ -17,8 +17,7 @@ from laptsne.graph.paths import mutual_edges, nearest_along
 from laptsne.graph.row_blocks import stacked
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
-# Refined affinities below this share of the mean row sum, divided by the perplexity, are left out: 2 % of the total, half
-# of the entries.
+# Refined affinities below this share of the mean row sum / perplexity are left out: 2 % of the total, half of all.
 _SMALLEST = 0.03
 MAX_WIDE = 500_000  # points up to which the default perplexity is 30; beyond, affinities take half of the memory
 _BLOCK = 1024
@@ -202,6 +201,7 @@ def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options:
 def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine: bool = False) -> Any:
     """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
+    workers.report("affinities")
     directed = _directed(graph, perplexity, workers, refine=refine)
     del graph
     smallest = 2 * _SMALLEST / perplexity if refine else 0.0

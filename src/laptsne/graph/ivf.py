@@ -240,6 +240,7 @@ class IVFIndex:
         edges = np.append(np.flatnonzero(np.diff(block, prepend=-1)), cells.size - 1)
         for first, last in pairwise(edges.tolist()):
             rows = slice(cells[first], cells[last])
+            workers.report("nearest neighbours", rows.start / len(found))
             own, part = cells[first : last + 1] - rows.start, np.ascontiguousarray(queries[:, rows])
             wanted = np.full((part.shape[1], 1), -1, np.int32)
             if n_probes is not None:

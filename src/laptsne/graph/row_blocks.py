@@ -16,6 +16,7 @@ def stacked(make: Callable[[slice], Any], shape: tuple[int, int], n_rows: int, d
     indptr, indices, data = np.zeros(shape[0] + 1, np.int64), np.empty(0, np.int32), np.empty(0, dtype)
     for first in range(0, len(batches), workers.n_threads):
         chosen = batches[first : first + workers.n_threads]
+        workers.report(done=first / len(batches))
         blocks: list[Any] = [None] * len(chosen)
 
         def run(start: int, stop: int, chosen: list[slice] = chosen, blocks: list[Any] = blocks) -> None:
@@ -23,9 +24,13 @@ def stacked(make: Callable[[slice], Any], shape: tuple[int, int], n_rows: int, d
 
         workers.rows(run, len(chosen), work=np.inf, alignment=1)
         for rows in chosen:
-            block, start = blocks.pop(0), data.size
+            block, start = blocks.pop(0), int(indptr[rows.start])
             indptr[rows.start + 1 : rows.stop + 1] = start + block.indptr[1:]
+            stop = start + block.nnz
             for whole, part in ((indices, block.indices), (data, block.data)):
-                whole.resize(start + part.size, refcheck=False)  # in place, where a list would double the memory
-                whole[start:] = part
+                if stop > whole.size:  # in place, where a list would double the memory; to about the final size
+                    whole.resize(stop * shape[0] // rows.stop, refcheck=False)
+                whole[start:stop] = part
+    for whole in (indices, data):
+        whole.resize(indptr[-1], refcheck=False)
     return scipy.sparse.csr_matrix((data, indices, indptr), shape)

@@ -9,6 +9,8 @@ from sklearn.utils import gen_batches
 
 from laptsne._runtime.threads import Workers
 
+_GROWN = 0.95  # of the size to be expected from the rows so far
+
 
 def stacked(make: Callable[[slice], Any], shape: tuple[int, int], n_rows: int, dtype: Any, workers: Workers) -> Any:
     """Return the CSR matrix whose blocks of ``n_rows`` rows a function makes, as many at once as there are threads."""
@@ -28,8 +30,8 @@ def stacked(make: Callable[[slice], Any], shape: tuple[int, int], n_rows: int, d
             indptr[rows.start + 1 : rows.stop + 1] = start + block.indptr[1:]
             stop = start + block.nnz
             for whole, part in ((indices, block.indices), (data, block.data)):
-                if stop > whole.size:  # in place, where a list would double the memory; to about the final size
-                    whole.resize(stop * shape[0] // rows.stop, refcheck=False)
+                if stop > whole.size:  # in place, where a list would double the memory; to nearly the final size
+                    whole.resize(max(int(_GROWN * stop * shape[0] / rows.stop), stop), refcheck=False)
                 whole[start:stop] = part
     for whole in (indices, data):
         whole.resize(indptr[-1], refcheck=False)

@@ -9,9 +9,9 @@ from sklearn.neighbors import kneighbors_graph
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
+from laptsne.graph import paths
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.neighbors import neighbor_distances
-from laptsne.graph import paths
 
 FAST = {"max_iter": 1, "random_state": 0}
 
@@ -117,7 +117,7 @@ def reference(X, perplexity):
                 low, high = (beta, high) if entropy > np.log(perplexity) else (low, beta)
             total[i, near] += share[i] * p
     total += total.T
-    total[total < 0.06 / perplexity] = 0
+    total[total < 2e-3] = 0
     return total / total.sum()
 
 

@@ -17,9 +17,10 @@ from laptsne.graph.paths import mutual_edges, nearest_along
 from laptsne.graph.row_blocks import stacked
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
-# Refined affinities below this share of the mean row sum / perplexity are left out: 2 % of the total, half of all.
-_SMALLEST = 0.03
-MAX_WIDE = 500_000  # points up to which the default perplexity is 30; beyond, affinities take half of the memory
+# Refined affinities below this share of the mean row sum are left out: 2 % of the total, half of all. The second is for
+# more than MAX_WIDE points, up to which the default perplexity is 30, not 15 (docs/scale.md).
+_SMALLEST = (1e-3, 2e-3)
+MAX_WIDE = 500_000
 _BLOCK = 1024
 _ROWS, _BLOCKS, _ADDED = 256, 128, 48  # least rows, and most blocks, of what is computed in blocks of rows, and added
 _MAX_UNITS = 6  # of distances in which the precision is searched
@@ -204,7 +205,7 @@ def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine:
     workers.report("affinities")
     directed = _directed(graph, perplexity, workers, refine=refine)
     del graph
-    smallest = 2 * _SMALLEST / perplexity if refine else 0.0
+    smallest = 2 * _SMALLEST[directed.shape[0] > MAX_WIDE] if refine else 0.0
     return _normalised(plus_transpose(directed, smallest=smallest, workers=workers))
 
 

@@ -3,11 +3,16 @@
 python benchmarks/phases.py                            # 5,000, 70,000 and 1,000,000 points of MNIST: ten minutes
 python benchmarks/phases.py 70000 --contraction 0      # without contraction
 python benchmarks/phases.py 500000 --data mixture      # Gaussian mixture
+python benchmarks/phases.py --rows 1000000 10000000    # so many rows in a file: 35 minutes, 16 GiB
 
 MNIST reduced to 50 dimensions, or enlarged by noisy copies; settings are the defaults. Each fit runs in its own process
 after a small one that compiles. The time of a part excludes that of the parts within it; with ``--cpu`` it is the CPU
 time of all threads, for busy machines. The peak is that of the resident memory while the part runs, minus the memory
 before the fit (Linux only). Medians of ``--repeats`` fits up to 100,000 points, one fit beyond.
+
+With ``--rows``, a mixture is written block by block to a .npy file in a temporary folder (200 bytes per row) and mapped
+to memory; pages of the file that are in memory count in the peaks. For 1,000 rows it also prints the recall of the 15
+nearest neighbours, and the share of the 30 nearest that are among the 30 nearest in the map, compared with all rows.
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +36,8 @@ from types import CodeType, FrameType
 from typing import Any
 
 import numpy as np
-from shared import command_line, points, strength
+from scipy.spatial import cKDTree
+from shared import command_line, mixture_file, points, strength
 
 from laptsne import LaptSNE
 
@@ -59,6 +66,7 @@ PARTS = {
     "end": ["laptsne.engine.kl:KLDivergence.value", "laptsne.engine.kl:KLDivergence.potential"],
 }
 REST = "other"
+SAMPLED, RECALLED, KEPT = 1000, 15, 30  # rows of a file, neighbours that are searched, and those sought in the map
 
 
 class Phases:
@@ -74,6 +82,7 @@ class Phases:
         self._part_of = {code_of(name): part for part, names in PARTS.items() for name in names}
         self._running = [REST]
         self._since = 0.0
+        self.neighbors = np.empty((0, 0), np.int64)  # of the sampled rows
 
     def run(self, function: Callable[[], Any]) -> None:
         """Call a function and charge its time to the parts."""
@@ -86,7 +95,7 @@ class Phases:
             sys.setprofile(None)
         self._charge()
 
-    def _on_event(self, frame: FrameType, event: str, _: Any) -> None:
+    def _on_event(self, frame: FrameType, event: str, answer: Any) -> None:
         if event not in ("call", "return"):  # those of functions written in C
             return
         part = self._part_of.get(frame.f_code)
@@ -97,6 +106,8 @@ class Phases:
             self._running.append(part)
         else:
             self._running.pop()
+            if part == "nearest neighbours":
+                self.neighbors = nearest_of(answer, sampled(answer.shape[0]))
 
     def _charge(self) -> None:
         """Charge what has happened since the last change of part to the current one."""
@@ -134,18 +145,75 @@ def reset_peak() -> None:
         clear.write_text("5")
 
 
+def sampled(n: int) -> Any:
+    """Return the rows for which neighbours are compared."""
+    return np.linspace(0, n - 1, min(SAMPLED, n)).astype(np.int64)
+
+
+def nearest_of(graph: Any, rows: Any) -> Any:
+    """Return the RECALLED nearest neighbours of rows in a graph of distances."""
+    parts = [slice(graph.indptr[row], graph.indptr[row + 1]) for row in rows]
+    return np.array([graph.indices[part][np.argsort(graph.data[part], kind="stable")[:RECALLED]] for part in parts])
+
+
+def true_neighbors(X: Any, rows: Any, k: int) -> Any:
+    """Return the k nearest neighbours of rows among all rows of X, which is read in blocks."""
+    queries = X[rows].astype(np.float64)
+    found, far = np.empty((len(rows), 0), np.int64), np.empty((len(rows), 0))
+    for start in range(0, len(X), 1 << 16):
+        block = X[start : start + (1 << 16)].astype(np.float64)
+        squared = (block**2).sum(axis=1) - 2 * queries @ block.T  # without |q|^2
+        nearest = np.argpartition(squared, min(k, len(block) - 1), axis=1)[:, : k + 1]
+        found = np.column_stack([found, nearest + start])
+        far = np.column_stack([far, np.take_along_axis(squared, nearest, axis=1)])
+        best = np.argsort(far, axis=1, kind="stable")[:, : k + 1]
+        found, far = np.take_along_axis(found, best, axis=1), np.take_along_axis(far, best, axis=1)
+    return np.array([[j for j in line if j != row][:k] for row, line in zip(rows, found, strict=True)])
+
+
+def shared_fraction(found: Any, expected: Any) -> float:
+    """Return the share of the expected neighbours that were found."""
+    return float(np.mean([np.isin(b, a).mean() for a, b in zip(found, expected, strict=True)]))
+
+
+def judged(X: Any, Y: Any, found: Any) -> dict[str, float]:
+    """Return the recall of the neighbours found for the sampled rows, and how many are kept in the map."""
+    rows = sampled(len(X))
+    true = true_neighbors(X, rows, KEPT)
+    near = cKDTree(Y).query(Y[rows], KEPT + 1)[1]
+    near = np.array([[j for j in line if j != row][:KEPT] for row, line in zip(rows, near, strict=True)])
+    return {"recall": shared_fraction(found, true[:, :RECALLED]), "kept": shared_fraction(near, true)}
+
+
 def measured(data: str, n: int, contraction: float | str, clock: Callable[[], float]) -> dict[str, Any]:
     """Fit once in this process; return the seconds and peaks of the parts and of the whole."""
-    X, _ = points(data, n)
+    if data != "file":
+        return measured_fit(points(data, n)[0], contraction, clock)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.npy"
+        mixture_file(path, n)
+        return measured_fit(np.load(path, mmap_mode="r"), contraction, clock, verbose=True)
+
+
+def measured_fit(X: Any, contraction: float | str, clock: Callable[[], float], *, verbose: bool = False) -> Any:
+    """Fit X, and judge the result if it is a file."""
+    n = len(X)
     model = LaptSNE(contraction=contraction, n_jobs=2, random_state=0)
     model.fit(X[: min(n, WARM_UP)])
     del model
     release()
     before, phases = memory("VmRSS"), Phases(clock)
-    model = LaptSNE(contraction=contraction, n_jobs=2, random_state=0)
+    model = LaptSNE(contraction=contraction, n_jobs=2, random_state=0, verbose=verbose)
     phases.run(lambda: model.fit(X))
     peaks = {part: max(peak - before, 0) for part, peak in phases.peaks.items() if peak}
-    facts = {"n_iter": model.n_iter_, "nnz": int(model.affinities_.nnz), "before": before}
+    facts = {
+        "n_iter": model.n_iter_,
+        "nnz": int(model.affinities_.nnz),
+        "before": before,
+        "n_clusters": model.n_clusters_,
+    }
+    if isinstance(X, np.memmap):
+        facts |= {"file": X.nbytes, **judged(X, model.embedding_, phases.neighbors)}
     return {"seconds": phases.seconds, "peaks": peaks, **facts}
 
 
@@ -181,6 +249,13 @@ def table(n: int, runs: list[dict[str, Any]]) -> None:
             print(f"| {part} | {seconds:.3g} | {seconds / total:.0%} | {peak / 2**20:.0f} |", flush=True)
 
 
+def print_judged(run: dict[str, Any]) -> None:
+    """Print what is known of a fit of rows in a file."""
+    peak, pages = (size / 2**30 for size in (max(run["peaks"].values()) + run["before"], run["file"]))
+    print(f"\npeak of the process {peak:.2f} GiB, of which up to {pages:.2f} GiB are pages of the file")
+    print(f"{run['n_clusters']} clusters; recall {run['recall']:.4f}, neighbours kept {run['kept']:.4f}", flush=True)
+
+
 def print_bound(run: dict[str, Any]) -> None:
     """Print the time that reading the affinities takes at the measured bandwidth."""
     rate = bandwidth()
@@ -190,7 +265,8 @@ def print_bound(run: dict[str, Any]) -> None:
 
 def parser() -> argparse.ArgumentParser:
     parser = command_line(__doc__)
-    parser.add_argument("sizes", nargs="*", type=int, default=SIZES)
+    parser.add_argument("sizes", nargs="*", type=int)
+    parser.add_argument("--rows", nargs="*", type=int, default=[], help="numbers of rows of a file")
     parser.add_argument("--data", choices=["mnist", "mixture"], default="mnist")
     parser.add_argument("--contraction", default="auto")
     parser.add_argument("--repeats", type=int, default=3)
@@ -205,7 +281,11 @@ def main() -> None:
         data, n, contraction, clock = args.one
         print(json.dumps(measured(data, int(n), strength(contraction), getattr(time, clock))))
         return
-    for n in args.sizes:
+    for n in args.rows:
+        run = in_process("file", str(n), args.contraction, "process_time" if args.cpu else "perf_counter")
+        table(n, [run])
+        print_judged(run)
+    for n in args.sizes or ([] if args.rows else SIZES):
         repeats = args.repeats if n <= MAX_REPEATED else 1
         clock = "process_time" if args.cpu else "perf_counter"
         runs = [in_process(args.data, str(n), args.contraction, clock) for _ in range(repeats)]

@@ -77,6 +77,19 @@ def mixture(n: int, n_features: int = 50, n_groups: int = 100) -> tuple[NDArray[
     return X, group
 
 
+def mixture_file(path: Path, n: int, n_features: int = 50, n_groups: int = 100, n_rows: int = 1 << 18) -> None:
+    """Write n rows of such a mixture to a .npy file, block by block."""
+    rng = np.random.default_rng(0)
+    spread = (1 / np.sqrt(np.arange(1, n_features + 1))).astype(np.float32)
+    centres = rng.normal(scale=4, size=(n_groups, n_features)).astype(np.float32) * spread
+    X = np.lib.format.open_memmap(path, "w+", np.float32, (n, n_features))
+    for start in range(0, n, n_rows):
+        size = min(n_rows, n - start)
+        noise = rng.standard_normal((size, n_features), np.float32) * np.float32(1.5) * spread
+        X[start : start + size] = centres[rng.integers(0, n_groups, size)] + noise
+    X.flush()
+
+
 def points(data: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return n points and their classes, of "mnist" or "mixture"."""
     return enlarged_mnist(n) if data == "mnist" else mixture(n)

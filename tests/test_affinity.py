@@ -7,7 +7,7 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import kneighbors_graph
 
 from laptsne._runtime.threads import Workers
-from laptsne.graph.affinity import feasible_perplexity, joint_affinities
+from laptsne.graph.affinity import auto_perplexity, feasible_perplexity, joint_affinities
 
 
 def plain_affinities(X, perplexity):
@@ -280,3 +280,14 @@ def test_an_offset_leaves_the_affinities_of_all_pairs(rng, offset):
     squared = ((X[:, None] - X) ** 2).sum(axis=2)
     expected = joint_affinities(np.sqrt(squared), perplexity=2, n_neighbors="all", metric="precomputed")
     np.testing.assert_allclose(joint_affinities(X, perplexity=2, n_neighbors="all"), expected, atol=1e-7)
+
+
+def test_more_than_half_a_million_points_have_fewer_neighbours(rng, monkeypatch):
+    assert [auto_perplexity(n) for n in (10, 500_000, 500_001)] == [3.0, 30.0, 15.0]
+    X = rng.normal(size=(300, 5))
+    few = joint_affinities(X, perplexity=15, refine=True)
+    monkeypatch.setattr("laptsne.graph.affinity.MAX_WIDE", 299)
+    many = joint_affinities(X, perplexity=15, refine=True)
+    assert many.nnz < 0.9 * few.nnz
+    assert many.data.min() > 1.5 * few.data.min()
+    assert np.abs(many - few).sum() < 0.1

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 from sklearn.metrics import normalized_mutual_info_score
+from sklearn.neighbors import NearestNeighbors
 
 from laptsne import LaptSNE
 
@@ -284,6 +285,23 @@ def test_phases_charge_a_fit_to_parts_that_exist(rng):
     expected = {"nearest neighbours", "affinities", "spectrum of the data", "clusters", "attraction", "descent, other"}
     assert expected <= parts
     assert measured.seconds["repulsion of all pairs"] > 0
+
+
+def test_fits_of_a_file_are_judged_by_all_rows(rng, tmp_path, monkeypatch):
+    phases, shared = import_module("phases"), import_module("shared")
+    shared.mixture_file(tmp_path / "rows.npy", 700, n_rows=300)
+    X = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    assert X.shape == (700, 50)
+    assert np.unique(X, axis=0).shape == X.shape
+    monkeypatch.setattr(phases, "SAMPLED", 90)
+    rows = phases.sampled(700)
+    true = NearestNeighbors(n_neighbors=31).fit(X).kneighbors(X[rows])[1][:, 1:]
+    np.testing.assert_array_equal(phases.true_neighbors(X, rows, 30), true)
+    assert phases.judged(X, X, true[:, :15]) == {"recall": 1.0, "kept": 1.0}
+    found = np.where(np.arange(15) < 9, true[:, :15], -1)
+    scores = phases.judged(X, rng.normal(size=(700, 2)), found)
+    assert scores["recall"] == pytest.approx(9 / 15)
+    assert scores["kept"] < 0.15
 
 
 def test_the_fastest_peer_is_the_unit(capsys, tmp_path):

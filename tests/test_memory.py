@@ -230,6 +230,7 @@ MEASURED = [
     (LaptSNE, 5000, {}, 25),
     (LaptSNE, 50_000, {}, 177),
     (LaptSNE, 200_000, {}, 727),
+    (LaptSNE, 1_000_000, {}, 1500),
     (LaptSNE, 20_000, {"n_components": 1}, 81),
     (LaptSNE, 10_000, {"n_components": 3}, 513),
     (LaptSNE, 45_000, {"n_components": 3, "contraction": 0}, 7915),

@@ -413,3 +413,17 @@ def test_neighbours_lost_in_rounding_are_warned_of(rng):
     far_apart = rng.normal(size=(10_500, 8)) + 1e8 * (np.arange(10_500) % 2)[:, None]
     with pytest.warns(UserWarning, match=r"neighbours of \d+ rows of X are lost in rounding.*Transform or remove"):
         found_neighbors(far_apart, 15)
+
+
+def test_rows_of_a_file_are_those_of_memory_to_the_bit(rng, tmp_path, monkeypatch):
+    """Whatever the number of threads and the size of blocks; no copy of the rows is made."""
+    X = groups(rng, 12_000).astype(np.float32)
+    np.save(tmp_path / "rows.npy", X)
+    expected = found_neighbors(X, 15)
+    mapped = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    for size, n_jobs in ((1 << 16, 2), (1000, 1), (777, 3)):
+        monkeypatch.setattr(ivf, "_ORDERED", size)
+        monkeypatch.setattr(ivf, "PROBE_ENTRIES", 50 * size)
+        with Workers(n_jobs) as workers:
+            graph = neighbor_distances(mapped, 15, workers=workers)
+        np.testing.assert_array_equal(graph.indices.reshape(-1, 15), expected)

@@ -1,10 +1,12 @@
 import io
 import re
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 from laptsne import LaptSNE
+from laptsne._runtime.threads import Workers
 from laptsne.engine.progress import ProgressBar
 
 
@@ -64,5 +66,30 @@ def test_verbose_prints_lines(capsys, blobs):
     lines = capsys.readouterr().err.splitlines()
     assert f"KL divergence {model.kl_divergence_:.3f}" in lines[-1]
     assert [re.sub(r"\d\.\d{3}|\d+\.\d s", "#", line) for line in lines] == [
-        f"[laptsne] iteration {i} of 120, KL divergence #, #" for i in (50, 100, 120)
+        f"[laptsne] iteration {i} of 120, KL divergence #, #{left}"
+        for i, left in ((50, ", about # left"), (100, ", about # left"), (120, ""))
     ]
+
+
+def test_steps_before_the_descent_are_reported_with_the_time_that_is_left(capsys, monkeypatch):
+    times = iter([0.0, 20.0, 60.0, 65.0, 100.0, 130.0])
+    monkeypatch.setattr("laptsne._runtime.threads.time.perf_counter", lambda: next(times))
+    workers = Workers(1, verbose=True)
+    for done in (0.0, 0.4, 0.45, 1.0):
+        workers.report("nearest neighbours", done)
+    workers.report("clusters")
+    assert capsys.readouterr().err.splitlines() == [
+        "[laptsne] nearest neighbours",
+        "[laptsne] nearest neighbours: 40% done, about 60 s left",
+        "[laptsne] clusters",
+    ]
+
+
+def test_nothing_is_reported_unless_asked_for(capsys, monkeypatch):
+    monkeypatch.setattr("laptsne._runtime.threads._QUIET", -1.0)
+    Workers(1).report("clusters")
+    assert capsys.readouterr().err == ""
+    LaptSNE(verbose=True, max_iter=60, perplexity=10).fit(np.random.default_rng(0).normal(size=(400, 3)))
+    lines = capsys.readouterr().err
+    for step in ("affinities", "spectrum of the affinities", "clusters"):
+        assert f"[laptsne] {step}\n" in lines

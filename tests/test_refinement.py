@@ -9,9 +9,9 @@ from sklearn.neighbors import kneighbors_graph
 
 from laptsne import LaptSNE
 from laptsne._runtime.threads import Workers
+from laptsne.graph import paths
 from laptsne.graph.affinity import joint_affinities
 from laptsne.graph.neighbors import neighbor_distances
-from laptsne.graph.paths import path_distances
 
 FAST = {"max_iter": 1, "random_state": 0}
 
@@ -32,6 +32,13 @@ def expected_lengths(graph, n_mutual):
     lengths = dijkstra(weights, directed=False)
     np.fill_diagonal(lengths, np.inf)
     return lengths
+
+
+def path_distances(graph, n_mutual, n_neighbors):
+    """The nearest nodes by path, found in two blocks of rows."""
+    edges, middle = paths.mutual_edges(graph, n_mutual, Workers(1)), graph.shape[0] // 2
+    blocks = [slice(0, middle), slice(middle, graph.shape[0])]
+    return scipy.sparse.vstack([paths.nearest_along(edges, rows, n_neighbors) for rows in blocks], format="csr")
 
 
 def rows_of(found):
@@ -57,7 +64,7 @@ def test_lengths_are_those_of_scipy(rng, name, n_mutual):
     graph = neighbor_distances(X, k, workers=Workers(1))
     n_mutual = min(n_mutual, k)
     expected = expected_lengths(graph, n_mutual)
-    found = path_distances(graph, n_mutual, 20, Workers(1)).astype(np.float64) * graph.data.max()
+    found = path_distances(graph, n_mutual, 20).astype(np.float64) * graph.data.max()
     for i, row in enumerate(rows_of(found)):
         reached = np.sort(expected[i][np.isfinite(expected[i])])[:20]
         np.testing.assert_allclose(row, reached, rtol=1e-6, atol=1e-9)
@@ -69,7 +76,7 @@ def test_lengths_are_those_of_scipy(rng, name, n_mutual):
 
 def test_groups_without_edges_between_them_stay_apart(rng):
     X = rng.normal(size=(30, 4)) + 100 * (np.arange(30) % 3)[:, None]
-    found = path_distances(neighbor_distances(X, 5, workers=Workers(1)), 5, 20, Workers(1)).tocoo()
+    found = path_distances(neighbor_distances(X, 5, workers=Workers(1)), 5, 20).tocoo()
     np.testing.assert_array_equal(found.row % 3, found.col % 3)
     np.testing.assert_array_equal(np.bincount(found.row), 9)
 
@@ -82,7 +89,7 @@ def test_ties_go_to_the_lowest_index():
         row = slice(graph.indptr[i], graph.indptr[i + 1])
         shuffled.indices[row], shuffled.data[row] = graph.indices[row][::-1], graph.data[row][::-1]
     for given in (graph, shuffled):
-        found = path_distances(given, 2, 3, Workers(1))
+        found = path_distances(given, 2, 3)
         assert found.indices.reshape(6, 3).tolist()[2] == [1, 3, 0]
         assert found.indices.reshape(6, 3).tolist()[3] == [2, 4, 1]
 

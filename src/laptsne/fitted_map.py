@@ -103,7 +103,8 @@ class FittedMap:
         X = self.data
         if X is not None:
             values = X.data if scipy.sparse.issparse(X) else X
-            if X.ndim != 2 or X.shape[0] != n_samples or values.dtype.kind != "f" or not np.isfinite(values).all():
+            extremes = values.min(initial=0), values.max(initial=0)  # without a mask of the size of X
+            if X.ndim != 2 or X.shape[0] != n_samples or values.dtype.kind != "f" or not np.isfinite(extremes).all():
                 raise ValueError(f"data: {values.dtype} of shape {X.shape}, expected {n_samples} finite rows")
         if isinstance(self.potential, Potential) and self.potential.origin.size != Y.shape[1]:
             raise ValueError(f"potential: {self.potential.origin.size} dimensions, but the embedding has {Y.shape[1]}")

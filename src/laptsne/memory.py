@@ -29,7 +29,9 @@ _CLUSTERS = 10  # if their number is not given
 _FIXED = 8 << 20  # stacks of threads, tables, small graphs, fragmentation
 _EDGE, _PAIR = (12, 64), (8.5, 16)  # entry of a sparse and of a dense P, with what is derived from it
 _GIVEN, _UNION = 48, 72  # entry of a given graph, which is sorted; neighbour in the fuzzy union of LapUMAP
-_POINT, _SAMPLED = 1400, 480  # point: clusters, embedding, fields; row of which landmarks are chosen: its neighbours
+# Point: clusters, embedding, fields; the same if the peak is that of refined affinities; row of which landmarks are
+# chosen: its neighbours.
+_POINT, _REFINED_POINT, _SAMPLED = 1400, 600, 480
 _VECTOR, _STUDENT_VECTOR = 56, 120  # value of an eigenvector of the data; and of the embedding, if it is on the points
 # Fields of the clusters on a mesh: a value on a node, nodes per side, which follow the size of the embedding, at most
 # and relative to that of n points (for UMAP, always this number), and by how much a mesh exceeds its limit.
@@ -98,7 +100,8 @@ def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: f
     n_edges = n * min(k * per_neighbor, n - 1.0)
     n_clusters = _CLUSTERS if isinstance(p["n_clusters"], str) else p["n_clusters"]
     n_vectors = 4 + (d if p["n_clusters"] == "auto" else max(d, MAX_CLUSTERS, n_clusters))
-    graph = _EDGE[batches] * n_edges + n * max(_POINT, _VECTOR * n_vectors) if k < n else _PAIR[batches] * n * n
+    point = _REFINED_POINT if p.get("refine_affinities") and not batches else _POINT
+    graph = _EDGE[batches] * n_edges + n * max(point, _VECTOR * n_vectors) if k < n else _PAIR[batches] * n * n
     one_kernel = p.get("contraction_kernel") == "student" or p.get("kernel", "student") not in ("student", Student())
     side = _UMAP_NODES if is_umap else min(_NODES[d], _NODES_PER_POINT[d] * n ** (1 / d))
     mesh = _NODE * min(side**d, _PADDED * MAX_NUMBERS / n_clusters)

@@ -262,6 +262,7 @@ def fit(
     wanted, requested = method.n_components, method.contraction.n_clusters
     if requested != "auto":  # otherwise clusters are found in the graph, and eigenvectors are only for the start
         wanted = max(wanted, MAX_CLUSTERS, requested if isinstance(requested, int) else 0)
+    workers.report("spectrum of the affinities")
     spectrum = laplacian_spectrum(P, wanted + 1, workers)
     # From here on, points have the order of P.
     anchors = in_order(np.asarray(method.init), order) if method.schedule.hold else None
@@ -271,6 +272,7 @@ def fit(
         Y = completed(anchors, P, random_state)
     first = first_copies(X)
     first = first if order is None else np.argsort(order)[first[order]]
+    workers.report("clusters")
     labels, contracted, n_clusters = _clusters(method.contraction, P, spectrum.eigenvalues, first, workers)
     term = method.contraction.term(contracted, int(n_clusters), P, spectrum.eigenvectors[:, 1:])
     entanglement = method.contraction.entanglement(contracted, P)

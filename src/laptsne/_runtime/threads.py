@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import re
 import sys
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +23,7 @@ from threadpoolctl import ThreadpoolController
 MIN_WORK = 1_000_000
 _CHUNKS_PER_THREAD = 4
 _ALIGNMENT = 64  # kernels may process up to this many rows together
+_QUIET = 10.0  # seconds between reports
 
 
 def effective_n_jobs(n_jobs: int | None) -> int:
@@ -126,7 +128,8 @@ class Workers:
     pools, as with joblib's threading backend, the pools without a positive ``n_jobs`` share the cores.
     """
 
-    def __init__(self, n_jobs: int | None = None) -> None:
+    def __init__(self, n_jobs: int | None = None, *, verbose: bool = False) -> None:
+        self._verbose, self._step, self._reported, self._began = verbose, "", time.perf_counter(), 0.0
         self._max_threads = effective_n_jobs(n_jobs)
         self._shares_cores = n_jobs is None or n_jobs < 0
         n_others = self._max_threads - 1
@@ -148,6 +151,18 @@ class Workers:
         self._blas.__exit__(None, None, None)
         if self._pool is not None:
             self._pool.shutdown()
+
+    def report(self, step: str = "", done: float = 0.0) -> None:
+        """Print the current step on standard error if verbose, every ten seconds, and the time that it still takes.
+
+        The rest is assumed to take as long as what is ``done``, in proportion; the clock starts at 0.
+        """
+        now, self._step = time.perf_counter(), step or self._step
+        self._began = self._began if done else now
+        if self._verbose and now - self._reported > _QUIET and done < 1:
+            left = f": {done:.0%} done, about {(now - self._began) * (1 / done - 1):.0f} s left" if done else ""
+            print(f"[laptsne] {self._step}{left}", file=sys.stderr)
+            self._reported = now
 
     def rows(
         self, kernel: Callable[..., None], n_rows: int, *args: Any, work: float, alignment: int = _ALIGNMENT

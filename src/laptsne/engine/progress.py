@@ -16,17 +16,20 @@ class ProgressLines:
 
     def __init__(self, max_iter: int, loss_name: str) -> None:
         self.max_iter, self.loss_name = max_iter, loss_name
-        self._started = time.perf_counter()
+        self._started = self._last = time.perf_counter()
 
     def __call__(self, state: State) -> None:
         """Print the loss of every fiftieth state."""
         if state.iteration and state.iteration % _EVERY_LINE == 0:
-            self.end(state.iteration, state.kl_divergence)
+            now = time.perf_counter()
+            left = (now - self._last) / _EVERY_LINE * (self.max_iter - state.iteration)  # at the rate of the last ones
+            self._last = now
+            self.end(state.iteration, state.kl_divergence, f", about {left:.1f} s left")
 
-    def end(self, n_iter: int, loss: float) -> None:
+    def end(self, n_iter: int, loss: float, left: str = "") -> None:
         """Print the loss after a number of iterations."""
         text = f"iteration {n_iter} of {self.max_iter}, {self.loss_name} {loss:.3f}"
-        print(f"[laptsne] {text}, {time.perf_counter() - self._started:.1f} s", file=sys.stderr)
+        print(f"[laptsne] {text}, {time.perf_counter() - self._started:.1f} s{left}", file=sys.stderr)
 
 
 class ProgressBar:

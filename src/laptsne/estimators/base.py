@@ -26,7 +26,7 @@ from laptsne.clusters.table import ClusterTable, evidence
 from laptsne.estimators.distributed import is_dask, mapped
 from laptsne.fitted_map import CHECKS, FittedMap, read_model
 from laptsne.graph.distances import is_pairwise
-from laptsne.graph.neighbors import first_copies, neighbor_graph
+from laptsne.graph.neighbors import check_file, first_copies, first_not_finite, neighbor_graph
 from laptsne.graph.spectrum import MAX_CLUSTERS, laplacian_spectrum
 from laptsne.memory import check_memory
 from laptsne.methods import Fit, Method, fit
@@ -365,7 +365,12 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise
 
     def _validated(self, X: Any, **options: Any) -> Any:
-        X = validate_data(self, stacked_rows(X), **CHECKS, **options)
+        check_file(X)
+        try:
+            X = validate_data(self, stacked_rows(X), **CHECKS, **options)
+        except ValueError as error:
+            where = "" if (row := first_not_finite(X)) is None else f", row {row:,},"
+            raise ValueError(str(error).replace("Input X contains", f"Input X{where} contains")) from None
         return scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # sparse arrays lack some methods
 
     def _new(self, X: Any) -> Any:
@@ -466,7 +471,7 @@ class UpdatableEstimator(MapEstimator):
                 method = method.holding(self._earlier(X, positions), weight)
             check_memory(self.get_params(deep=False), X)
             random_state = check_random_state(self.random_state)
-            with Workers(self.n_jobs) as workers:
+            with Workers(self.n_jobs, verbose=bool(self.verbose)) as workers:
                 # The affinities are not bound to a name here, which would keep them beside their reordered copy.
                 found = self._descended(method, X, method.graph(X, workers), random_state, workers)
             self.fitted_map_ = self._mapped(method, X, found, random_state)

@@ -32,8 +32,8 @@ class LaptSNE(UpdatableEstimator):
     n_components : {1, 2, 3}, default=2
         Dimension of the embedding.
     perplexity : float or "auto", default="auto"
-        Effective number of neighbours of a point. "auto" is 30, but at most ``(n_samples - 1) / 3``. A number too large
-        for the data is lowered with a warning.
+        Effective number of neighbours of a point. "auto" is 30 (15 for more than 500,000 points), but at most
+        ``(n_samples - 1) / 3``. A number too large for the data is lowered with a warning.
     n_clusters : int, "auto" or "eigengap", default="auto"
         Number of eigenvalues that are penalised, K in the formula. "auto" finds the clusters of the data for which
         there is evidence (:func:`laptsne.clusters.find_clusters`), and contracts the largest 60. Without evidence it is

@@ -13,13 +13,16 @@ from laptsne._runtime.typing import Array
 from laptsne._runtime.warn import warn
 from laptsne.graph.distances import all_distances, canonical
 from laptsne.graph.neighbors import neighbor_distances
-from laptsne.graph.paths import path_distances
+from laptsne.graph.paths import mutual_edges, nearest_along
+from laptsne.graph.row_blocks import stacked
 
 NEIGHBORS_PER_PERPLEXITY = 3  # neighbours with an affinity; benchmarks/constants.py has what fewer change
-# Refined affinities below this share of the mean row sum are left out: 2 % of the total, half of the entries.
-_SMALLEST = 1e-3
+# Refined affinities below this share of the mean row sum are left out: 2 % of the total, half of all. The second is for
+# more than MAX_WIDE points, up to which the default perplexity is 30, not 15 (docs/scale.md).
+_SMALLEST = (1e-3, 2e-3)
+MAX_WIDE = 500_000
 _BLOCK = 1024
-_ADDED, _BLOCKS = 10_000, (4, 48)  # rows added to those of the transpose at once; least and most blocks of them
+_ROWS, _BLOCKS, _ADDED = 256, 128, 48  # least rows, and most blocks, of what is computed in blocks of rows, and added
 _MAX_UNITS = 6  # of distances in which the precision is searched
 _SQUARABLE = (1e-100, 1e100)  # distances whose squares neither overflow nor underflow
 _MAX_STEPS, _TOL, _MIN_SCALE = 64, 1e-5, 1e-3  # of UMAP: bisections, error of their sum, scale in mean distances
@@ -119,7 +122,7 @@ def joint_affinities(
     (n_samples, n_samples), is in single precision, and sums to 1.
 
     With ``refine``, conditionals of a sparse P are the mean of these and of those for distances along the mutual edges
-    of the graph with ``perplexity`` neighbours (:func:`laptsne.graph.paths.path_distances`), and small entries of P are
+    of the graph with ``perplexity`` neighbours (:func:`laptsne.graph.paths.mutual_edges`), and small entries of P are
     left out.
     """
     workers, X = workers or Workers(1), canonical(X)
@@ -154,8 +157,8 @@ def joint_affinities(
 
 
 def auto_perplexity(n_samples: int) -> float:
-    """Default perplexity for a number of samples; docs/evaluation.md has the evidence for it."""
-    return max(1.0, min(30.0, (n_samples - 1) / 3))
+    """Default perplexity for a number of samples; docs/evaluation.md and docs/scale.md have the evidence for it."""
+    return max(1.0, min(30.0 if n_samples <= MAX_WIDE else 15.0, (n_samples - 1) / 3))
 
 
 def feasible_perplexity(X: Any, *, perplexity: float, n_neighbors: Any = "auto", metric: Any = "euclidean") -> float:
@@ -199,27 +202,40 @@ def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options:
 def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine: bool = False) -> Any:
     """Return the affinities of :func:`joint_affinities` for a graph of distances to neighbours."""
     perplexity = _feasible(perplexity, int(np.diff(graph.indptr).max()))
-    conditional = _sparse_conditional(graph, perplexity, workers)
-    if refine:
-        graph = path_distances(graph, int(perplexity), int(NEIGHBORS_PER_PERPLEXITY * perplexity), workers)
-        # Half of each, and the row as it is where no edge is mutual.
-        conditional.data *= np.repeat(
-            np.where(np.diff(graph.indptr) > 0, np.float32(0.5), 1), np.diff(conditional.indptr)
-        )
-        graph = _sparse_conditional(graph, perplexity, workers)
-        graph.data *= np.float32(0.5)
-        conditional = conditional + graph
+    workers.report("affinities")
+    directed = _directed(graph, perplexity, workers, refine=refine)
     del graph
-    return _normalised(plus_transpose(conditional, smallest=2 * _SMALLEST if refine else 0.0))
+    smallest = 2 * _SMALLEST[directed.shape[0] > MAX_WIDE] if refine else 0.0
+    return _normalised(plus_transpose(directed, smallest=smallest, workers=workers))
 
 
-def _sparse_conditional(graph: Any, perplexity: float, workers: Workers) -> Any:
-    """Return the conditional affinities of the entries of a graph of distances; its rows sum to 1 if not empty."""
+def _directed(graph: Any, perplexity: float, workers: Workers, *, refine: bool) -> Any:
+    """Return the conditional affinities for a graph of distances to neighbours, refined or not."""
+    n_neighbors, n_rows = int(NEIGHBORS_PER_PERPLEXITY * perplexity), max(_ROWS, -(-graph.shape[0] // _BLOCKS))
+    edges = mutual_edges(graph, int(perplexity), workers) if refine else None
+
+    def block(rows: slice) -> Any:
+        own = _sparse_conditional(graph[rows], perplexity)
+        if edges is None:
+            return own
+        along = _sparse_conditional(nearest_along(edges, rows, n_neighbors), perplexity)
+        # Half of each, and the row as it is where no edge is mutual.
+        own.data *= np.repeat(np.where(np.diff(along.indptr) > 0, np.float32(0.5), 1), np.diff(own.indptr))
+        along.data *= np.float32(0.5)
+        return own + along
+
+    return stacked(block, graph.shape, n_rows, np.float32, workers)
+
+
+def _sparse_conditional(graph: Any, perplexity: float) -> Any:
+    """Return conditional affinities from the entries of a graph of distances, with sorted rows that sum to 1."""
     squared = _representable(graph.data.astype(np.float64), *_SQUARABLE)
     np.square(squared, out=squared)
     p = np.empty(graph.nnz, np.float32)
-    workers.rows(_conditional_rows, graph.shape[0], graph.indptr, squared, perplexity, p, work=100.0 * p.size)
-    return scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
+    _conditional_rows(0, graph.shape[0], graph.indptr, squared, perplexity, p)
+    found = scipy.sparse.csr_matrix((p, graph.indices, graph.indptr), graph.shape)
+    found.sort_indices()
+    return found
 
 
 def _dense_affinities(X: Any, perplexity: float, workers: Workers, **options: Any) -> Array:
@@ -289,27 +305,23 @@ def _given(X: Any) -> Any:
     return _normalised(_tidied(P))
 
 
-def plus_transpose(matrix: Any, n_rows: int | None = None, *, smallest: float = 0.0) -> Any:
+def plus_transpose(
+    matrix: Any, n_rows: int | None = None, *, smallest: float = 0.0, workers: Workers | None = None
+) -> Any:
     """Return the sum of a CSR matrix and its transpose, ``n_rows`` at a time, with sorted rows.
 
     Entries that are 0 or less than ``smallest`` are left out.
     """
-    n_samples = matrix.shape[0]
-    indptr = np.zeros(n_samples + 1, np.int64)
-    indices, data = np.empty(0, matrix.indices.dtype), np.empty(0, matrix.dtype)
-    for rows in gen_batches(
-        n_samples, n_rows or max(min(_ADDED, -(-n_samples // _BLOCKS[0])), -(-n_samples // _BLOCKS[1]), 1)
-    ):
-        # Transposed twice, rows are sorted in linear time; sums of unsorted rows take several times as long.
-        block = matrix[rows].T.tocsr().T.tocsr() + matrix[:, rows].T.tocsr()
-        block.data[block.data < smallest] = 0
-        block = _tidied(block)
-        start = data.size
-        for whole, part in ((indices, block.indices), (data, block.data)):
-            whole.resize(start + part.size, refcheck=False)  # in place, where a list of blocks would double the memory
-            whole[start:] = part
-        indptr[rows.start + 1 : rows.stop + 1] = start + block.indptr[1:]
-    return scipy.sparse.csr_matrix((data, indices, indptr), matrix.shape)
+
+    def block(rows: slice) -> Any:
+        own = matrix[rows]
+        own.sort_indices()  # sums of unsorted rows take several times as long
+        both = own + matrix[:, rows].T.tocsr()
+        both.data[both.data < smallest] = 0
+        return _tidied(both)
+
+    n_rows = n_rows or max(_ROWS, -(-matrix.shape[0] // _ADDED))
+    return stacked(block, matrix.shape, n_rows, matrix.dtype, workers or Workers(1))
 
 
 def _tidied(matrix: Any) -> Any:

@@ -132,8 +132,8 @@ def smallest_communities(graph: Any, size: int) -> Array:
 def _aggregated(graph: Any, labels: Array, n_groups: int) -> Any:
     """Return the graph of groups of nodes, with the total weights between them, and sorted indices."""
     edges = np.append(0, np.cumsum(np.bincount(labels, minlength=n_groups)))
-    sums = (np.ones(labels.size), np.argsort(labels, kind="stable"), edges)
-    by_group = (graph.data, labels[graph.indices], graph.indptr)  # columns may occur repeatedly
+    sums = (np.ones(labels.size, graph.dtype), np.argsort(labels, kind="stable"), edges)
+    by_group = (graph.data, labels.astype(np.int32)[graph.indices], graph.indptr)  # columns may occur repeatedly
     found = csr_matrix(sums, (n_groups, labels.size)) @ csr_matrix(by_group, (labels.size, n_groups))
     found.sort_indices()
     return found

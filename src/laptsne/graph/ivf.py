@@ -173,12 +173,12 @@ class IVFIndex:
 
     def __init__(self, X: Array, workers: Workers) -> None:
         n_samples = X.shape[0]
-        self.mean = X.mean(axis=0)
+        self.mean = np.asarray(X.mean(axis=0))
         # In double precision if the rounding errors of single precision would be noticeable among neighbours.
         columns, least = self._columns(X, np.float32), float(np.finfo(np.float32).eps) / 2 / _MAX_ERROR
         spacing, squares = _spacing(columns, workers)
         if (spacing <= 2 * least * squares).any():
-            precise = self._columns(X.astype(np.float64), np.float64)
+            precise = self._columns(X, np.float64)
             spacing, squares = _spacing(precise, workers)
             columns = precise if ((spacing > 0) & (spacing < least * squares)).any() else columns
         n_lists = int(_LISTS * n_samples**0.5)
@@ -188,13 +188,19 @@ class IVFIndex:
         label = nearest_columns(columns, centres, 1, workers)[0][:, 0]
         self.order = np.argsort(label, kind="stable")
         self.centres, self.lists = _split(np.bincount(label, minlength=n_lists), centres)
-        self.columns = np.ascontiguousarray(columns[:, self.order])
+        self.columns = columns.take(self.order, axis=1)
         self.squares = np.einsum("ij,ij->j", self.columns, self.columns)
 
     def _columns(self, X: Array, dtype: Any) -> Array:
-        centred = X - self.mean
-        self.unit = (float(np.abs(centred).max()) or 1.0) / _LARGEST
-        return as_columns(centred, self.unit, dtype)
+        """Return the points as columns; X, which may be a file, is read in blocks."""
+        precision = np.promote_types(X.dtype, dtype)
+        mean = self.mean.astype(precision)
+        largest = float(np.maximum(X.max(axis=0) - mean, mean - X.min(axis=0)).max())
+        self.unit = (largest or 1.0) / _LARGEST
+        columns = np.zeros((-(-X.shape[1] // 4) * 4, X.shape[0]), dtype)
+        for rows in gen_batches(X.shape[0], _ORDERED):
+            columns[:, rows] = as_columns(X[rows].astype(precision, copy=False) - mean, self.unit, dtype)
+        return columns
 
     def neighbors(self, n_neighbors: int, workers: Workers, n_probes: int | None = None) -> tuple[Array, Array]:
         """Return the other points nearest to every point and their distances, of shape (n_samples, n_neighbors)."""
@@ -234,6 +240,7 @@ class IVFIndex:
         edges = np.append(np.flatnonzero(np.diff(block, prepend=-1)), cells.size - 1)
         for first, last in pairwise(edges.tolist()):
             rows = slice(cells[first], cells[last])
+            workers.report("nearest neighbours", rows.start / len(found))
             own, part = cells[first : last + 1] - rows.start, np.ascontiguousarray(queries[:, rows])
             wanted = np.full((part.shape[1], 1), -1, np.int32)
             if n_probes is not None:

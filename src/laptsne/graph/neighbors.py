@@ -1,6 +1,7 @@
 """Nearest neighbours of points, exact and approximate."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,23 @@ class NeighborIndex:
 def row_batches(X: Any) -> Iterable[slice]:
     """Yield slices of rows that are processed at once, fewer rows if there are many features."""
     return gen_batches(X.shape[0], int(np.clip(_BATCH_VALUES // max(X.shape[1], 1), _MIN_BATCH, _MAX_BATCH)))  # type: ignore[no-any-return]
+
+
+def first_not_finite(X: Any) -> int | None:
+    """Return the first row of an array of numbers that has NaN or infinity; None if there is none, or X is no array."""
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+        for rows in row_batches(X):
+            if not (finite := np.isfinite(X[rows]).all(axis=1)).all():
+                return int(rows.start + finite.argmin())
+    return None
+
+
+def check_file(X: Any) -> None:
+    """Raise ValueError if X is mapped to a file that has become too short: reading it would end the process."""
+    name = getattr(X, "filename", None)
+    if isinstance(X, np.memmap) and name and (size := Path(name).stat().st_size) < X.offset + X.nbytes:
+        row = max(size - X.offset, 0) // max(X.strides[0], 1)
+        raise ValueError(f"X: the file {name} ends in row {row:,} of {X.shape[0]:,}; write it again, or read it anew.")
 
 
 def first_copies(X: Any) -> Array:

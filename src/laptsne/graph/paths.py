@@ -1,5 +1,6 @@
 """Nearest nodes by shortest path along a graph of neighbours."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,9 @@ import scipy.sparse
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
 from laptsne._runtime.typing import Array
+from laptsne.graph.row_blocks import stacked
+
+_ROWS = 1 << 12  # searched at once
 
 
 @inlined
@@ -57,16 +61,8 @@ def _mutual_rows(start: int, stop: int, nodes: Array, is_mutual: Array) -> None:
 
 
 @compiled
-def _sort_rows(start: int, stop: int, indptr: Array, indices: Array, lengths: Array) -> None:
-    """Sort the rows of a graph by length and index, in place."""
-    for i in range(start, stop):
-        for e in range(indptr[i] + 1, indptr[i + 1]):
-            _place(lengths, indices, indptr[i], e, lengths[e], indices[e])
-
-
-@compiled
 def _path_rows(start: int, stop: int, graph: Any, nodes: Array, lengths: Array) -> None:
-    """Find the nearest nodes of each row by Dijkstra's algorithm; rows of the graph are sorted by length.
+    """Find the nearest nodes of each of these rows by Dijkstra's algorithm; rows of the graph are sorted by length.
 
     The queue is the sorted list of the nearest nodes so far: a node beyond its end is never needed.
     """
@@ -74,7 +70,7 @@ def _path_rows(start: int, stop: int, graph: Any, nodes: Array, lengths: Array) 
     k = nodes.shape[1]
     best = np.full(indptr.size - 1, np.inf, edges.dtype)  # tentative lengths of the nodes in the list
     for i in range(start, stop):
-        found, far = nodes[i], lengths[i]
+        found, far = nodes[i - start], lengths[i - start]
         best[i] = 0
         size, done, node, length = 0, 0, i, best[i]
         while True:
@@ -108,53 +104,43 @@ def _path_rows(start: int, stop: int, graph: Any, nodes: Array, lengths: Array) 
         found[size:] = -1
 
 
-def _nearest(graph: Any, n_neighbors: int, workers: Workers) -> tuple[Array, Array]:
-    """Return the nearest neighbours in each row of a graph, padded by -1, and the lengths of the edges to them."""
-    shape = (graph.shape[0], n_neighbors)
-    nodes, found = np.empty(shape, np.int32), np.empty(shape, graph.dtype)
-    arrays = (graph.indptr, graph.indices, graph.data)
-    workers.rows(_nearest_rows, shape[0], arrays, nodes, found, work=10.0 * graph.nnz)
-    return nodes, found
+def nearest_along(edges: Any, rows: slice, n_neighbors: int) -> Any:
+    """Return the nearest nodes of some rows by path along edges, whose rows are sorted by length, or all it reaches."""
+    shape = (rows.stop - rows.start, min(n_neighbors, edges.shape[0] - 1))
+    nodes, far = np.empty(shape, np.int32), np.empty(shape, edges.dtype)
+    _path_rows(rows.start, rows.stop, (edges.indptr, edges.indices, edges.data), nodes, far)
+    return _sparse_rows(nodes, far, nodes >= 0, edges.shape[0])
 
 
-def _along(edges: tuple[Array, Array, Array], n_samples: int, n_neighbors: int, workers: Workers) -> Any:
-    """Return the graph of the nearest nodes along edges, given as rows, columns and lengths in both directions."""
-    rows, columns, lengths = edges
-    order = np.argsort(rows, kind="stable")
-    indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=n_samples)))
-    graph = (indptr, columns[order].astype(np.int32), lengths[order])
-    workers.rows(_sort_rows, n_samples, *graph, work=10.0 * rows.size)
-    n_neighbors = min(n_neighbors, n_samples - 1)
-    nodes, far = np.empty((n_samples, n_neighbors), np.int32), np.empty((n_samples, n_neighbors), lengths.dtype)
-    workers.rows(_path_rows, n_samples, graph, nodes, far, work=100.0 * nodes.size)
-    return _sparse_rows(nodes, far)
-
-
-def _sparse_rows(nodes: Array, values: Array) -> Any:
-    """Return padded rows as a CSR matrix."""
-    present, n_samples = nodes >= 0, len(nodes)
+def _sparse_rows(nodes: Array, values: Array, present: Array, n_columns: int) -> Any:
+    """Return the entries that are present as a CSR matrix."""
     indptr = np.append(0, np.cumsum(present.sum(axis=1)))
-    if indptr[-1] == nodes.size:
-        return scipy.sparse.csr_matrix((values.ravel(), nodes.ravel(), indptr), (n_samples, n_samples))
-    return scipy.sparse.csr_matrix((values[present], nodes[present], indptr), (n_samples, n_samples))
+    return scipy.sparse.csr_matrix((values[present], nodes[present], indptr), (len(nodes), n_columns))
 
 
 def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:
     """Return the graph of the ``n_neighbors`` nearest nodes of every node by shortest path, or all it reaches."""
-    edges = graph.tocoo().astype(np.float64)
-    both = [np.concatenate(pair) for pair in ((edges.row, edges.col), (edges.col, edges.row), (edges.data,) * 2)]
-    return _along((both[0], both[1], both[2]), graph.shape[0], n_neighbors, workers)
+    given = graph.tocoo().astype(np.float64)
+    rows, columns, lengths = (
+        np.concatenate(p) for p in ((given.row, given.col), (given.col, given.row), (given.data,) * 2)
+    )
+    order = np.lexsort((columns, lengths, rows))
+    indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=graph.shape[0])))
+    edges = scipy.sparse.csr_matrix((lengths[order], columns[order], indptr), graph.shape)
+    return stacked(partial(nearest_along, edges, n_neighbors=n_neighbors), graph.shape, _ROWS, np.float64, workers)
 
 
-def path_distances(graph: Any, n_mutual: int, n_neighbors: int, workers: Workers) -> Any:
-    """Return distances to the ``n_neighbors`` nearest nodes along the mutual edges of a graph of neighbours.
+def mutual_edges(graph: Any, n_mutual: int, workers: Workers) -> Any:
+    """Return the mutual edges of a graph of neighbours as a CSR matrix whose rows are sorted by length.
 
-    An edge is mutual if each of its ends is among the ``n_mutual`` nearest neighbours of the other. Distances are in
-    units of the largest edge of the graph, in single precision.
+    An edge is mutual if each of its ends is among the ``n_mutual`` nearest neighbours of the other. Lengths are in
+    units of the largest of the graph, in single precision.
     """
-    nodes, lengths = _nearest(graph, n_mutual, workers)
+    n_samples, unit = graph.shape[0], float(graph.data.max(initial=0)) or 1.0
+    nodes, lengths = np.empty((n_samples, n_mutual), np.int32), np.empty((n_samples, n_mutual), graph.dtype)
     is_mutual = np.empty(nodes.shape, np.bool_)
-    workers.rows(_mutual_rows, len(nodes), nodes, is_mutual, work=10.0 * nodes.size)
-    rows, unit = np.nonzero(is_mutual)[0].astype(np.int32), float(graph.data.max(initial=0)) or 1.0
-    lengths = (lengths[is_mutual] / unit).astype(np.float32)
-    return _along((rows, nodes[is_mutual], lengths), len(is_mutual), n_neighbors, workers)
+    arrays = (graph.indptr, graph.indices, graph.data)
+    workers.rows(_nearest_rows, n_samples, arrays, nodes, lengths, work=10.0 * graph.nnz)
+    workers.rows(_mutual_rows, n_samples, nodes, is_mutual, work=10.0 * nodes.size)
+    lengths /= unit
+    return _sparse_rows(nodes, lengths.astype(np.float32, copy=False), is_mutual, n_samples)

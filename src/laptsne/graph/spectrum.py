@@ -42,18 +42,6 @@ class Spectrum(NamedTuple):
 
 
 @compiled
-def _product_rows(start: int, stop: int, graph: Any, vector: Array, product: Array) -> None:
-    """Multiply a CSR matrix and a vector."""
-    indptr, indices, data = graph
-    for i in range(start, stop):
-        total = data.dtype.type(0)
-        columns, values = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        for e in range(values.size):
-            total += values[e] * vector[columns[e]]
-        product[i] = total
-
-
-@compiled
 def _block_product_rows(start: int, stop: int, graph: Any, rows: Array, product: Array) -> None:
     """Multiply a CSR matrix and a block of column vectors."""
     indptr, indices, data = graph
@@ -130,9 +118,9 @@ def _arpack_spectrum(similarity: Any, n_values: int, workers: Workers) -> tuple[
     graph = (similarity.indptr, similarity.indices, similarity.data)
 
     def product(vector: Array) -> Array:
-        vector, image = vector.astype(similarity.dtype).ravel(), np.empty(n_samples)
-        workers.rows(_product_rows, n_samples, graph, vector, image, work=2.0 * similarity.nnz)
-        return image
+        column, image = vector.astype(similarity.dtype).reshape(-1, 1), np.empty((n_samples, 1), similarity.dtype)
+        workers.rows(_block_product_rows, n_samples, graph, column, image, work=2.0 * similarity.nnz)
+        return image.ravel()
 
     operator = scipy.sparse.linalg.LinearOperator(similarity.shape, matvec=product, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(n_samples)

@@ -81,7 +81,7 @@ def clusters_below(contrast: float, P: Any, workers: Workers, first: Array | Non
 def bodies_of(graph: Any, workers: Workers) -> Bodies:
     """Return the groups of the mutual neighbours in a graph, before any are merged."""
     mutual = graph.copy()
-    mutual.data = (mutual.data == 1).astype(np.float64)
+    mutual.data = (mutual.data == 1).astype(np.float32)
     mutual.eliminate_zeros()
     n_neighbors = feasible_neighbors(N_NEIGHBORS, graph.shape[0])
     return Bodies(mutual, smallest_communities(mutual, _SMALLEST), n_neighbors, workers)

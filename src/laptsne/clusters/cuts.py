@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, triu
+from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
@@ -14,6 +15,7 @@ from laptsne.graph.communities import within_parts
 
 _BALANCE = 0.3  # least share of the points on either side of a balanced cut
 _SMOOTHING = 40  # largest number of steps of diffusion by which the order of a group's points becomes smooth
+_BLOCK = 1 << 16  # rows processed at once
 _SAMPLED = 20_000  # points of which the growth of their neighbourhood is counted
 # Points of a group that is cut point by point while groups are merged, and in given groups; larger ones are cut between
 # their smallest communities, of which the cuts have more edges.
@@ -190,7 +192,7 @@ class Bodies:
         self.graph, self.smallest, self.workers, self.n_neighbors = graph, smallest, workers, n_neighbors
         self._max_points = _MAX_POINTS
         self._sizes = np.bincount(smallest).astype(np.float64)
-        self._quotient = self._between = quotient(graph, smallest)
+        self._quotient = self._between = quotient(graph, smallest).astype(np.float32)
         nodes, n_groups = np.arange(0, smallest.size, -(-smallest.size // _SAMPLED)), self._sizes.size
         if growth is None:
             growth = np.empty(nodes.size)
@@ -313,7 +315,8 @@ def quotient(graph: Any, labels: Array) -> Any:
     """Return the graph of groups of nodes, with the total weights between and, on the diagonal, within them."""
     n = labels.size
     assign = csr_matrix((np.ones(n), labels, np.arange(n + 1)), (n, int(labels.max(initial=0)) + 1))
-    found = csr_matrix(assign.T @ graph @ assign)  # affinities may be dense
+    # In blocks of rows, which may be dense: all at once would take half of the memory of the graph again.
+    found = sum(assign[rows].T @ csr_matrix(graph[rows] @ assign) for rows in gen_batches(n, _BLOCK))
     found.sort_indices()
     return found
 

@@ -66,8 +66,9 @@ def nearest_graph(P: Any, n_neighbors: int, workers: Workers, first: Array | Non
     args = (P.indptr, P.indices, P.data, is_copy, neighbors)
     workers.rows(_strongest_rows, n_samples, *args, work=100.0 * P.nnz)
     found = neighbors >= 0
-    parts = (np.full(found.sum(), 0.5), neighbors[found], np.append(0, np.cumsum(found.sum(axis=1))))
-    return plus_transpose(scipy.sparse.csr_matrix(parts, P.shape))
+    parts = (np.full(int(found.sum()), np.float32(0.5)), neighbors[found], np.append(0, np.cumsum(found.sum(axis=1))))
+    del neighbors, found
+    return plus_transpose(scipy.sparse.csr_matrix(parts, P.shape), workers=workers)
 
 
 class Reciprocity(NamedTuple):

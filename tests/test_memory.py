@@ -228,9 +228,9 @@ def test_estimates_for_umap_are_near_what_is_allocated(rng, settings):
 # single precision and two threads (benchmarks/memory.py), once the embedding has grown.
 MEASURED = [
     (LaptSNE, 5000, {}, 25),
-    (LaptSNE, 50_000, {}, 177),
-    (LaptSNE, 200_000, {}, 727),
-    (LaptSNE, 1_000_000, {}, 1500),
+    (LaptSNE, 50_000, {}, 179),
+    (LaptSNE, 200_000, {}, 729),
+    (LaptSNE, 1_000_000, {}, 1609),
     (LaptSNE, 20_000, {"n_components": 1}, 81),
     (LaptSNE, 10_000, {"n_components": 3}, 513),
     (LaptSNE, 45_000, {"n_components": 3, "contraction": 0}, 7915),

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.fields.grid import MAX_NODES, Mesh
 from laptsne.fields.potential import Potential
 from laptsne.graph.affinity import conditional_affinities
@@ -77,7 +76,7 @@ class Reliability:
     (300,)
     """
 
-    perturbation: NDArray[np.float64] | None
+    perturbation: Floats | None
     length: float | None = None
     reason: str | None = None
 

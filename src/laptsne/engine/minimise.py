@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne._runtime.compiled import compiled
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne._runtime.warn import warn
 from laptsne.contraction.term import Contraction, LazyPotential, rms_radius
 from laptsne.engine.checkpoint import Checkpoint
@@ -25,7 +24,6 @@ from laptsne.fields import Fields
 from laptsne.fields.potential import Potential
 from laptsne.graph.spectrum import of_points
 
-Embedding = NDArray[np.float64]
 Loss = KLDivergence | CrossEntropy
 
 _GAIN_INCREASE = 0.2
@@ -51,13 +49,13 @@ _STORED = ("Y", "velocity", "gains", "iteration", "last_refresh", "n_stalled", "
 class Result:
     """The result of a descent; ``contraction`` is the strength at the last step, ``residual`` that of eigenvalues."""
 
-    embedding: Embedding
+    embedding: Floats
     n_iter: int
     interrupted: bool
     contraction: float
     contraction_width: float | None
     exaggeration: float
-    eigenvalues: NDArray[np.float64]
+    eigenvalues: Floats
     residual: float
     loss: float
     objective: float
@@ -77,10 +75,10 @@ class Descending:
         loss: Loss,
         term: Contraction,
         schedule: Schedule,
-        Y: Embedding,
+        Y: Floats,
         batches: Batches | None = None,
         order: Array | None = None,
-        anchors: Embedding | None = None,
+        anchors: Floats | None = None,
     ) -> None:
         self.loss, self.term, self.schedule, self.batches, self.order = loss, term, schedule, batches, order
         self.anchors = anchors
@@ -126,7 +124,7 @@ class Descending:
         self.Y, self.applied = moved, strength
         return True
 
-    def contraction_gradient(self, fields: Fields, near: Fields, rows: Any) -> Embedding:
+    def contraction_gradient(self, fields: Fields, near: Fields, rows: Any) -> Floats:
         """Return rows of the gradient of the contraction, given the fields there; refresh it if that is due."""
         if self.refresh_due(fields):
             self.term.refresh(fields)
@@ -142,10 +140,10 @@ class Descending:
             return True
         return self.term.moved(fields) >= max(_REFRESH_DISTANCE, _REFRESH_WIDTHS * (self.term.width or 1.0))
 
-    def moved(self, gradient: Embedding, rows: Any = slice(None)) -> Embedding | None:
+    def moved(self, gradient: Floats, rows: Any = slice(None)) -> Floats | None:
         """Return new positions of points, and update their gains and velocities; None if out of bounds."""
         t, n_samples = self.iteration, len(self.Y)
-        Y: Embedding = self.Y[rows]
+        Y: Floats = self.Y[rows]
         velocity, gains = self.velocity[rows], None if self.gains is None else self.gains[rows]
         scale = 1.0 if self.batches is None else self.schedule.batch_scale(t, len(Y), n_samples)
         rate, momentum = scale * self.schedule.rate(t, n_samples), self.schedule.momentum(t)
@@ -230,7 +228,7 @@ class State:
         self._term = copy.copy(descent.term)  # a refresh replaces what it computes, so that this keeps what is known
 
     @property
-    def embedding(self) -> NDArray[np.float64]:
+    def embedding(self) -> Floats:
         """A copy of the embedding, of shape (n_samples, n_components)."""
         return self._Y.copy() if self._order is None else of_points(self._Y, self._order)
 
@@ -240,7 +238,7 @@ class State:
         return self._loss.value(self._fields.accurate)
 
     @property
-    def eigenvalues(self) -> NDArray[np.float64]:
+    def eigenvalues(self) -> Floats:
         """Penalised eigenvalues of the Laplacian of the embedding's graph, up to ``residual``."""
         return self._observed.eigenvalues
 

@@ -8,13 +8,13 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne._runtime.warn import warn
 
 MAX_CLUSTERS = 30
@@ -37,8 +37,8 @@ _SEEDED = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).pa
 class Spectrum(NamedTuple):
     """Smallest eigenpairs of a normalised graph Laplacian."""
 
-    eigenvalues: NDArray[np.float64]  # ascending, from 0
-    eigenvectors: NDArray[np.float64]  # orthonormal columns, of shape (n_samples, n_values)
+    eigenvalues: Floats  # ascending, from 0
+    eigenvectors: Floats  # orthonormal columns, of shape (n_samples, n_values)
 
 
 @compiled
@@ -164,7 +164,7 @@ def _warn_inaccurate(what: str) -> None:
 class Eigenpairs(NamedTuple):
     """Approximate eigenpairs, largest eigenvalue first; ``residual`` bounds the error of the wanted eigenvalues."""
 
-    values: NDArray[np.float64]
+    values: Floats
     vectors: Array  # orthonormal rows
     residual: float  # largest residual norm of the wanted pairs
 
@@ -311,7 +311,7 @@ def components(indptr: Array, indices: Array, data: Array) -> Array:
     return numbers
 
 
-def eigengaps(eigenvalues: ArrayLike) -> NDArray[np.float64]:
+def eigengaps(eigenvalues: ArrayLike) -> Floats:
     r"""Return the gaps of eigenvalues in ascending order, in :math:`\log(1 + \sigma / 0.1)`.
 
     It compares differences of small eigenvalues, those of clusters, but ratios of large ones, so that steps within the
@@ -333,7 +333,7 @@ def eigengap_clusters(eigenvalues: ArrayLike) -> int:
     return int(np.flatnonzero(gaps >= _NEARLY * gaps.max())[-1] + 2)
 
 
-def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float64] | None:
+def component_layout(P: Any, n_dims: int, workers: Workers) -> Floats | None:
     """Return coordinates of shape (n_samples, n_dims), or None if the graph is connected.
 
     Its first eigenvectors would tell components apart, and all points of one would coincide. Here, each component has

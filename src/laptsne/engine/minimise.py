@@ -62,6 +62,7 @@ class Result:
     potential: Potential | LazyPotential | None
 
 
+@dataclass(eq=False)
 class Descending:
     """A descent on its way: what is minimised, by which schedule, and where it has got to.
 
@@ -70,20 +71,17 @@ class Descending:
     held near ``anchors``, which are NaN for those that are free.
     """
 
-    def __init__(
-        self,
-        loss: Loss,
-        term: Contraction,
-        schedule: Schedule,
-        Y: Floats,
-        batches: Batches | None = None,
-        order: Array | None = None,
-        anchors: Floats | None = None,
-    ) -> None:
-        self.loss, self.term, self.schedule, self.batches, self.order = loss, term, schedule, batches, order
-        self.anchors = anchors
-        self.Y, self.velocity = Y.copy(), np.zeros_like(Y)
-        self.gains = np.ones_like(Y) if schedule.gains else None
+    loss: Loss
+    term: Contraction
+    schedule: Schedule
+    Y: Floats
+    batches: Batches | None = None
+    order: Array | None = None
+    anchors: Floats | None = None
+
+    def __post_init__(self) -> None:
+        self.Y, self.velocity = self.Y.copy(), np.zeros_like(self.Y)
+        self.gains = np.ones_like(self.Y) if self.schedule.gains else None
         self.iteration, self.last_refresh, self.n_stalled = 0, 0, 0
         self.applied, self.best = 0.0, float("inf")
 
@@ -173,10 +171,6 @@ class Descending:
             self.n_stalled += 1
         return self.n_stalled >= _PATIENCE
 
-    def can_checkpoint(self) -> bool:
-        """Whether the state is complete without gradients of the contraction, which are not stored."""
-        return self.strength == 0 or self.refresh_due(self.fields())
-
     def state(self) -> dict[str, Any]:
         """Return everything that a checkpoint stores, by part and name."""
         parts = {"descent": {name: getattr(self, name) for name in _STORED}, "term": self.term.state()}
@@ -264,10 +258,7 @@ Callback = Callable[[State], Any]
 
 
 def minimise(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None) -> Result:
-    """Minimise a loss plus contraction, and evaluate the final embedding.
-
-    A keyboard interrupt ends the descent early, with the embedding of the last complete iteration.
-    """
+    """Take steps until the descent ends or is interrupted from the keyboard, and evaluate the final embedding."""
     interrupted = iterate(descent, callbacks, checkpoint)
     loss, term, schedule, applied = descent.loss, descent.term, descent.schedule, descent.applied
     fields = loss.fields(descent.Y)
@@ -300,9 +291,10 @@ def iterate(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint:
         checkpoint.resume(descent.restore)
     try:
         while descent.iteration < descent.schedule.max_iter:
-            if checkpoint is not None and checkpoint.is_due and descent.can_checkpoint():
-                checkpoint.write(descent.state())
             fields = descent.fields()
+            # Gradients of the contraction are not stored: the next ones must not depend on them.
+            if checkpoint is not None and checkpoint.is_due and (descent.strength == 0 or descent.refresh_due(fields)):
+                checkpoint.write(descent.state())
             state = State(descent, fields)
             answers = [callback(state) for callback in callbacks]
             is_stopped = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)

@@ -1,7 +1,4 @@
-"""How far the position of every point can be relied on.
-
-The perturbation score is how far the minimum of a point's own loss moves when its data are nudged.
-"""
+"""How far the position of every point can be relied on: by how much it moves when the data of the point are nudged."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from laptsne.graph.affinity import conditional_affinities
 from laptsne.graph.distances import EUCLIDEAN_METRICS, as_euclidean, is_pairwise, squarable
 from laptsne.graph.neighbors import neighbor_distances
 from laptsne.methods import Metric
-from laptsne.transform.placement import descend, field_of
+from laptsne.transform.placement import descend
 
 # Length of a nudge, in median distances to the neighbour whose rank is the perplexity: half a neighbourhood.
 _LENGTH = 0.5
@@ -111,7 +108,7 @@ def reliability_of(
     graph = neighbor_distances(X, n_neighbors, workers=workers)
     neighbors = NudgedNeighbors(graph, metric.perplexity, 1 if name == "euclidean" else 2, workers)
     length = _LENGTH * neighbors.radius if length is None else float(length)
-    jumps, field = np.zeros(n_samples), field_of(_finer(potential, Y, workers))
+    jumps, field = np.zeros(n_samples), _finer(potential, Y, workers).field
     for along in np.asarray(X @ principal_directions(X).T, dtype=np.float64).T:
         for step in (length, -length):
             P = neighbors.affinities(along, step)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.random import RandomState
 from numpy.typing import ArrayLike
 from sklearn.decomposition import PCA
 
@@ -17,13 +18,7 @@ MAX_COORDINATE = 1e15
 
 
 def initial_embedding(
-    init: str | ArrayLike,
-    X: Any,
-    eigenvectors: Floats,
-    n_components: int,
-    *,
-    metric: Any,
-    random_state: np.random.RandomState,
+    init: str | ArrayLike, X: Any, eigenvectors: Floats, n_components: int, *, metric: Any, random_state: RandomState
 ) -> Floats:
     """Return the initial embedding, of shape (n_samples, n_components).
 
@@ -46,7 +41,7 @@ def initial_embedding(
     return _SPREAD * ((Y / spread if spread > 0 else Y) + _JITTER * noise)
 
 
-def completed(positions: Floats, P: Any, random_state: np.random.RandomState) -> Floats:
+def completed(positions: Floats, P: Any, random_state: RandomState) -> Floats:
     """Return positions with those that are NaN at the mean of their neighbours, weighted by the affinities P.
 
     Points without a path to one with a position start at the centre of the others. Noise separates them.
@@ -80,7 +75,7 @@ def _principal(X: Any, n_components: int, metric: Any) -> Floats:
     return np.asarray(pca.fit_transform(X), dtype=np.float64)
 
 
-def _given(init: ArrayLike, n_samples: int, n_components: int, random_state: np.random.RandomState) -> Floats:
+def _given(init: ArrayLike, n_samples: int, n_components: int, random_state: RandomState) -> Floats:
     """An array as initial embedding, centred: sums in single precision would lose small differences to an offset."""
     try:
         Y = np.array(init, dtype=np.float64)

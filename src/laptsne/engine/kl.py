@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from numpy.random import RandomState
 
 from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
@@ -198,9 +199,7 @@ class Batches:
     the similarities of all pairs. It follows each move, and is computed afresh in each epoch, against rounding.
     """
 
-    def __init__(
-        self, P: Any, kernel: Kernel, batch_size: int, n_neighbors: int, random_state: np.random.RandomState
-    ) -> None:
+    def __init__(self, P: Any, kernel: Kernel, batch_size: int, n_neighbors: int, random_state: RandomState) -> None:
         self.kernel, self.random_state, self.normaliser = kernel, random_state, 0.0
         self.n_samples = P.shape[0]
         self.batch_size = min(batch_size, self.n_samples)

@@ -26,12 +26,7 @@ class Student:
 
 @dataclass(frozen=True)
 class Gaussian:
-    r"""Gaussian kernel :math:`k(r) = \exp(-r^2 / 2 \sigma^2)`.
-
-    Parameters
-    ----------
-    sigma : float, default=1.0
-        The width.
+    r"""Gaussian kernel :math:`k(r) = \exp(-r^2 / 2 \sigma^2)` of width ``sigma``.
 
     Examples
     --------

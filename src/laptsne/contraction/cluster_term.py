@@ -96,10 +96,7 @@ class ClusterTerm(Contraction):
         return np.asarray(self._gradient[rows])
 
     def fix_volumes(self) -> None:
-        """Keep D as it is at the last refresh, and leave out the tail, so that only S follows the embedding.
-
-        Lowering R then separates clusters and does not shrink them.
-        """
+        """Keep D as it is, and leave out the tail: lowering R then separates clusters and does not shrink them."""
         self._volumes, self.fixed, self._tail = [level.volumes for level in self._levels], True, 0.0
 
     def shares(self) -> Array:

@@ -58,10 +58,7 @@ def grid_fits(Y: Floats) -> bool:
 
 
 def is_feasible(Y: Floats, largest: float) -> bool:
-    """Return whether the fields of an embedding take a reasonable time, on a grid or over all pairs.
-
-    The ``largest`` absolute coordinate is known to callers, and usually suffices.
-    """
+    """Return whether fields take a reasonable time, which the largest absolute coordinate usually suffices to tell."""
     if len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WINDOW.width) ** Y.shape[1] < _MAX_CELLS / 2:
         return True
     return _mesh(np.ascontiguousarray(Y.T), Workers(1)).n_transformed <= _MAX_CELLS

@@ -139,7 +139,7 @@ def slopes_of_potential(term, Y):
         potential = term.potential(strength)
         for i, y in enumerate(Y):
             work = np.empty((3, 4)), np.empty((3, 4))
-            from_python(potential_at)(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+            from_python(potential_at)(y, *potential.field[:3], *work, slope[i])
     return slopes
 
 

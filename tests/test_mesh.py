@@ -48,7 +48,7 @@ def test_new_points_feel_the_contraction(rng, n_components):
         potential = term.potential(strength)
         for i, y in enumerate(Y):
             work = np.empty((3, 4)), np.empty((3, 4))
-            from_python(potential_at)(y, potential.origin, potential.spacing, potential.padded, *work, slope[i])
+            from_python(potential_at)(y, *potential.field[:3], *work, slope[i])
     found = 2 / len(Y) * (slopes[1] - slopes[0])
     assert relative_error(found, term.gradient(fields)) < (0.12 if n_components == 3 else 0.06)
 

@@ -195,7 +195,7 @@ def test_the_potential_is_divided_by_the_exaggeration(rng, blobs):
 def evaluated(potential, y):
     slope = np.empty(y.size)
     work = np.empty((3, 4)), np.empty((3, 4))
-    value = from_python(potential_at)(y, potential.origin, potential.spacing, potential.padded, *work, slope)
+    value = from_python(potential_at)(y, *potential.field[:3], *work, slope)
     return value, slope
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import inlined
+from laptsne._runtime.typing import Array
 
 
 @dataclass(frozen=True)
@@ -18,7 +17,7 @@ class Student:
     width = 1.0
     precision = None
 
-    def __call__(self, r2: NDArray[Any]) -> NDArray[Any]:
+    def __call__(self, r2: Array) -> Array:
         """Return the similarities at squared distances r2."""
         k = np.asarray(1 + r2)
         np.divide(1, k, out=k)  # in place, since grids are large
@@ -27,12 +26,7 @@ class Student:
 
 @dataclass(frozen=True)
 class Gaussian:
-    r"""Gaussian kernel :math:`k(r) = \exp(-r^2 / 2 \sigma^2)`.
-
-    Parameters
-    ----------
-    sigma : float, default=1.0
-        The width.
+    r"""Gaussian kernel :math:`k(r) = \exp(-r^2 / 2 \sigma^2)` of width ``sigma``.
 
     Examples
     --------
@@ -55,7 +49,7 @@ class Gaussian:
             raise ValueError(f"kernel: sigma must be a positive number; got {self.sigma!r}.")
         return 1 / self.width**2
 
-    def __call__(self, r2: NDArray[Any]) -> NDArray[Any]:
+    def __call__(self, r2: Array) -> Array:
         """Return the similarities at squared distances r2."""
         return np.asarray(np.exp(-r2 / (2 * self.width**2)))
 

@@ -12,7 +12,7 @@ from laptsne._runtime.threads import effective_n_jobs
 from laptsne._runtime.warn import warn
 from laptsne.contraction.cluster_term import MAX_NUMBERS
 from laptsne.fields.repulsion import CELLS_PER_POINT
-from laptsne.graph.affinity import NEIGHBORS_PER_PERPLEXITY, auto_perplexity
+from laptsne.graph.affinity import auto_perplexity, count_neighbors
 from laptsne.graph.distances import EUCLIDEAN_METRICS, ROWS_PER_BLOCK, WORKING_MEMORY_MIB, is_pairwise
 from laptsne.graph.neighbors import MAX_EXACT_NEIGHBORS
 from laptsne.graph.spectrum import MAX_CLUSTERS
@@ -43,12 +43,7 @@ _UMAP_CELL, _UMAP_CELLS = {1: 80, 2: 185, 3: 450}, {1: 1 << 16, 2: 1 << 16, 3: 1
 
 
 def estimate_memory(
-    n_samples: int,
-    n_features: int,
-    *,
-    dtype: DTypeLike = np.float64,
-    estimator: type[Any] | None = None,
-    **settings: Any,
+    n_samples: int, n_features: int, *, dtype: DTypeLike = np.float64, estimator: type | None = None, **settings: Any
 ) -> int:
     """Estimate the peak memory of a fit, in bytes.
 
@@ -89,10 +84,7 @@ def estimate_memory(
 
 
 def demand(p: dict[str, Any], n: int, n_features: int, itemsize: int, n_given: float = 0) -> int:
-    """Return the estimate for the parameters of an estimator and n points, or n sampled rows for landmarks.
-
-    A given graph has ``n_given`` entries per row.
-    """
+    """Return the estimate for n points, or n rows sampled for landmarks; a graph has ``n_given`` entries per row."""
     d, k, is_umap = p["n_components"], _n_neighbors(p, n, n_given), "min_dist" in p
     batches = p.get("batch_size") is not None and p["n_batch_neighbors"] > 0
     refined = _KEPT if batches else _REFINED
@@ -120,8 +112,7 @@ def _n_neighbors(p: dict[str, Any], n: int, n_given: float) -> float:
     if p["n_neighbors"] == "all" or p["metric"] == "affinities":
         return n_given or n
     perplexity = auto_perplexity(n) if p.get("perplexity", "auto") == "auto" else p["perplexity"]
-    wanted = int(NEIGHBORS_PER_PERPLEXITY * perplexity) if p["n_neighbors"] == "auto" else p["n_neighbors"]
-    return min(max(wanted, 1), n - 1, n_given or n)
+    return min(count_neighbors(perplexity, p["n_neighbors"], n), n_given or n)
 
 
 def _search(p: dict[str, Any], n: int, n_features: int, itemsize: int, k: float, n_given: float) -> float:

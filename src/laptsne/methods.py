@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne._runtime.warn import warn
 from laptsne.clusters.counting import find_clusters, given_clusters, main_clusters
 from laptsne.clusters.cuts import quotient
@@ -86,7 +86,7 @@ class ContractionSettings:
     most: float = float("inf")
     one_kernel: bool = False
 
-    def entanglement(self, labels: NDArray[Any], P: Any) -> float:
+    def entanglement(self, labels: Array, P: Any) -> float:
         """Return the share of affinity between different clusters, relative to one that counts as 1, but at most 1."""
         if self.one_kernel:
             return 1.0
@@ -104,7 +104,7 @@ class ContractionSettings:
             warn(f"contraction={self.strength} has no effect: there is no evidence of clusters. {remedy}")
         return 0.0
 
-    def term(self, labels: NDArray[Any], n_clusters: int, P: Any, start: Array) -> Contraction:
+    def term(self, labels: Array, n_clusters: int, P: Any, start: Array) -> Contraction:
         """Return the contraction term, given the cluster of every point, -1 for none, and a guess of eigenvectors."""
         if not self.one_kernel:
             return ClusterTerm(labels, self.penalty, self.width, groups=nested_groups(labels, P))
@@ -126,7 +126,7 @@ class Method(ABC):
     init: str | ArrayLike
     kernel: Kernel | UmapKernel
 
-    def holding(self, positions: NDArray[np.float64], weight: float) -> Self:
+    def holding(self, positions: Floats, weight: float) -> Self:
         """Return the method that holds points near earlier positions, NaN for those that have none.
 
         Forces between distant groups are inverse to their distance. With a weight relative to the squared radius,
@@ -150,7 +150,7 @@ class Method(ABC):
 
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
-    ) -> NDArray[Any]:
+    ) -> Array:
         """Return the initial embedding, given eigenvectors of the Laplacian of P, whose points have another order."""
         options = {"metric": self.metric.name, "random_state": random_state}
         return initial_embedding(self.init, X, of_points(eigenvectors, order), self.n_components, **options)
@@ -212,7 +212,7 @@ class Umap(Method):
 
     def start(
         self, X: Any, P: Any, eigenvectors: Array, order: Array | None, random_state: Any, workers: Workers
-    ) -> NDArray[Any]:
+    ) -> Array:
         """Return the initial embedding, with the components of the graph side by side, scaled as in umap-learn."""
         apart = component_layout(P, self.n_components, workers)
         directions = eigenvectors if apart is None else np.pad(apart, ((0, 0), (1, 0)))
@@ -239,7 +239,7 @@ class Fit:
     affinities: Any
     labels: NDArray[np.intp]
     n_clusters: int
-    data_eigenvalues: NDArray[np.float64] | None
+    data_eigenvalues: Floats | None
 
 
 def fit(

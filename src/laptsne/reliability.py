@@ -1,7 +1,4 @@
-"""How far the position of every point can be relied on.
-
-The perturbation score is how far the minimum of a point's own loss moves when its data are nudged.
-"""
+"""How far the position of every point can be relied on: by how much it moves when the data of the point are nudged."""
 
 from __future__ import annotations
 
@@ -10,20 +7,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.fields.grid import MAX_NODES, Mesh
 from laptsne.fields.potential import Potential
 from laptsne.graph.affinity import conditional_affinities
 from laptsne.graph.distances import EUCLIDEAN_METRICS, as_euclidean, is_pairwise, squarable
 from laptsne.graph.neighbors import neighbor_distances
 from laptsne.methods import Metric
-from laptsne.transform.placement import descend, field_of
+from laptsne.transform.placement import descend
 
 # Length of a nudge, in median distances to the neighbour whose rank is the perplexity: half a neighbourhood.
 _LENGTH = 0.5
@@ -77,7 +73,7 @@ class Reliability:
     (300,)
     """
 
-    perturbation: NDArray[np.float64] | None
+    perturbation: Floats | None
     length: float | None = None
     reason: str | None = None
 
@@ -112,7 +108,7 @@ def reliability_of(
     graph = neighbor_distances(X, n_neighbors, workers=workers)
     neighbors = NudgedNeighbors(graph, metric.perplexity, 1 if name == "euclidean" else 2, workers)
     length = _LENGTH * neighbors.radius if length is None else float(length)
-    jumps, field = np.zeros(n_samples), field_of(_finer(potential, Y, workers))
+    jumps, field = np.zeros(n_samples), _finer(potential, Y, workers).field
     for along in np.asarray(X @ principal_directions(X).T, dtype=np.float64).T:
         for step in (length, -length):
             P = neighbors.affinities(along, step)

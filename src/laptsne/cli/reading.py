@@ -375,9 +375,8 @@ def _read_npz(path: Path) -> Dataset:
         names = [name for name in _LABELS if name in headers and headers[name].shape == (n_rows,)][:1]
         check_room(sum(_needed(headers[name]) for name in (chosen, *names)))
         # Not np.load: of two members "X" and "X.npy" it would read the one whose header was not checked.
-        X, *labels = (
-            np.lib.format.read_array(archive.open(f"{name}.npy"), allow_pickle=False) for name in (chosen, *names)
-        )
+        files = (archive.open(f"{name}.npy") for name in (chosen, *names))
+        X, *labels = (np.lib.format.read_array(file, allow_pickle=False) for file in files)
         labels = [y.astype(y.dtype.newbyteorder("=") if y.dtype.kind in "biuf" else str) for y in labels]
         return Dataset(str(path), pa.table(labels, names), X=X.reshape(n_rows, -1))
 

@@ -1,7 +1,4 @@
-"""Tables: what a file contains, the kinds of its columns, and which of them are embedded.
-
-Columns are held in a ``pyarrow.Table`` from the reader to the writer.
-"""
+"""Tables: what a file contains, the kinds of its columns, held by pyarrow, and which of them are embedded."""
 
 from __future__ import annotations
 
@@ -143,10 +140,7 @@ def damage_reported(file: object, kind: str, errors: Any = _DAMAGE) -> Iterator[
 
 
 def as_numpy(values: pa.ChunkedArray, *, as_text: bool = False) -> Array:
-    """Return a column for figures: booleans, numbers with NaN, times with NaT or strings with None for missing values.
-
-    Equal strings are one object.
-    """
+    """Return a column for figures: booleans, or numbers, times or strings with NaN, NaT or None for missing values."""
     kind = values.type
     if _is_numeric(kind) and not pa.types.is_boolean(kind) and not as_text:
         floats = values.null_count or pa.types.is_decimal(kind)
@@ -159,6 +153,7 @@ def as_numpy(values: pa.ChunkedArray, *, as_text: bool = False) -> Array:
     texts, rows = codes.dictionary, codes.indices.cast(pa.int64()).fill_null(len(codes.dictionary))
     if not as_text and (times := _as_times(texts)) is not None:
         return np.asarray(np.append(times.to_numpy(zero_copy_only=False), np.datetime64("NaT"))[rows])
+    # Equal strings are one object.
     strings = np.array([*(text or None for text in texts.to_pylist()), None], dtype=object)
     return np.asarray(strings[rows])
 
@@ -332,11 +327,7 @@ def turned(X: Any) -> Any:
 
 
 def _chosen(
-    contents: Dataset,
-    kinds: Mapping[str, str],
-    column: Sequence[str],
-    drop: Sequence[str],
-    features: Sequence[str] | None,
+    contents: Dataset, kinds: dict[str, str], column: Sequence[str], drop: Sequence[str], features: Sequence[str] | None
 ) -> tuple[str, ...]:
     """Return the columns of a model, or those that are named or match a pattern, or else all that can be embedded."""
     if features is not None:

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.clusters.linkage import linked
 from laptsne.contraction.term import Contraction, Penalty, kernel_width, rows_of
 from laptsne.fields import Fields
@@ -89,7 +88,7 @@ class ClusterTerm(Contraction):
         values = [self.penalty.value(level.eigenvalues).sum() for level in self._levels]
         return float(np.dot(self._weights, values))
 
-    def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
+    def gradient(self, fields: Fields, rows: Any = slice(None)) -> Floats:
         if self._gradient is None:
             self._gradient = np.zeros(self._fields.Y.shape)
             if self.n_clusters > 1:
@@ -97,10 +96,7 @@ class ClusterTerm(Contraction):
         return np.asarray(self._gradient[rows])
 
     def fix_volumes(self) -> None:
-        """Keep D as it is at the last refresh, and leave out the tail, so that only S follows the embedding.
-
-        Lowering R then separates clusters and does not shrink them.
-        """
+        """Keep D as it is, and leave out the tail: lowering R then separates clusters and does not shrink them."""
         self._volumes, self.fixed, self._tail = [level.volumes for level in self._levels], True, 0.0
 
     def shares(self) -> Array:

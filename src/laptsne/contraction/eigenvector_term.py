@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.contraction.term import Contraction, Penalty
 from laptsne.fields import Fields, FourierFields
 from laptsne.fields.grid import Mesh
@@ -42,12 +41,12 @@ class EigenvectorTerm(Contraction):
 
     stored = ("start", "is_followed")
 
-    def __init__(self, n_clusters: int, penalty: Penalty, start: NDArray[Any]) -> None:
+    def __init__(self, n_clusters: int, penalty: Penalty, start: Array) -> None:
         super().__init__(n_clusters, penalty)
         self.start = start[:, : n_clusters - 1 + _GUARD]
         self.is_followed = False  # whether start has the eigenvectors of an earlier embedding
 
-    def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
+    def gradient(self, fields: Fields, rows: Any = slice(None)) -> Floats:
         if self._gradient is not None:
             return self._gradient
         keeps = self.max_age == _MAX_AGE

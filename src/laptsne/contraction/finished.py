@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_array
 
 from laptsne._runtime.stacked_rows import stacked_rows
@@ -43,7 +43,7 @@ def contract(
     metric_params: dict[str, Any] | None = None,
     strength: float = 1.0,
     n_jobs: int | None = None,
-) -> NDArray[Any]:
+) -> Array:
     r"""Open gaps between the clusters of a finished map, where the data give evidence of clusters.
 
     Clusters are found in the data, not in the map (:func:`laptsne.clusters.find_clusters`). Where they touch or overlap

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers, single_threaded_blas
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.grid import Mesh
 from laptsne.fields.potential import Potential
@@ -28,7 +27,7 @@ MAX_CONTRACTED = 60  # clusters that are contracted if their number is not given
 _MIN_WIDTH = 0.6  # in RMS radii / sqrt(n_samples): a quarter of the distance between neighbours in a disc
 
 
-def kernel_width(Y: NDArray[Any], labels: Array, members: Array, wanted: float | None = None) -> float:
+def kernel_width(Y: Array, labels: Array, members: Array, wanted: float | None = None) -> float:
     """Return the width of the Gaussian kernel of the contraction, given the points of each cluster, one by one.
 
     By default, it is proportional to the radius of the clusters, but at least 1, the width of the kernel of the KL
@@ -40,7 +39,7 @@ def kernel_width(Y: NDArray[Any], labels: Array, members: Array, wanted: float |
     return float(np.clip(width, _MIN_WIDTH * radius / n_samples ** (1 / n_dims), radius))
 
 
-def cluster_radius(Y: NDArray[Any], labels: Array, members: Array) -> float:
+def cluster_radius(Y: Array, labels: Array, members: Array) -> float:
     """Return the radius of a ball with the mean volume of the clusters; that of a cluster has half of its points."""
     n_dims = Y.shape[1]
     ends = np.flatnonzero(np.diff(labels[members])) + 1
@@ -48,7 +47,7 @@ def cluster_radius(Y: NDArray[Any], labels: Array, members: Array) -> float:
     return float(np.mean(np.array(squared) ** (n_dims / 2)) ** (1 / n_dims))
 
 
-def _median_square(Y: NDArray[Any]) -> float:
+def _median_square(Y: Array) -> float:
     """Return the median of the squared distances from the median position."""
     squared: Any = sum((column - _median(column)) ** 2 for column in Y.T)
     return _median(squared)
@@ -59,7 +58,7 @@ def _median(values: Array) -> float:
     return float(np.partition(values, values.size // 2)[values.size // 2])
 
 
-def rms_radius(Y: NDArray[Any]) -> float:
+def rms_radius(Y: Array) -> float:
     """Return the RMS distance of the points from their mean."""
     # Column by column: reductions over short rows are slow.
     return float(np.sqrt(sum(np.var(column, dtype=np.float64) for column in Y.T)))
@@ -77,14 +76,14 @@ class Penalty:
     kind: str | float
     floor: float = 1e-3
 
-    def value(self, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+    def value(self, sigma: Floats) -> Floats:
         """Return the penalty of each eigenvalue."""
         if self.kind == "log":
             return np.log(sigma + self.floor)
         p = self._power
         return np.asarray((sigma + self.floor) ** p - self.floor**p)
 
-    def slope(self, sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+    def slope(self, sigma: Floats) -> Floats:
         """Return the derivative of the penalty at each eigenvalue."""
         if self.kind == "log":
             return 1 / (sigma + self.floor)
@@ -102,7 +101,7 @@ class Contraction(ABC):
     wanted_width: float | None = None  # of Gaussian similarities, None for one that follows the embedding
     width: float | None = None  # at the last refresh; None for the similarities of the loss
     fixed = True  # whether the width stays as it is, rather than following the embedding at each refresh
-    eigenvalues: NDArray[np.float64]  # the K smallest at the last refresh
+    eigenvalues: Floats  # the K smallest at the last refresh
     n_levels = 1  # of the clusters
     residual = 0.0  # largest residual norm of the eigenpairs: a bound on the error of each eigenvalue
     stored: tuple[str, ...]  # names of the attributes from which the next refresh can start
@@ -110,7 +109,7 @@ class Contraction(ABC):
     def __init__(self, n_clusters: int, penalty: Penalty) -> None:
         self.n_clusters, self.penalty = n_clusters, penalty
         self._fields: Any = None  # of the embedding at the last refresh
-        self._gradient: NDArray[np.float64] | None = None  # if points keep it until the next one
+        self._gradient: Floats | None = None  # if points keep it until the next one
 
     def refresh(self, fields: Fields, *, tol: float | None = None, max_passes: int | None = None) -> None:
         """Compute the eigenvalues of an embedding; iterative methods take a tolerance and a number of passes."""
@@ -126,7 +125,7 @@ class Contraction(ABC):
         return float(self.penalty.value(self.eigenvalues).sum())
 
     @abstractmethod
-    def gradient(self, fields: Fields, rows: Any = slice(None)) -> NDArray[np.float64]:
+    def gradient(self, fields: Fields, rows: Any = slice(None)) -> Floats:
         """Return rows of the gradient, with the eigenpairs of the last refresh, given the fields at these rows."""
 
     @abstractmethod
@@ -197,7 +196,7 @@ class LazyPotential:
     exaggeration: float
     normaliser: float = 0.0  # sum of the similarities of all pairs; 0 if it is to be computed
 
-    def compute(self, Y: NDArray[Any], workers: Workers) -> Potential:
+    def compute(self, Y: Array, workers: Workers) -> Potential:
         """Compute the potential of an embedding."""
         fields, term = ExactFields(Y.astype(np.float32), workers=workers), copy.copy(self.term)
         with single_threaded_blas():

@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.contraction.term import Contraction
 from laptsne.fields import ExactFields, Fields
 from laptsne.fields.grid import Mesh
@@ -102,11 +101,11 @@ class CrossEntropy:
         attraction = np.log1p(self.kernel.a * SOFTENING**self.kernel.b)
         return float(self.repulsion / 2 * (n - 1) / n * self.kernel.repulsion(zero)[0] + attraction)
 
-    def fields(self, Y: NDArray[np.float64], step: int | None = None) -> Fields:
+    def fields(self, Y: Floats, step: int | None = None) -> Fields:
         """Return the fields of an embedding, of which only the positions are used."""
         return ExactFields(Y, workers=self.workers)
 
-    def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
+    def is_feasible(self, Y: Floats, largest: float) -> bool:
         """Whether the loss can be computed in reasonable time, which it can: the grid leaves out stray points."""
         return True
 
@@ -136,7 +135,7 @@ class CrossEntropy:
         assert repulsion is not None
         return float(exaggeration * attraction.sum() + self._factor * repulsion.sum())
 
-    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> NDArray[np.float64]:
+    def gradient(self, fields: Fields, exaggeration: float = 1.0) -> Floats:
         """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``."""
         y = np.ascontiguousarray(fields.Y.T, dtype=np.float64)
         force = np.empty(y.T.shape, np.float32)  # half the gradient of the attraction

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import ArrayLike, NDArray
+from numpy.random import RandomState
+from numpy.typing import ArrayLike
 from sklearn.decomposition import PCA
 
+from laptsne._runtime.typing import Floats
 from laptsne._runtime.warn import warn
 
 _SPREAD = 1e-4  # standard deviation of the first coordinate, small relative to the kernel, as usual for t-SNE
@@ -16,14 +18,8 @@ MAX_COORDINATE = 1e15
 
 
 def initial_embedding(
-    init: str | ArrayLike,
-    X: Any,
-    eigenvectors: NDArray[np.float64],
-    n_components: int,
-    *,
-    metric: Any,
-    random_state: np.random.RandomState,
-) -> NDArray[np.float64]:
+    init: str | ArrayLike, X: Any, eigenvectors: Floats, n_components: int, *, metric: Any, random_state: RandomState
+) -> Floats:
     """Return the initial embedding, of shape (n_samples, n_components).
 
     "spectral" takes the eigenvectors after the first, which only reflects the degrees. Except for an array, the
@@ -45,7 +41,7 @@ def initial_embedding(
     return _SPREAD * ((Y / spread if spread > 0 else Y) + _JITTER * noise)
 
 
-def completed(positions: NDArray[np.float64], P: Any, random_state: np.random.RandomState) -> NDArray[np.float64]:
+def completed(positions: Floats, P: Any, random_state: RandomState) -> Floats:
     """Return positions with those that are NaN at the mean of their neighbours, weighted by the affinities P.
 
     Points without a path to one with a position start at the centre of the others. Noise separates them.
@@ -64,7 +60,7 @@ def completed(positions: NDArray[np.float64], P: Any, random_state: np.random.Ra
         known |= reached
 
 
-def _principal(X: Any, n_components: int, metric: Any) -> NDArray[np.float64]:
+def _principal(X: Any, n_components: int, metric: Any) -> Floats:
     if isinstance(metric, str) and metric in ("precomputed", "affinities"):
         raise ValueError(f"init='pca' needs features, but metric={metric!r}; use init='spectral'.")
     # Squares of the features must not overflow.
@@ -79,9 +75,7 @@ def _principal(X: Any, n_components: int, metric: Any) -> NDArray[np.float64]:
     return np.asarray(pca.fit_transform(X), dtype=np.float64)
 
 
-def _given(
-    init: ArrayLike, n_samples: int, n_components: int, random_state: np.random.RandomState
-) -> NDArray[np.float64]:
+def _given(init: ArrayLike, n_samples: int, n_components: int, random_state: RandomState) -> Floats:
     """An array as initial embedding, centred: sums in single precision would lose small differences to an offset."""
     try:
         Y = np.array(init, dtype=np.float64)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
+from numpy.random import RandomState
 
 from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.contraction.eigenvector_term import EigenvectorTerm
 from laptsne.contraction.term import Contraction, LazyPotential
 from laptsne.fields import CoarseFields, ExactFields, Fields, FourierFields, grid_fits, is_feasible
@@ -124,7 +124,7 @@ class KLDivergence:
         n = self.P.shape[0]
         return float(self._negative_entropy + np.log(n * (n - 1)))
 
-    def fields(self, Y: NDArray[np.float64], step: int | None = None) -> Fields:
+    def fields(self, Y: Floats, step: int | None = None) -> Fields:
         """Return the fields of an embedding; with the number of a step, only as accurate as this step needs them."""
         if step is not None and self.coarse and Y.shape[1] == 2:
             fields = CoarseFields(Y, self.workers, step)
@@ -135,7 +135,7 @@ class KLDivergence:
         # Only differences of coordinates matter: single precision is enough for any spread.
         return ExactFields(Y.astype(np.float32), self.kernel, self.workers)
 
-    def is_feasible(self, Y: NDArray[np.float64], largest: float) -> bool:
+    def is_feasible(self, Y: Floats, largest: float) -> bool:
         """Whether the fields of an embedding, with this largest coordinate, can be computed in reasonable time."""
         return not self.fourier or is_feasible(Y, largest)
 
@@ -158,7 +158,7 @@ class KLDivergence:
 
     def gradient(
         self, fields: Fields, exaggeration: float = 1.0, rows: Array | None = None, normaliser: float | None = None
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Return the gradient with respect to the embedding, with the attraction multiplied by ``exaggeration``.
 
         With ``rows``, only these, given the fields there and the normaliser.
@@ -170,7 +170,7 @@ class KLDivergence:
             return self._planar_gradient(fields, 4 * exaggeration, 2 / normaliser)
         return 2 * exaggeration * self._attraction(fields, rows=rows) + (2 / normaliser) * fields.slope
 
-    def _planar_gradient(self, fields: Fields, attraction: float, repulsion: float) -> NDArray[np.float64]:
+    def _planar_gradient(self, fields: Fields, attraction: float, repulsion: float) -> Floats:
         points = np.column_stack(fields.geometry[:2]).view(np.uint64).ravel()
         indices = self.P.indices.view(f"u{self.P.indices.itemsize}")
         gradient = np.empty((fields.n_samples, 2))
@@ -178,9 +178,7 @@ class KLDivergence:
         fields.workers.rows(_planar_gradient_rows, fields.n_samples, *args, work=4.0 * indices.size)
         return gradient
 
-    def _attraction(
-        self, fields: Fields, log_likelihood: NDArray[np.float64] | None = None, rows: Array | None = None
-    ) -> NDArray[np.float64]:
+    def _attraction(self, fields: Fields, log_likelihood: Floats | None = None, rows: Array | None = None) -> Floats:
         n = fields.n_samples
         n_rows = n if rows is None else len(rows)
         force = np.empty((n_rows, 3))
@@ -201,9 +199,7 @@ class Batches:
     the similarities of all pairs. It follows each move, and is computed afresh in each epoch, against rounding.
     """
 
-    def __init__(
-        self, P: Any, kernel: Kernel, batch_size: int, n_neighbors: int, random_state: np.random.RandomState
-    ) -> None:
+    def __init__(self, P: Any, kernel: Kernel, batch_size: int, n_neighbors: int, random_state: RandomState) -> None:
         self.kernel, self.random_state, self.normaliser = kernel, random_state, 0.0
         self.n_samples = P.shape[0]
         self.batch_size = min(batch_size, self.n_samples)

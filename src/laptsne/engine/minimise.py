@@ -9,11 +9,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from laptsne._runtime.compiled import compiled
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne._runtime.warn import warn
 from laptsne.contraction.term import Contraction, LazyPotential, rms_radius
 from laptsne.engine.checkpoint import Checkpoint
@@ -25,7 +24,6 @@ from laptsne.fields import Fields
 from laptsne.fields.potential import Potential
 from laptsne.graph.spectrum import of_points
 
-Embedding = NDArray[np.float64]
 Loss = KLDivergence | CrossEntropy
 
 _GAIN_INCREASE = 0.2
@@ -51,19 +49,20 @@ _STORED = ("Y", "velocity", "gains", "iteration", "last_refresh", "n_stalled", "
 class Result:
     """The result of a descent; ``contraction`` is the strength at the last step, ``residual`` that of eigenvalues."""
 
-    embedding: Embedding
+    embedding: Floats
     n_iter: int
     interrupted: bool
     contraction: float
     contraction_width: float | None
     exaggeration: float
-    eigenvalues: NDArray[np.float64]
+    eigenvalues: Floats
     residual: float
     loss: float
     objective: float
     potential: Potential | LazyPotential | None
 
 
+@dataclass(eq=False)
 class Descending:
     """A descent on its way: what is minimised, by which schedule, and where it has got to.
 
@@ -72,20 +71,17 @@ class Descending:
     held near ``anchors``, which are NaN for those that are free.
     """
 
-    def __init__(
-        self,
-        loss: Loss,
-        term: Contraction,
-        schedule: Schedule,
-        Y: Embedding,
-        batches: Batches | None = None,
-        order: Array | None = None,
-        anchors: Embedding | None = None,
-    ) -> None:
-        self.loss, self.term, self.schedule, self.batches, self.order = loss, term, schedule, batches, order
-        self.anchors = anchors
-        self.Y, self.velocity = Y.copy(), np.zeros_like(Y)
-        self.gains = np.ones_like(Y) if schedule.gains else None
+    loss: Loss
+    term: Contraction
+    schedule: Schedule
+    Y: Floats
+    batches: Batches | None = None
+    order: Array | None = None
+    anchors: Floats | None = None
+
+    def __post_init__(self) -> None:
+        self.Y, self.velocity = self.Y.copy(), np.zeros_like(self.Y)
+        self.gains = np.ones_like(self.Y) if self.schedule.gains else None
         self.iteration, self.last_refresh, self.n_stalled = 0, 0, 0
         self.applied, self.best = 0.0, float("inf")
 
@@ -126,7 +122,7 @@ class Descending:
         self.Y, self.applied = moved, strength
         return True
 
-    def contraction_gradient(self, fields: Fields, near: Fields, rows: Any) -> Embedding:
+    def contraction_gradient(self, fields: Fields, near: Fields, rows: Any) -> Floats:
         """Return rows of the gradient of the contraction, given the fields there; refresh it if that is due."""
         if self.refresh_due(fields):
             self.term.refresh(fields)
@@ -142,10 +138,10 @@ class Descending:
             return True
         return self.term.moved(fields) >= max(_REFRESH_DISTANCE, _REFRESH_WIDTHS * (self.term.width or 1.0))
 
-    def moved(self, gradient: Embedding, rows: Any = slice(None)) -> Embedding | None:
+    def moved(self, gradient: Floats, rows: Any = slice(None)) -> Floats | None:
         """Return new positions of points, and update their gains and velocities; None if out of bounds."""
         t, n_samples = self.iteration, len(self.Y)
-        Y: Embedding = self.Y[rows]
+        Y: Floats = self.Y[rows]
         velocity, gains = self.velocity[rows], None if self.gains is None else self.gains[rows]
         scale = 1.0 if self.batches is None else self.schedule.batch_scale(t, len(Y), n_samples)
         rate, momentum = scale * self.schedule.rate(t, n_samples), self.schedule.momentum(t)
@@ -174,10 +170,6 @@ class Descending:
         else:
             self.n_stalled += 1
         return self.n_stalled >= _PATIENCE
-
-    def can_checkpoint(self) -> bool:
-        """Whether the state is complete without gradients of the contraction, which are not stored."""
-        return self.strength == 0 or self.refresh_due(self.fields())
 
     def state(self) -> dict[str, Any]:
         """Return everything that a checkpoint stores, by part and name."""
@@ -230,7 +222,7 @@ class State:
         self._term = copy.copy(descent.term)  # a refresh replaces what it computes, so that this keeps what is known
 
     @property
-    def embedding(self) -> NDArray[np.float64]:
+    def embedding(self) -> Floats:
         """A copy of the embedding, of shape (n_samples, n_components)."""
         return self._Y.copy() if self._order is None else of_points(self._Y, self._order)
 
@@ -240,7 +232,7 @@ class State:
         return self._loss.value(self._fields.accurate)
 
     @property
-    def eigenvalues(self) -> NDArray[np.float64]:
+    def eigenvalues(self) -> Floats:
         """Penalised eigenvalues of the Laplacian of the embedding's graph, up to ``residual``."""
         return self._observed.eigenvalues
 
@@ -266,10 +258,7 @@ Callback = Callable[[State], Any]
 
 
 def minimise(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint: Checkpoint | None = None) -> Result:
-    """Minimise a loss plus contraction, and evaluate the final embedding.
-
-    A keyboard interrupt ends the descent early, with the embedding of the last complete iteration.
-    """
+    """Take steps until the descent ends or is interrupted from the keyboard, and evaluate the final embedding."""
     interrupted = iterate(descent, callbacks, checkpoint)
     loss, term, schedule, applied = descent.loss, descent.term, descent.schedule, descent.applied
     fields = loss.fields(descent.Y)
@@ -302,9 +291,10 @@ def iterate(descent: Descending, callbacks: Sequence[Callback] = (), checkpoint:
         checkpoint.resume(descent.restore)
     try:
         while descent.iteration < descent.schedule.max_iter:
-            if checkpoint is not None and checkpoint.is_due and descent.can_checkpoint():
-                checkpoint.write(descent.state())
             fields = descent.fields()
+            # Gradients of the contraction are not stored: the next ones must not depend on them.
+            if checkpoint is not None and checkpoint.is_due and (descent.strength == 0 or descent.refresh_due(fields)):
+                checkpoint.write(descent.state())
             state = State(descent, fields)
             answers = [callback(state) for callback in callbacks]
             is_stopped = any(isinstance(answer, bool | np.bool_) and answer for answer in answers)

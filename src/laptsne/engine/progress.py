@@ -33,10 +33,7 @@ class ProgressLines:
 
 
 class ProgressBar:
-    """A callback that shows a progress bar on standard error, by rich, to be used as a context manager.
-
-    ``stage`` says what happens before the first iteration.
-    """
+    """A progress bar on standard error, by rich: a callback and context manager that at first shows a ``stage``."""
 
     def __init__(self, max_iter: int, stage: str) -> None:
         from rich.console import Console  # noqa: PLC0415  rich is optional

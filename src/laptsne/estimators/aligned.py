@@ -19,8 +19,9 @@ def align(
 ) -> list[UpdatableEstimator]:
     """Compute comparable maps of successive data, such as those of each year, in which some rows are the same things.
 
-    The first map is an ordinary one. In each of the following, a row is held near the last position of its id by
-    :meth:`laptsne.LaptSNE.update`, and rows with new ids are free. A map does not depend on later slices.
+    There is one fitted estimator per slice, with its map as ``embedding_``. The first map is an ordinary one. In each
+    of the following, a row is held near the last position of its id by :meth:`laptsne.LaptSNE.update`, and rows with
+    new ids are free. A map does not depend on later slices.
 
     Parameters
     ----------
@@ -32,11 +33,6 @@ def align(
         The parameters, ``LaptSNE()`` by default. It is not changed.
     weight : float, default=50
         As in ``update``: larger weights keep rows in place, and smaller ones follow changes.
-
-    Returns
-    -------
-    models : list of fitted estimators
-        One per slice, with the maps as ``embedding_``.
 
     Examples
     --------

@@ -40,7 +40,6 @@ _DROPPED = {"callbacks", "checkpoint"}
 _NOT_SAVED = {"affinities_", "fitted_map_", "embedding_", "labels_"}
 _ON_DEMAND = ("clusters_", "cluster_tree_", "data_eigenvalues_")
 
-
 # Parameters of umap-learn and openTSNE that have another name here.
 _NAMES_ELSEWHERE = {
     "precomputed_knn": "metric='precomputed' and fit((indices, distances))",
@@ -123,17 +122,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         The support of a point is the share of training points that are at least as isolated as it is: uniform between
         0 and 1 for new points of the distribution of the training data, and close to 0 for points unlike them, which
-        :meth:`transform` places nevertheless. Not available with ``metric="affinities"``, with
-        ``out_of_sample="network"``, which keeps no data, nor with a Gaussian kernel.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_points, n_features)
-            New points, as in :meth:`transform`.
-
-        Returns
-        -------
-        support : array of shape (n_points,)
+        :meth:`transform`, whose X has the same form, places nevertheless. Not available with ``metric="affinities"``,
+        with ``out_of_sample="network"``, which keeps no data, nor with a Gaussian kernel.
         """
         rows = self._new(X)
         return self.fitted_map_.support(rows, self.n_jobs)
@@ -143,34 +133,16 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Return the cluster of new points: that of their neighbours in the training data.
 
         The neighbours vote with their affinities. A point has the label -1 if the vote is for -1, or if its
-        :meth:`support` is less than 0.01. Available if :meth:`support` is.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n_points, n_features)
-            New points, as in :meth:`transform`.
-
-        Returns
-        -------
-        labels : array of shape (n_points,)
+        :meth:`support` is less than 0.01. Available if :meth:`support` is, for the same X.
         """
         rows = self._new(X)
         return self.fitted_map_.predict(rows, self.n_jobs)
 
     @available_if(lambda self: self._has_shares())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the share of each cluster in the affinities of new points to the training data.
+        """Return the share of each cluster in the affinities of new points, of shape (n_points, n_clusters_).
 
         Rows sum to less than 1 if some neighbours are in no cluster. Available if :meth:`predict` is, for dense data.
-
-        Parameters
-        ----------
-        X : array of shape (n_points, n_features)
-            New points, as in :meth:`transform`.
-
-        Returns
-        -------
-        shares : array of shape (n_points, n_clusters_)
         """
         rows = self._new(X)
         return self.fitted_map_.predict_proba(rows, self.n_jobs)
@@ -188,8 +160,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     @cached_property
     def _evidence(self) -> tuple[ClusterTable, ClusterTree]:
         check_is_fitted(self)
-        data = None if self.fitted_map_.is_sample else self.fitted_map_.data
-        first = None if data is None else first_copies(data)
+        first = None if self._fit_data is None else first_copies(self._fit_data)
         with Workers(self.n_jobs) as workers:
             P = self._known_affinities(workers)
             return evidence(getattr(self, f"{self._prefix}labels_"), P, workers, first)
@@ -216,17 +187,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         :class:`laptsne.reliability.Reliability` defines the score of a point. It is for LaptSNE with the Student kernel
         and ``out_of_sample="placement"``, and features in "euclidean", "sqeuclidean", "cosine" or "correlation";
-        otherwise it is None, and ``reliability_.reason`` says why.
-
-        Parameters
-        ----------
-        length : float, optional
-            By how much the data of a point are nudged. By default half the median distance to the neighbour whose rank
-            is the perplexity.
-
-        Returns
-        -------
-        reliability : Reliability
+        otherwise it is None, and ``reliability_.reason`` says why. The data of a point are nudged by ``length``, by
+        default half the median distance to the neighbour whose rank is the perplexity.
         """
         check_is_fitted(self)
         if length is not None and not (np.isfinite(length) and length > 0):
@@ -254,8 +216,8 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         check_is_fitted(self)
         if X is None:
-            X = self.fitted_map_.data
-            if X is None or self.fitted_map_.is_sample:
+            X = self._fit_data
+            if X is None:
                 raise ValueError("X is needed: this model does not keep the data of its fit.")
             feature_names = getattr(self, "feature_names_in_", None) if feature_names is None else feature_names
         X = X if hasattr(X, "shape") else np.asarray(X)
@@ -277,7 +239,7 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             name: None if name in _DROPPED or isinstance(value, np.random.RandomState | np.random.Generator) else value
             for name, value in self.get_params(deep=False).items()
         }
-        if hasattr(self, "affinities_") and not self._can_compute_affinities:
+        if hasattr(self, "affinities_") and self._fit_data is None:
             for name in _ON_DEMAND:  # what cannot be computed after loading is computed now
                 getattr(self, name)
         fitted = {name: value for name, value in vars(self).items() if _is_fitted(name) and name not in _NOT_SAVED}
@@ -385,13 +347,14 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         if hasattr(self, "affinities_"):
             return self.affinities_
-        if not self._can_compute_affinities:
+        if self._fit_data is None:
             raise AttributeError("The file of this model has neither affinities_ nor data; fit the model again.")
-        return self._method(self.fitted_map_.data).graph(self.fitted_map_.data, workers)
+        return self._method(self._fit_data).graph(self._fit_data, workers)
 
     @property
-    def _can_compute_affinities(self) -> bool:
-        return self.fitted_map_.data is not None and not self.fitted_map_.is_sample
+    def _fit_data(self) -> Any:
+        """The data of the affinities, None if the model does not keep them or is one of landmarks."""
+        return None if self.fitted_map_.is_sample else self.fitted_map_.data
 
     @property
     def _n_features_out(self) -> int:

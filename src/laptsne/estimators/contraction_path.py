@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -122,10 +123,6 @@ def contraction_path(model: MapEstimator, X: Any, *, n_maps: int = 7, n_jobs: in
     n_jobs : int, optional
         Number of threads, by default that of the model.
 
-    Returns
-    -------
-    path : ContractionPath
-
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -227,9 +224,7 @@ def _scores(fitted: FittedMap, X: Any, embeddings: Array) -> dict[str, Array]:
         data = data[:, rows] if has_distances else data
         trusted[:] = [trustworthiness(data, Y[rows], n_neighbors=n_neighbors, metric=metric) for Y in embeddings]
 
-    def kept(Y: Array) -> float:
-        return affinity_recall(fitted.affinities, Y, n_neighbors=n_neighbors, rows=rows)
-
+    kept = partial(affinity_recall, fitted.affinities, n_neighbors=n_neighbors, rows=rows)
     return {
         "trustworthiness": trusted,
         "neighbors_kept": np.array([kept(Y) for Y in embeddings]),

@@ -93,9 +93,7 @@ class LandmarkLaptSNE(MapEstimator):
     (2000, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TSNE_CONSTRAINTS | {
-        "n_landmarks": [Interval(Integral, 2, None, closed="left")],
-    }
+    _parameter_constraints = TSNE_CONSTRAINTS | {"n_landmarks": [Interval(Integral, 2, None, closed="left")]}
     _prefix: ClassVar[str] = "landmark_"
 
     n_landmarks: int
@@ -111,14 +109,8 @@ class LandmarkLaptSNE(MapEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the landmarks of X, embed them, and place all rows.
 
-        A keyboard interrupt during the descent is raised after ``landmark_embedding_`` has been set; no other rows are
-        placed then.
-
-        Parameters
-        ----------
-        X : array or Dask array of shape (n_samples, n_features)
-            The data.
-        y : ignored
+        X is an array or a Dask array of shape (n_samples, n_features), and y is ignored. A keyboard interrupt during
+        the descent is raised after ``landmark_embedding_`` has been set; no other rows are placed then.
         """
         check_tsne(self.get_params(deep=False), self.n_landmarks)
         if is_pairwise(self.metric):

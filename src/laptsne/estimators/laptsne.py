@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -149,10 +149,8 @@ class LaptSNE(UpdatableEstimator):
         How far the position of each point can be relied on; None before :meth:`diagnose`.
     n_iter_ : int
         Number of iterations.
-    n_features_in_ : int
-        Number of features seen in fit.
-    feature_names_in_ : array of shape (n_features_in_,)
-        Names of the features, if X has names.
+    n_features_in_, feature_names_in_
+        Number of features seen in fit, and their names, if X has names.
 
     References
     ----------
@@ -170,7 +168,7 @@ class LaptSNE(UpdatableEstimator):
     ((300, 2), (10, 2))
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = TSNE_CONSTRAINTS
+    _parameter_constraints = TSNE_CONSTRAINTS
 
     def __init__(
         self,
@@ -208,14 +206,8 @@ class LaptSNE(UpdatableEstimator):
     def paper(cls, n_clusters: int | str = "eigengap", contraction: float = 0.01, **changes: Any) -> Self:
         """LaptSNE as its authors ran it: trace penalty, spectral initialisation, all pairs, no exaggeration.
 
-        Parameters
-        ----------
-        n_clusters : int or "eigengap", default="eigengap"
-            k-hat; the authors read it off a plot of the eigenvalues.
-        contraction : float, default=0.01
-            lambda; the authors used 0.01 to 0.1.
-        **changes
-            Other parameters.
+        ``n_clusters`` is their k-hat, which they read off a plot of the eigenvalues, and ``contraction`` their lambda,
+        from 0.01 to 0.1. Other parameters can be given as well.
         """
         return cls(n_clusters=n_clusters, contraction=contraction, **(paper_settings() | changes))
 
@@ -290,7 +282,7 @@ class LapUMAP(UpdatableEstimator):
     (300, 2)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = UMAP_CONSTRAINTS
+    _parameter_constraints = UMAP_CONSTRAINTS
 
     def __init__(
         self,

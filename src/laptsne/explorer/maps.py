@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import orthogonal_procrustes
 from sklearn.utils.validation import check_is_fitted
 
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.estimators.base import MapEstimator
 from laptsne.estimators.contraction_path import ContractionPath
 from laptsne.fitted_map import FittedMap
@@ -35,7 +35,7 @@ def labels_of(Y: Shown, n_samples: int) -> Array | None:
     return next((np.asarray(labels) for labels in known if labels is not None and len(labels) == n_samples), None)
 
 
-def aligned_maps(Y: Shown) -> tuple[NDArray[np.float64], Array]:
+def aligned_maps(Y: Shown) -> tuple[Floats, Array]:
     """Return the maps, of shape (n_maps, n_samples, 2 or 3), and the rotations applied to those to compare."""
     if isinstance(Y, ContractionPath):
         embeddings = same_points(dict(enumerate(Y.embeddings)), (2, 3))
@@ -45,7 +45,7 @@ def aligned_maps(Y: Shown) -> tuple[NDArray[np.float64], Array]:
     return embeddings @ turns, turns
 
 
-def quantized(embeddings: NDArray[np.float64], turns: Array) -> tuple[list[Any], list[Any], NDArray[np.uint16]]:
+def quantized(embeddings: Floats, turns: Array) -> tuple[list[Any], list[Any], NDArray[np.uint16]]:
     """Return boxes, frames and positions of the maps, scaled to the same length of the longer side.
 
     A box is the corner and the side of a map's square or cube, and the rotation back to the given coordinates. A frame
@@ -65,7 +65,7 @@ def quantized(embeddings: NDArray[np.float64], turns: Array) -> tuple[list[Any],
     return boxes, frames.tolist(), positions.astype(np.uint16)
 
 
-def same_points(maps: Mapping[Any, Any], dimensions: tuple[int, ...] = (2,)) -> NDArray[np.float64]:
+def same_points(maps: Mapping[Any, Any], dimensions: tuple[int, ...] = (2,)) -> Floats:
     """Return maps of the same points, of shape (n_maps, n_samples, n_components); raise ValueError if they differ."""
     if not maps:
         raise ValueError("there are no maps; pass at least one, or a Recorder after a fit.")

@@ -13,7 +13,7 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from laptsne._runtime.colours import Categories, LabelEncoding, encode_clusters, encode_labels, typed_values
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 
 CLUSTERS = "cluster"  # the column of the clusters
 _EXACT_IN_SINGLE = 2**24
@@ -46,7 +46,7 @@ class Payload:
     features: bytes
 
 
-def pack(header: dict[str, Any], arrays: list[NDArray[Any]], images: Any, features: bytes) -> Payload:
+def pack(header: dict[str, Any], arrays: list[Array], images: Any, features: bytes) -> Payload:
     """Compress the header, the arrays and the images, if there are any; features are compressed one by one.
 
     The header, as JSON, comes after its length and before the arrays, each aligned to eight bytes.
@@ -121,7 +121,7 @@ def make_thumbnails(images: ArrayLike, n_samples: int) -> NDArray[np.uint8]:
     return np.asarray(np.rint(blocks.mean((2, 4), dtype=np.float32)), np.uint8)
 
 
-def _packed(values: NDArray[np.float64]) -> tuple[bytes, float, float]:
+def _packed(values: Floats) -> tuple[bytes, float, float]:
     """Return the compressed levels of a feature, and its smallest and largest value."""
     known = np.isfinite(values)
     low, high = (float(values[known].min()), float(values[known].max())) if known.any() else (0.0, 0.0)

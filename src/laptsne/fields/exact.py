@@ -7,14 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined, window
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.kernels import Kernel, Student, similarity
-
-Field = NDArray[np.float64]
 
 # Pairs are processed in tiles of _ROWS by _COLUMNS, which fit into the L1 cache, and charges four at a time, so that
 # each number loaded is used four times.
@@ -36,12 +33,12 @@ class Fields(ABC):
         self.Y, self.workers = Y, workers or Workers(1)
 
     @property
-    def degrees(self) -> Field:
+    def degrees(self) -> Floats:
         """Field of unit charges, shape (n_samples,): the degrees of the embedding's graph."""
         return self._unit[0]
 
     @property
-    def slope(self) -> Field:
+    def slope(self) -> Floats:
         """Gradient of the field of unit charges, shape (n_samples, n_components)."""
         return self._unit[1]
 
@@ -51,19 +48,19 @@ class Fields(ABC):
         return self
 
     @cached_property
-    def _unit(self) -> tuple[Field, Field]:
+    def _unit(self) -> tuple[Floats, Floats]:
         return self._compute_unit()
 
     @abstractmethod
-    def _compute_unit(self) -> tuple[Field, Field]:
+    def _compute_unit(self) -> tuple[Floats, Floats]:
         """Compute degrees and slope."""
 
     @abstractmethod
-    def values(self, charges: Field) -> Field:
+    def values(self, charges: Floats) -> Floats:
         """Return the fields of the columns of ``charges``, shape (n_samples, n_charges)."""
 
     @abstractmethod
-    def weighted_gradient(self, weights: Field, charges: Field) -> Field:
+    def weighted_gradient(self, weights: Floats, charges: Floats) -> Floats:
         r"""Return :math:`\sum_m a_{im} \nabla\varphi_{c_m}(y_i)` for weights :math:`a` and charges :math:`c`."""
 
 
@@ -198,21 +195,21 @@ class ExactFields(Fields):
         precision = (kernel or Student()).precision
         self.geometry = (*y, *[None] * (3 - self.n_components), precision and self.dtype.type(precision))
 
-    def values(self, charges: Field) -> Field:
+    def values(self, charges: Floats) -> Floats:
         out = np.zeros((_padded(self._n_rows), _padded(charges.shape[1])))
         self._run(_value_rows, self._tiled(charges), out)
         return out[: self._n_rows, : charges.shape[1]]
 
-    def weighted_gradient(self, weights: Field, charges: Field) -> Field:
+    def weighted_gradient(self, weights: Floats, charges: Floats) -> Floats:
         padded = np.zeros((_padded(self._n_rows), _padded(weights.shape[1])), self.dtype)
         padded[: self._n_rows, : weights.shape[1]] = weights
         return self._gradients(padded, self._tiled(charges))
 
-    def _compute_unit(self) -> tuple[Field, Field]:
+    def _compute_unit(self) -> tuple[Floats, Floats]:
         self._gradients(None, None)
         return self._unit
 
-    def _gradients(self, weights: Array | None, charges: Array | None) -> Field:
+    def _gradients(self, weights: Array | None, charges: Array | None) -> Floats:
         """Return weighted gradients; keep the field of unit charges, which comes with them."""
         degrees = np.zeros(self._n_rows)
         slope, weighted = np.zeros((2, self._n_rows, 3))
@@ -220,7 +217,7 @@ class ExactFields(Fields):
         self._unit = degrees, slope[:, : self.n_components]
         return weighted[:, : self.n_components]
 
-    def _tiled(self, charges: Field) -> Array:
+    def _tiled(self, charges: Floats) -> Array:
         """Return the charges tile by tile of the points, as the kernels take them."""
         n_tiles, n_charges = -(-self.n_samples // _COLUMNS), _padded(charges.shape[1])
         lines = np.zeros((n_charges, n_tiles * _COLUMNS), self.dtype)

@@ -14,12 +14,11 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from laptsne._runtime.compiled import compiled, inlined
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
-from laptsne.fields.exact import Field, Fields
+from laptsne._runtime.typing import Array, Floats
+from laptsne.fields.exact import Fields
 from laptsne.fields.grid import SPLINE, STUDENT, Mesh, bulk_box, sides
 from laptsne.fields.spreading import ExponentialSemicircle, spline_slopes, spline_weights
 
@@ -48,21 +47,18 @@ def _max_cells(n_samples: int) -> int:
     return max(_CELLS_PER_POINT * n_samples, _SMALL_GRID // 4)
 
 
-def _mesh(y: NDArray[np.float64], workers: Workers) -> Mesh:
+def _mesh(y: Floats, workers: Workers) -> Mesh:
     return Mesh.bounding(y, SPACING, workers, STUDENT, _WINDOW, _max_cells(y.shape[1]))
 
 
-def grid_fits(Y: NDArray[np.float64]) -> bool:
+def grid_fits(Y: Floats) -> bool:
     """Return whether the grid of an embedding is small enough, and faster than all pairs."""
     n_transformed = _mesh(np.ascontiguousarray(Y.T), Workers(1)).n_transformed
     return n_transformed <= min(max(len(Y) ** 2, _SMALL_GRID), _MAX_CELLS)
 
 
-def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
-    """Return whether the fields of an embedding take a reasonable time, on a grid or over all pairs.
-
-    The ``largest`` absolute coordinate is known to callers, and usually suffices.
-    """
+def is_feasible(Y: Floats, largest: float) -> bool:
+    """Return whether fields take a reasonable time, which the largest absolute coordinate usually suffices to tell."""
     if len(Y) ** 2 <= _MAX_CELLS or (4 * largest / SPACING + 2 * _WINDOW.width) ** Y.shape[1] < _MAX_CELLS / 2:
         return True
     return _mesh(np.ascontiguousarray(Y.T), Workers(1)).n_transformed <= _MAX_CELLS
@@ -71,7 +67,7 @@ def is_feasible(Y: NDArray[np.float64], largest: float) -> bool:
 class FourierFields(Fields):
     """Fields of an embedding of 1 to 3 dimensions with the Student kernel, in time and memory linear in the area."""
 
-    def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None) -> None:
+    def __init__(self, Y: Floats, workers: Workers | None = None) -> None:
         super().__init__(Y, workers)
         # One row per coordinate: reductions over short rows are slow.
         y = np.array(Y.T, dtype=np.float64, order="C")
@@ -84,18 +80,18 @@ class FourierFields(Fields):
         """The mesh around the embedding."""
         return _mesh(self._y, self.workers)
 
-    def values(self, charges: Field) -> Field:
+    def values(self, charges: Floats) -> Floats:
         return self._fields(charges, None)[0]
 
-    def weighted_gradient(self, weights: Field, charges: Field) -> Field:
+    def weighted_gradient(self, weights: Floats, charges: Floats) -> Floats:
         return self._fields(charges, weights)[1]
 
-    def _compute_unit(self) -> tuple[Field, Field]:
+    def _compute_unit(self) -> tuple[Floats, Floats]:
         ones = np.ones((self.n_samples, 1))
         field, gradient = self._fields(ones, ones)
         return np.maximum(field[:, 0], np.finfo(np.float32).tiny), gradient
 
-    def _fields(self, charges: Field, weights: Field | None) -> tuple[Field, Field]:
+    def _fields(self, charges: Floats, weights: Floats | None) -> tuple[Floats, Floats]:
         """Return the fields of the charges, without the points' own, and the weighted sum of their gradients."""
         if self._is_small:
             return expanded_fields(self._y, charges, weights, self.workers)
@@ -206,8 +202,8 @@ def _evaluate_rows(
 
 
 def expanded_fields(
-    y: Array, charges: Field, weights: Field | None, workers: Workers, n_terms: int = TERMS
-) -> tuple[Field, Field]:
+    y: Array, charges: Floats, weights: Floats | None, workers: Workers, n_terms: int = TERMS
+) -> tuple[Floats, Floats]:
     r"""Return the fields of charges at points of shape (n_dims, n_samples), without the points' own.
 
     In a box around them, :math:`k(x - y) = \sum_{ab} A_{ab} T_a(x) T_b(y)`, where :math:`T_a` are products of Chebyshev
@@ -316,7 +312,7 @@ class CoarseFields(FourierFields):
     would come to rest at certain places in its cells. Only ``degrees`` and ``slope`` are computed on it.
     """
 
-    def __init__(self, Y: NDArray[np.float64], workers: Workers | None = None, step: int = 0) -> None:
+    def __init__(self, Y: Floats, workers: Workers | None = None, step: int = 0) -> None:
         super().__init__(Y, workers)
         low, self._high = bulk_box(self._y, _COARSE_SPACING, _max_cells(self.n_samples))
         extents = self._high - low
@@ -336,7 +332,7 @@ class CoarseFields(FourierFields):
         """The same fields on a finer grid."""
         return FourierFields(self.Y, self.workers)
 
-    def _compute_unit(self) -> tuple[Field, Field]:
+    def _compute_unit(self) -> tuple[Floats, Floats]:
         if self._is_small:
             ones = np.ones((self.n_samples, 1))
             field, gradient = expanded_fields(self._y, ones, ones, self.workers, _COARSE_TERMS)

@@ -134,10 +134,7 @@ def _convolve(
 
 @dataclass(frozen=True)
 class Mesh:
-    """A regular mesh on which charges are spread, convolved with the kernel, and fields interpolated.
-
-    Node m lies at origin + spacing (m - shift).
-    """
+    """A regular mesh for charges and their fields under a kernel; node m lies at origin + spacing (m - shift)."""
 
     origin: Array
     spacing: float
@@ -199,10 +196,8 @@ class Mesh:
         With ``sizes``, successive parts of that many points have a grid each.
         """
         n_fields, n_samples = charges.shape
-        parts = (
-            np.linspace(0, n_samples, (_PARTS if n_fields == 1 else 1) + 1) if sizes is None else np.cumsum([0, *sizes])
-        )
-        edges = parts.astype(np.int64)
+        n_parts = _PARTS if n_fields == 1 else 1
+        edges = np.linspace(0, n_samples, n_parts + 1).astype(np.int64) if sizes is None else np.cumsum([0, *sizes])
         grids = np.zeros((n_fields * (edges.size - 1), *self._shape), np.float32)
         args = (self.positions(y), tables(self.window)[0], (0,) * self.window.width, charges, edges, grids)
         self.workers.rows(spread_parts, len(grids), *args, work=40.0 * charges.size, alignment=1)

@@ -31,9 +31,10 @@ class Potential:
             raise ValueError("potential: values must not be NaN or infinite.")
 
     @property
-    def padded(self) -> Array:
-        """The grid with three axes; those that the embedding lacks have length 1."""
-        return np.asarray(self.grid.reshape((1,) * (3 - self.grid.ndim) + self.grid.shape))
+    def field(self) -> tuple[Array, float, Array, float]:
+        """What kernels take: the parts, with three axes of the grid; those that the embedding lacks have length 1."""
+        grid = self.grid.reshape((1,) * (3 - self.grid.ndim) + self.grid.shape)
+        return self.origin, self.spacing, grid, self.charge
 
 
 @inlined

@@ -165,14 +165,15 @@ def feasible_perplexity(X: Any, *, perplexity: float, n_neighbors: Any = "auto",
     """Return the perplexity that :func:`joint_affinities` uses for the arguments: at most a third of the neighbours."""
     if metric == "affinities":
         return perplexity
-    available = X.shape[0] - 1 if n_neighbors == "all" else _n_neighbors(perplexity, n_neighbors, X.shape[0])
+    available = X.shape[0] - 1 if n_neighbors == "all" else count_neighbors(perplexity, n_neighbors, X.shape[0])
     if metric == "precomputed" and scipy.sparse.issparse(X):
         edges = canonical(X).tocoo()
         available = min(available, int(np.bincount(edges.row[edges.row != edges.col], minlength=1).max()))
     return _lowered(perplexity, available)
 
 
-def _n_neighbors(perplexity: float, n_neighbors: int | str, n_samples: int) -> int:
+def count_neighbors(perplexity: float, n_neighbors: int | str, n_samples: int) -> int:
+    """Return the number of neighbours with an affinity: the given one, or with "auto" that of the perplexity."""
     wanted = int(NEIGHBORS_PER_PERPLEXITY * perplexity) if n_neighbors == "auto" else int(n_neighbors)
     return min(max(wanted, 1), n_samples - 1)
 
@@ -196,7 +197,7 @@ def _feasible(perplexity: float, n_neighbors: int) -> float:
 
 def distance_graph(X: Any, perplexity: float, n_neighbors: int | str, **options: Any) -> Any:
     """Return the distances to the neighbours that get an affinity; options as in :func:`neighbor_distances`."""
-    return neighbor_distances(X, _n_neighbors(perplexity, n_neighbors, X.shape[0]), **options)
+    return neighbor_distances(X, count_neighbors(perplexity, n_neighbors, X.shape[0]), **options)
 
 
 def graph_affinities(graph: Any, perplexity: float, workers: Workers, *, refine: bool = False) -> Any:

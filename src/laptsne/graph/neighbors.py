@@ -31,6 +31,7 @@ from laptsne.graph.distances import (
     well_conditioned,
 )
 from laptsne.graph.ivf import IVFIndex
+from laptsne.graph.paths import sparse_rows
 
 MAX_EXACT_NEIGHBORS = 10_000  # points beyond which approximate neighbours are faster (benchmarks/by_hand.py)
 # Dissimilarities without the triangle inequality, which scikit-learn's trees rely on; functions may lack it as well.
@@ -221,9 +222,7 @@ def neighbor_graph(indices: Any, distances: Any) -> Any:
     n_samples, last = len(indices), indices.max(initial=0)
     if last >= n_samples:
         raise ValueError(f"X=(indices, distances): index {last} is out of range for {n_samples} samples, one per row.")
-    present = indices >= 0
-    indptr = np.append(0, np.cumsum(present.sum(axis=1)))
-    return scipy.sparse.csr_matrix((distances[present], indices[present], indptr), (n_samples, n_samples))
+    return sparse_rows(indices, distances, indices >= 0, n_samples)
 
 
 def nearest_of_graph(graph: Any, n_neighbors: int, *, diagonal: bool = False) -> Any:

@@ -109,10 +109,10 @@ def nearest_along(edges: Any, rows: slice, n_neighbors: int) -> Any:
     shape = (rows.stop - rows.start, min(n_neighbors, edges.shape[0] - 1))
     nodes, far = np.empty(shape, np.int32), np.empty(shape, edges.dtype)
     _path_rows(rows.start, rows.stop, (edges.indptr, edges.indices, edges.data), nodes, far)
-    return _sparse_rows(nodes, far, nodes >= 0, edges.shape[0])
+    return sparse_rows(nodes, far, nodes >= 0, edges.shape[0])
 
 
-def _sparse_rows(nodes: Array, values: Array, present: Array, n_columns: int) -> Any:
+def sparse_rows(nodes: Array, values: Array, present: Array, n_columns: int) -> Any:
     """Return the entries that are present as a CSR matrix."""
     indptr = np.append(0, np.cumsum(present.sum(axis=1)))
     return scipy.sparse.csr_matrix((values[present], nodes[present], indptr), (len(nodes), n_columns))
@@ -121,9 +121,8 @@ def _sparse_rows(nodes: Array, values: Array, present: Array, n_columns: int) ->
 def nearest_by_path(graph: Any, n_neighbors: int, workers: Workers) -> Any:
     """Return the graph of the ``n_neighbors`` nearest nodes of every node by shortest path, or all it reaches."""
     given = graph.tocoo().astype(np.float64)
-    rows, columns, lengths = (
-        np.concatenate(p) for p in ((given.row, given.col), (given.col, given.row), (given.data,) * 2)
-    )
+    both_ways = ((given.row, given.col), (given.col, given.row), (given.data, given.data))
+    rows, columns, lengths = map(np.concatenate, both_ways)
     order = np.lexsort((columns, lengths, rows))
     indptr = np.append(0, np.cumsum(np.bincount(rows, minlength=graph.shape[0])))
     edges = scipy.sparse.csr_matrix((lengths[order], columns[order], indptr), graph.shape)
@@ -143,4 +142,4 @@ def mutual_edges(graph: Any, n_mutual: int, workers: Workers) -> Any:
     workers.rows(_nearest_rows, n_samples, arrays, nodes, lengths, work=10.0 * graph.nnz)
     workers.rows(_mutual_rows, n_samples, nodes, is_mutual, work=10.0 * nodes.size)
     lengths /= unit
-    return _sparse_rows(nodes, lengths.astype(np.float32, copy=False), is_mutual, n_samples)
+    return sparse_rows(nodes, lengths.astype(np.float32, copy=False), is_mutual, n_samples)

@@ -8,13 +8,13 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import gen_batches
 
 from laptsne._runtime.compiled import compiled
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne._runtime.warn import warn
 
 MAX_CLUSTERS = 30
@@ -37,8 +37,8 @@ _SEEDED = {"rng": 0} if "rng" in inspect.signature(scipy.sparse.linalg.eigsh).pa
 class Spectrum(NamedTuple):
     """Smallest eigenpairs of a normalised graph Laplacian."""
 
-    eigenvalues: NDArray[np.float64]  # ascending, from 0
-    eigenvectors: NDArray[np.float64]  # orthonormal columns, of shape (n_samples, n_values)
+    eigenvalues: Floats  # ascending, from 0
+    eigenvectors: Floats  # orthonormal columns, of shape (n_samples, n_values)
 
 
 @compiled
@@ -97,6 +97,13 @@ def _subgraph(graph: Any, members: Array) -> Any:
     return graph if members.size == graph.shape[0] else graph[members][:, members]
 
 
+def _product(graph: Any, columns: Array, workers: Workers) -> Array:
+    """Return the product of a CSR matrix and columns in its precision."""
+    arrays, product = (graph.indptr, graph.indices, graph.data), np.empty_like(columns)
+    workers.rows(_block_product_rows, len(columns), arrays, columns, product, work=2.0 * graph.nnz * columns.shape[1])
+    return product
+
+
 def _connected_spectrum(similarity: Any, roots: Array, n_values: int, workers: Workers) -> tuple[Array, Array]:
     """Compute the smallest eigenpairs of the Laplacian of a connected graph."""
     n_samples = similarity.shape[0]
@@ -114,16 +121,12 @@ def _connected_spectrum(similarity: Any, roots: Array, n_values: int, workers: W
 
 def _arpack_spectrum(similarity: Any, n_values: int, workers: Workers) -> tuple[Array, Array]:
     """Compute the largest eigenpairs by ARPACK, with products in the precision of the affinities to save a copy."""
-    n_samples = similarity.shape[0]
-    graph = (similarity.indptr, similarity.indices, similarity.data)
 
     def product(vector: Array) -> Array:
-        column, image = vector.astype(similarity.dtype).reshape(-1, 1), np.empty((n_samples, 1), similarity.dtype)
-        workers.rows(_block_product_rows, n_samples, graph, column, image, work=2.0 * similarity.nnz)
-        return image.ravel()
+        return _product(similarity, vector.astype(similarity.dtype).reshape(-1, 1), workers).ravel()
 
     operator = scipy.sparse.linalg.LinearOperator(similarity.shape, matvec=product, dtype=np.float64)
-    start = np.random.default_rng(0).standard_normal(n_samples)
+    start = np.random.default_rng(0).standard_normal(similarity.shape[0])
     options = {"which": "LA", "tol": _ARPACK_TOL, "v0": start, "maxiter": _MAX_RESTARTS, **_SEEDED}
     try:
         mu, vectors = scipy.sparse.linalg.eigsh(operator, n_values, **options)
@@ -135,14 +138,10 @@ def _arpack_spectrum(similarity: Any, n_values: int, workers: Workers) -> tuple[
 
 def _block_spectrum(similarity: Any, roots: Array, n_values: int, workers: Workers) -> tuple[Array, Array]:
     """Compute the largest eigenpairs of a large graph by a block method started from its aggregates."""
-    n_samples = similarity.shape[0]
     roots = (roots / np.linalg.norm(roots)).astype(np.float32)
-    graph = (similarity.indptr, similarity.indices, similarity.data)
 
     def product(block: Array) -> Array:
-        rows, image = np.ascontiguousarray(block.T), np.empty((n_samples, len(block)), block.dtype)
-        workers.rows(_block_product_rows, n_samples, graph, rows, image, work=2.0 * similarity.nnz * len(block))
-        return np.ascontiguousarray(image.T)
+        return np.ascontiguousarray(_product(similarity, np.ascontiguousarray(block.T), workers).T)
 
     start = coarse_eigenvectors(similarity, roots, n_values - 1 + _GUARD, workers)
     options: Any = {"known": roots, "tol": _BLOCK_TOL, "max_passes": _MAX_PASSES}
@@ -164,7 +163,7 @@ def _warn_inaccurate(what: str) -> None:
 class Eigenpairs(NamedTuple):
     """Approximate eigenpairs, largest eigenvalue first; ``residual`` bounds the error of the wanted eigenvalues."""
 
-    values: NDArray[np.float64]
+    values: Floats
     vectors: Array  # orthonormal rows
     residual: float  # largest residual norm of the wanted pairs
 
@@ -311,7 +310,7 @@ def components(indptr: Array, indices: Array, data: Array) -> Array:
     return numbers
 
 
-def eigengaps(eigenvalues: ArrayLike) -> NDArray[np.float64]:
+def eigengaps(eigenvalues: ArrayLike) -> Floats:
     r"""Return the gaps of eigenvalues in ascending order, in :math:`\log(1 + \sigma / 0.1)`.
 
     It compares differences of small eigenvalues, those of clusters, but ratios of large ones, so that steps within the
@@ -333,7 +332,7 @@ def eigengap_clusters(eigenvalues: ArrayLike) -> int:
     return int(np.flatnonzero(gaps >= _NEARLY * gaps.max())[-1] + 2)
 
 
-def component_layout(P: Any, n_dims: int, workers: Workers) -> NDArray[np.float64] | None:
+def component_layout(P: Any, n_dims: int, workers: Workers) -> Floats | None:
     """Return coordinates of shape (n_samples, n_dims), or None if the graph is connected.
 
     Its first eigenvectors would tell components apart, and all points of one would coincide. Here, each component has

@@ -26,6 +26,7 @@ except ImportError as error:
     raise ImportError('plotting requires matplotlib; install it with pip install "laptsne[plot]".') from error
 
 from laptsne._runtime.colours import MISSING, MISSING_ON_DARK, Categories, LabelEncoding, Scale, category_colours
+from laptsne._runtime.typing import Array, Floats
 
 MAX_MARKERS = 200_000  # points beyond which density is shaded: markers would merge into blots, and take seconds
 _ZOOM = 0.92  # of three-dimensional axes, of which no view is cut off
@@ -69,7 +70,7 @@ class Colouring:
     """Labels, the colours of the points, of shape (n_samples, 4), and what a legend or a colour bar shows."""
 
     encoding: LabelEncoding
-    rgba: NDArray[np.float64]
+    rgba: Floats
     entries: Sequence[tuple[str, Any]] = ()  # names and colours of the categories, unless they are too many
     mappable: ScalarMappable | None = None  # of numbers
     name: str = ""  # of the numbers
@@ -145,7 +146,7 @@ def add_key_beside(ax: Axes, colouring: Colouring) -> float:
     return width
 
 
-def size_in_points(ax: Axes) -> NDArray[np.float64]:
+def size_in_points(ax: Axes) -> Floats:
     """Return width and height of axes, about as a layout engine will enlarge them."""
     share = 1.0 if ax.figure.get_layout_engine() is None else _DEFAULT_SHARE
     return np.asarray(ax.get_window_extent().size) * 72 / ax.figure.dpi / share
@@ -168,7 +169,7 @@ def shorten(name: str) -> str:
     return line if excess <= 0 else f"{line[:_LONG_NAME_START]}…{line[_LONG_NAME_START + 1 + excess :]}"
 
 
-def _category_rgba(categories: Categories, palette: Any, *, dark: bool) -> NDArray[np.float64]:
+def _category_rgba(categories: Categories, palette: Any, *, dark: bool) -> Floats:
     """Return one colour per category; a shorter sequence is repeated, and names that a mapping lacks are grey."""
     n_names = len(categories.names)
     if palette is None:
@@ -248,13 +249,7 @@ def choose_axes(
 
 
 def draw_points(
-    ax: Any,
-    Y: NDArray[Any],
-    colouring: Colouring,
-    *,
-    rasterized: bool | None,
-    s: Any = None,
-    alpha: float | None = None,
+    ax: Any, Y: Array, colouring: Colouring, *, rasterized: bool | None, s: Any = None, alpha: float | None = None
 ) -> None:
     """Draw an embedding: points without label first, all others shuffled; one dimension as a stacked histogram."""
     n_samples, n_components = Y.shape
@@ -283,7 +278,7 @@ def draw_points(
 
 
 def draw_panels(
-    panels: Iterable[tuple[str, NDArray[Any]]],
+    panels: Iterable[tuple[str, Array]],
     colouring: Colouring,
     width: float,
     height: float,
@@ -304,7 +299,7 @@ def draw_panels(
     return figure
 
 
-def _draw_density(ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], shown: Any, alpha: float | None) -> None:
+def _draw_density(ax: Axes, Y: Array, rgba: Floats, shown: Any, alpha: float | None) -> None:
     """Draw points as an image with opacity by the logarithm of their density; pixels have their points' mean colour."""
     low, span = Y.min(axis=0), np.ptp(Y, axis=0)
     span[span == 0] = span.max() or 1.0
@@ -313,7 +308,7 @@ def _draw_density(ax: Axes, Y: NDArray[Any], rgba: NDArray[np.float64], shown: A
     n_columns, n_rows = np.ceil((high - low) * scale).astype(int)
     cells = ((Y - low) * scale).astype(np.intp)[shown] @ [1, n_columns]
 
-    def blurred(weights: NDArray[Any] | None) -> NDArray[np.float32]:
+    def blurred(weights: Array | None) -> NDArray[np.float32]:
         sums = np.bincount(cells, weights, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
         return np.asarray(gaussian_filter(sums.astype(np.float32), _SIGMA * _CELLS, mode="constant", truncate=3))
 
@@ -348,7 +343,7 @@ def _clear(ax: Any, n_components: int) -> None:
         ax.set(aspect="equal", adjustable="box" if shared else "datalim")
 
 
-def _size_and_alpha(ax: Axes, Y: NDArray[Any]) -> tuple[float, float]:
+def _size_and_alpha(ax: Axes, Y: Array) -> tuple[float, float]:
     """Return the marker area and opacity at which a typical point fills its surroundings without hiding others."""
     box, points = ax.get_window_extent(), 72 / ax.figure.dpi
     extent = np.maximum(np.ptp(Y, axis=0), 1e-300)

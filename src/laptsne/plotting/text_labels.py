@@ -1,7 +1,4 @@
-"""Names of categories, written at the centres of their islands and moved apart where they would overlap.
-
-An island is where the points of a category lie together in the map.
-"""
+"""Names of categories, written at the centres of their islands and moved apart where they would overlap."""
 
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -48,10 +45,7 @@ class Island(NamedTuple):
 
 
 def find_islands(Y: Array, categories: Categories, *, every: bool = False) -> list[Island]:
-    """Return the islands with at least 12 % of the points of their category, the largest first.
-
-    With ``every``, a category without one has its largest group of points instead.
-    """
+    """Return the islands of 12 % of their category or more, the largest first; with ``every``, at least one of each."""
     extent = float(np.ptp(Y, axis=0).max()) if len(Y) else 0.0
     found = []
     for code in np.flatnonzero(categories.counts):

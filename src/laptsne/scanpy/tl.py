@@ -321,14 +321,7 @@ def _path_distances(edges: Any, parameters: dict[str, Any]) -> Any:
 
 
 def get_model(adata: AnnData, key: str = "laptsne") -> LaptSNE:
-    """Return the fitted model of a map from :func:`laptsne.scanpy.tl.laptsne`.
-
-    Parameters
-    ----------
-    adata : AnnData
-    key : str, default="laptsne"
-        Key of ``adata.uns``, if the map was computed with ``key_added``.
-    """
+    """Return the fitted model of a map from :func:`laptsne.scanpy.tl.laptsne`, given its key of ``adata.uns``."""
     content = adata.uns.get(key, {}).get("model")
     if content is None:
         raise ValueError(f"adata.uns[{key!r}] has no model; run laptsne.scanpy.tl.laptsne(adata, keep_model=True).")

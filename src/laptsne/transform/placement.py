@@ -52,7 +52,7 @@ def _loss(y: Array, p: Array, near: Array, shape: tuple[float, float] | None, gr
 def _loss_at(y: Array, p: Array, near: Array, shape: Any, field: Any, home: Array | None, gradient: Array) -> Any:
     """Return the loss of a point at y, and the curvature of the attraction; set the gradient.
 
-    ``field`` is that of :func:`field_of` and room for the splines.
+    ``field`` is that of a :class:`Potential` and room for the splines.
     """
     origin, spacing, grid, charge, w, s = field
     value = potential_at(y, origin, spacing, grid, w, s, gradient)
@@ -118,11 +118,6 @@ def _place_rows(
         placed[i] = y
 
 
-def field_of(potential: Potential) -> tuple[Array, float, Array, float]:
-    """Return what kernels take of a potential."""
-    return potential.origin, potential.spacing, potential.padded, potential.charge
-
-
 def settled(
     indices: Array, distances: Array, perplexity: float, Y: Array, potential: Potential, workers: Workers, kernel: Any
 ) -> Array:
@@ -132,7 +127,7 @@ def settled(
     """
     p, placed = conditional_affinities(distances, perplexity, workers), np.empty((len(indices), Y.shape[1]))
     shape = None if kernel is None else (kernel.a, kernel.b)
-    args = (indices, p, Y.astype(np.float64), shape, field_of(potential), placed)
+    args = (indices, p, Y.astype(np.float64), shape, potential.field, placed)
     workers.rows(_place_rows, len(indices), *args, work=1e3 * p.size)
     return placed
 

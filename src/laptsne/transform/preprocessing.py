@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpy.typing import NDArray
 
 from laptsne._runtime.threads import single_threaded_blas
 from laptsne._runtime.typing import Array
@@ -16,7 +15,7 @@ from laptsne._runtime.typing import Array
 _BLOCK = 256
 
 
-def in_blocks(function: Callable[[Array], Array], X: Any, n_columns: int, dtype: Any) -> NDArray[Any]:
+def in_blocks(function: Callable[[Array], Array], X: Any, n_columns: int, dtype: Any) -> Array:
     """Return the rows that a function computes of rows, given in blocks of one size."""
     result, block = np.empty((X.shape[0], n_columns), dtype), np.zeros((_BLOCK, X.shape[1]), X.dtype)
     with single_threaded_blas():

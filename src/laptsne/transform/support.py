@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from laptsne._runtime.threads import Workers
-from laptsne._runtime.typing import Array
+from laptsne._runtime.typing import Array, Floats
 from laptsne.graph.neighbors import nearest_of_graph, neighbor_distances
 
 # Support below which a point belongs to no cluster: one point in a hundred of those like the data has less.
@@ -53,12 +53,12 @@ class Support:
         spacing = _row_means(nearest, nearest.data)
         return cls(spacing, _isolation(spacing, _row_means(graph, spacing[graph.indices]), spacing))
 
-    def isolation_of(self, indices: Array, distances: Array) -> NDArray[np.float64]:
+    def isolation_of(self, indices: Array, distances: Array) -> Floats:
         """Return the isolation of new points, given their neighbours in the data, nearest first."""
         own = distances[:, :_NEAREST].mean(axis=1, dtype=np.float64)
         return _isolation(own, self.spacing[indices].mean(axis=1), self.spacing)
 
-    def share(self, isolation: Array) -> NDArray[np.float64]:
+    def share(self, isolation: Array) -> Floats:
         """Return the support of points, given their isolation."""
         n_samples = self.isolation.size
         ordered = np.sort(self.isolation)
@@ -74,7 +74,7 @@ class Support:
         return np.asarray(support, dtype=np.float64)
 
 
-def _row_means(graph: Any, values: Array) -> NDArray[np.float64]:
+def _row_means(graph: Any, values: Array) -> Floats:
     """Return the mean of the values of the edges of each node; nodes without edges get the median of the others."""
     counts = np.diff(graph.indptr)
     sums = np.bincount(np.repeat(np.arange(counts.size), counts), weights=values, minlength=counts.size)
@@ -82,7 +82,7 @@ def _row_means(graph: Any, values: Array) -> NDArray[np.float64]:
     return np.asarray(np.divide(sums, counts, out=np.full(counts.size, fill), where=counts > 0))
 
 
-def _isolation(own: Array, around: Array, spacing: Array) -> NDArray[np.float64]:
+def _isolation(own: Array, around: Array, spacing: Array) -> Floats:
     """Return spacings in units between those of their neighbours and that of the data; 0 / 0 is 0."""
     unit = around**_LOCAL * float(np.median(spacing)) ** (1 - _LOCAL)
     return np.asarray(np.divide(own, unit, out=np.where(own > 0, np.inf, 0.0), where=unit > 0))

@@ -200,7 +200,7 @@ def test_the_method_has_the_constants_of_the_code():
         f"Groups of {counting._MIN_DIVISIBLE} points",
         rf"at most {reciprocity._EVIDENT}, and below {mean} by ${reciprocity._MARGIN} / \sqrt b$",
         f"among the {counting.N_NEIGHBORS} neighbours",
-        f"below {mean} stay apart",
+        rf"below ${mean} - {2 * reciprocity.ERROR:g} / \sqrt b$ (two standard errors) stay apart",
         f"{table._CHANCE:.1%}".replace("%", " %") + " at a contrast of 1, and falls with its power 11.3",
         f"the ratio {linkage._RATIO}",
     ):

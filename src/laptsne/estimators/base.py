@@ -122,8 +122,17 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         The support of a point is the share of training points that are at least as isolated as it is: uniform between
         0 and 1 for new points of the distribution of the training data, and close to 0 for points unlike them, which
-        :meth:`transform`, whose X has the same form, places nevertheless. Not available with ``metric="affinities"``,
-        with ``out_of_sample="network"``, which keeps no data, nor with a Gaussian kernel.
+        :meth:`transform` places nevertheless. Not available with ``metric="affinities"``, with
+        ``out_of_sample="network"``, which keeps no data, nor with a Gaussian kernel.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_points, n_features)
+            New points, as in :meth:`transform`.
+
+        Returns
+        -------
+        support : array of shape (n_points,)
         """
         rows = self._new(X)
         return self.fitted_map_.support(rows, self.n_jobs)
@@ -133,16 +142,34 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Return the cluster of new points: that of their neighbours in the training data.
 
         The neighbours vote with their affinities. A point has the label -1 if the vote is for -1, or if its
-        :meth:`support` is less than 0.01. Available if :meth:`support` is, for the same X.
+        :meth:`support` is less than 0.01. Available if :meth:`support` is.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n_points, n_features)
+            New points, as in :meth:`transform`.
+
+        Returns
+        -------
+        labels : array of shape (n_points,)
         """
         rows = self._new(X)
         return self.fitted_map_.predict(rows, self.n_jobs)
 
     @available_if(lambda self: self._has_shares())  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the share of each cluster in the affinities of new points, of shape (n_points, n_clusters_).
+        """Return the share of each cluster in the affinities of new points to the training data.
 
         Rows sum to less than 1 if some neighbours are in no cluster. Available if :meth:`predict` is, for dense data.
+
+        Parameters
+        ----------
+        X : array of shape (n_points, n_features)
+            New points, as in :meth:`transform`.
+
+        Returns
+        -------
+        shares : array of shape (n_points, n_clusters_)
         """
         rows = self._new(X)
         return self.fitted_map_.predict_proba(rows, self.n_jobs)
@@ -187,8 +214,17 @@ class MapEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
         :class:`laptsne.reliability.Reliability` defines the score of a point. It is for LaptSNE with the Student kernel
         and ``out_of_sample="placement"``, and features in "euclidean", "sqeuclidean", "cosine" or "correlation";
-        otherwise it is None, and ``reliability_.reason`` says why. The data of a point are nudged by ``length``, by
-        default half the median distance to the neighbour whose rank is the perplexity.
+        otherwise it is None, and ``reliability_.reason`` says why.
+
+        Parameters
+        ----------
+        length : float, optional
+            By how much the data of a point are nudged. By default half the median distance to the neighbour whose rank
+            is the perplexity.
+
+        Returns
+        -------
+        reliability : Reliability
         """
         check_is_fitted(self)
         if length is not None and not (np.isfinite(length) and length > 0):

@@ -178,7 +178,7 @@ def row_batches(X: Any) -> Iterable[slice]:
 
 def first_not_finite(X: Any) -> int | None:
     """Return the first row of an array of numbers that has NaN or infinity; None if there is none, or X is no array."""
-    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f":
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.size and X.dtype.kind == "f":
         for rows in row_batches(X):
             if not (finite := np.isfinite(X[rows]).all(axis=1)).all():
                 return int(rows.start + finite.argmin())

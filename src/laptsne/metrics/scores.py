@@ -133,9 +133,18 @@ def continuity(X: ArrayLike, Y: ArrayLike, *, n_neighbors: int = 5) -> float:
 def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayLike | None = None) -> float:
     """Compute the mean share of a point's largest affinities that belong to its nearest neighbours in the embedding.
 
-    The counterpart of :meth:`Faithfulness.neighbors_kept` for data of which only affinities P are known, such as
-    ``affinities_`` of a fitted model; they have no diagonal. A row of P with fewer than ``n_neighbors`` entries counts
-    with these, a row without any not at all. The mean is over the points with indices ``rows``, by default all.
+    The counterpart of :meth:`Faithfulness.neighbors_kept` for data of which only affinities are known.
+
+    Parameters
+    ----------
+    P : array or sparse matrix of shape (n_samples, n_samples)
+        Affinities without a diagonal, such as ``affinities_`` of a fitted model.
+    Y : array of shape (n_samples, n_components)
+    n_neighbors : int, default=15
+        Number of affinities, and of neighbours in the embedding. A row of P with fewer entries counts with these, a
+        row without any not at all.
+    rows : integer array, optional
+        Points over which the mean is taken; all by default.
     """
     points = _points(Y)
     chosen = np.arange(len(points)) if rows is None else np.asarray(rows)
@@ -152,8 +161,13 @@ def affinity_recall(P: Any, Y: ArrayLike, *, n_neighbors: int = 15, rows: ArrayL
 def rasterized(Y: ArrayLike, size: int = 400) -> Array:
     """Return the pixels of the points when the embedding fills a square image, with its aspect ratio kept.
 
-    Neighbours kept by these can be *seen*: points of the same pixel cannot be told apart. Tiny noise breaks ties. The
-    image has ``size`` pixels per side.
+    Neighbours kept by these can be *seen*: points of the same pixel cannot be told apart. Tiny noise breaks ties.
+
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+    size : int, default=400
+        Pixels per side of the image.
 
     Examples
     --------
@@ -180,8 +194,14 @@ class ClusterScores(NamedTuple):
 def knn_accuracy(Y: ArrayLike, y: ArrayLike, k: int = 10, *, protocol: str = "cross-validated") -> float:
     """Compute the accuracy of k-nearest-neighbour classification in the embedding.
 
-    With the protocol "cross-validated", it is the mean accuracy over five shuffled, stratified folds with a fixed seed.
-    With "paper", it is that of the LaptSNE paper, on the training points: every point is its own nearest neighbour.
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+    y : array of shape (n_samples,)
+    k : int, default=10
+    protocol : {"cross-validated", "paper"}, default="cross-validated"
+        "cross-validated": mean accuracy over five shuffled, stratified folds with a fixed seed. "paper": as in the
+        LaptSNE paper, on the training points, where every point is its own nearest neighbour.
 
     Examples
     --------
@@ -207,8 +227,15 @@ def cluster_scores(
 ) -> ClusterScores:
     """Cluster the embedding by k-means; compare the clusters with the labels and measure their separation.
 
-    The labels y are used by the normalised mutual information only. By default, there are as many clusters as distinct
-    labels. K-means keeps the best of ten initialisations, which ``random_state`` seeds.
+    Parameters
+    ----------
+    Y : array of shape (n_samples, n_components)
+    y : array of shape (n_samples,)
+        The labels, used by the normalised mutual information only.
+    n_clusters : int, optional
+        Number of clusters; by default the number of distinct labels.
+    random_state : int, RandomState instance or None, default=0
+        Seed of k-means, which keeps the best of ten initialisations.
     """
     Y, y = np.asarray(Y), np.asarray(y)
     n_clusters = n_clusters or np.unique(y).size

@@ -114,16 +114,16 @@ def _connected_spectrum(similarity: Any, roots: Array, n_values: int, workers: W
     elif n_samples > MAX_ARPACK:
         mu, vectors = _block_spectrum(similarity, roots, n_values, workers)
     else:
-        mu, vectors = _arpack_spectrum(similarity, n_values, workers)
+        mu, vectors = _arpack_spectrum(similarity, n_values)
     order = np.argsort(-mu)[:n_values]
     return (1 - mu[order]).clip(0, 2), vectors[:, order]
 
 
-def _arpack_spectrum(similarity: Any, n_values: int, workers: Workers) -> tuple[Array, Array]:
+def _arpack_spectrum(similarity: Any, n_values: int) -> tuple[Array, Array]:
     """Compute the largest eigenpairs by ARPACK, with products in the precision of the affinities to save a copy."""
 
     def product(vector: Array) -> Array:
-        return _product(similarity, vector.astype(similarity.dtype).reshape(-1, 1), workers).ravel()
+        return np.asarray(similarity @ vector.astype(similarity.dtype))
 
     operator = scipy.sparse.linalg.LinearOperator(similarity.shape, matvec=product, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(similarity.shape[0])

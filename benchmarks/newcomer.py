@@ -385,11 +385,12 @@ def _() -> str:
     with page(digits_page()) as shown:
         shown.page.get_by_label("Colour by", exact=True).select_option(label="cluster")
         shown.settle()
-        first = shown.page.locator("#evidence button").first
+        rows = shown.page.locator("#evidence button")
+        n_rows, first = rows.count(), rows.first
         text, title = first.inner_text(), first.get_attribute("title") or first.get_attribute("aria-label")
         swatches = shown.read("document.querySelectorAll('#evidence .swatch').length")
-    assert "clear" in text
-    assert swatches == 12, f"{swatches} clusters have the colour of the map"
+    assert any(word in text for word in ("clear", "likely", "doubtful")), text
+    assert swatches == n_rows > 8, f"{swatches} of {n_rows} clusters have the colour of the map"
     return f"{text!r}; on request: {title!r}; {swatches} colours"
 
 

@@ -242,7 +242,7 @@ class TestScales:
         write_csv("t.csv", measured(Z))
         assert embed("t.csv", "--log1p").exit_code == 0
         assert is_map_of(np.log1p(Z))
-        write_csv("t.csv", measured(np.abs(X * [1, 1, 1, 100])))  # whoever takes logarithms has thought of scales
+        write_csv("t.csv", measured(np.abs(X * [1, 1, 1, 100])))  # a user who takes logarithms has thought of scales
         assert "variances" in embed("t.csv").stderr
         assert "variances" not in embed("t.csv", "--log1p").stderr
         write_csv("t.csv", measured(Z))
